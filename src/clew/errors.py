@@ -1,0 +1,75 @@
+"""The errors that Clew raises, each saying what was given, what was expected, what to do next.
+
+ClewError
+├── InputError                what the caller gave cannot be used
+│   ├── UnreadableError       a file or record that cannot be read (indexing goes on without it)
+│   ├── NotFoundError         no document, chunk or entity of that name
+│   └── SettingsError         a setting or a combination of settings that cannot be
+├── StoreError                the store cannot do what was asked
+│   ├── StoreBusyError        another process kept the store locked for longer than the time limit
+│   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
+│   └── StoreCorruptError     the database is damaged
+├── ModelError                a model cannot be found, loaded or run
+└── MissingExtraError         an optional dependency is not installed
+"""
+
+from __future__ import annotations
+
+
+class ClewError(Exception):
+    """Root of every error that Clew raises on purpose."""
+
+
+class InputError(ClewError):
+    """What the caller gave cannot be used."""
+
+
+class UnreadableError(InputError):
+    """A file or record that cannot be read.
+
+    `reason` is short enough for a table: "encrypted", "empty", "binary".
+    """
+
+    def __init__(self, source: str, reason: str) -> None:
+        super().__init__(f"cannot read {source!r}: {reason}")
+        self.source = source
+        self.reason = reason
+
+
+class NotFoundError(InputError):
+    """No document, chunk or entity of that name."""
+
+
+class SettingsError(InputError):
+    """A setting, or a combination of settings, that cannot be."""
+
+
+class StoreError(ClewError):
+    """The store cannot do what was asked."""
+
+
+class StoreBusyError(StoreError):
+    """Another process kept the store locked for longer than the time limit."""
+
+
+class StoreMismatchError(StoreError):
+    """The store was built with another embedder, or by a newer version of Clew."""
+
+
+class StoreCorruptError(StoreError):
+    """The database is damaged."""
+
+
+class ModelError(ClewError):
+    """A model cannot be found, loaded or run."""
+
+
+class MissingExtraError(ClewError):
+    """An optional dependency is not installed."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs an optional dependency. Install it with: pip install 'clew[{extra}]'"
+        )
+        self.feature = feature
+        self.extra = extra

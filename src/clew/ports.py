@@ -1,0 +1,254 @@
+"""What Clew needs of a back end, as small Protocols; each docstring is the specification.
+
+`clew.testing.conformance` holds every implementation to these words. One score convention:
+higher is better, the range is stated. Every method raises `StoreError` (or a kind of it) where
+a back end fails, never its driver's own exceptions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from clew.types import (
+    Alias,
+    Chunk,
+    Condition,
+    Document,
+    DocumentInfo,
+    Entity,
+    Extraction,
+    IndexedDocument,
+    Relation,
+    StoredChunk,
+    StoredSection,
+)
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clew.types import Ids, Scores, Vector, Vectors
+
+
+# --- models ------------------------------------------------------------------------------
+
+
+class Embedder(Protocol):
+    """Turns text into unit vectors; documents and questions apart, since many models differ."""
+
+    @property
+    def name(self) -> str:
+        """Identity of the model and of its precision; a store remembers it."""
+        ...
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        ...
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
+        ...
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimension) float32, unit length, in the order given; (0, dimension) for none."""
+        ...
+
+    def embed_query(self, text: str) -> Vector:
+        """(dimension,) float32, unit length."""
+        ...
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of the text, special tokens not counted, nothing cut."""
+        ...
+
+
+class Extractor(Protocol):
+    """Finds names and relations in a document's chunks."""
+
+    @property
+    def name(self) -> str:
+        """Identity and version; a store remembers which extractor read a document."""
+        ...
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
+        """One `ChunkExtraction` a chunk, in order. Deterministic: the same text, the same result."""
+        ...
+
+
+# --- stores ------------------------------------------------------------------------------
+
+
+class DocumentStore(Protocol):
+    """Documents with their sections and chunks."""
+
+    def save(self, entry: IndexedDocument) -> None:
+        """Write one document whole, in place of the one with the same source: all of it or nothing.
+
+        What only the old version held (chunks, mentions, relations, vectors, entities without
+        another source) is gone afterwards. Aliases: a name whose key is known belongs to that
+        key's entity; else `entry.links` may tie it to another key's entity; else it is new.
+        """
+        ...
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """Delete documents and all that only they held; the number that existed."""
+        ...
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Condition] = (),
+    ) -> list[DocumentInfo]:
+        """Documents by id, by origin, by metadata; all where nothing is asked. Ordered by source."""
+        ...
+
+    def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
+        """Chunks in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def document_chunks(self, document_id: str) -> list[StoredChunk]:
+        """A document's chunks in order; none for an unknown document."""
+        ...
+
+    def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
+        """Sections in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def document_sections(self, document_id: str) -> list[StoredSection]:
+        """A document's sections in order; their texts in a row are the document's text."""
+        ...
+
+    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
+        """Ids (sorted) of the chunks whose metadata meets every condition.
+
+        A chunk's own metadata goes before its document's. Both sides are compared as numbers where
+        both are numbers, as times where both are ISO dates, else as text. A missing name meets no
+        condition, not even `!=`. Lists meet `=` where one of their items does.
+        """
+        ...
+
+
+class KeywordIndex(Protocol):
+    """Chunks by the words that they hold; `save` and `delete` of the store keep it current."""
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """BM25 over context and text, for chunks that hold at least one term; above 0, best first.
+
+        `terms` come from `clew.text.terms`. Ties go to the smaller id. `allowed` restricts the
+        search itself, not its outcome. No terms, no hits.
+        """
+        ...
+
+
+class VectorIndex(Protocol):
+    """Chunks by nearness of their embedding."""
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """Cosine similarity, -1 to 1, best first; ties go to the smaller id."""
+        ...
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """Embeddings of the chunks given, in that order. Unknown ids raise `StoreError`."""
+        ...
+
+
+class GraphStore(Protocol):
+    """Entities, their names and the relations between them."""
+
+    def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
+        """Entities in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
+        """Exact key or alias first, then keys that begin with it, then keys that hold it."""
+        ...
+
+    def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
+        """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
+        ...
+
+    def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
+        """Aliases of one entity, or all with an id above `after`; ordered by id."""
+        ...
+
+    def entity_chunks(self, entity_id: int) -> Ids:
+        """Ids (sorted) of the chunks that mention the entity or are about it."""
+        ...
+
+    def relations(self, entity_ids: Sequence[int], limit: int = 1000) -> list[Relation]:
+        """Relations that start or end at one of the entities; heaviest first, then by id."""
+        ...
+
+    def merge(self, source_id: int, target_id: int, evidence: str) -> None:
+        """Make every alias of the source an alias of the target; remembered when indexing again."""
+        ...
+
+    def split(self, entity_id: int, keys: Sequence[str]) -> int:
+        """Take the aliases of those keys out into an entity of their own; its id. Remembered."""
+        ...
+
+    def rename(self, entity_id: int, name: str) -> None:
+        """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRow:
+    """A chunk as derived structures read it."""
+
+    chunk_id: int
+    document_id: str
+    ordinal: int
+    text: str
+    context: str
+    sentences: tuple[tuple[int, int], ...]
+    """Ranges in `text`."""
+
+
+class SnapshotSource(Protocol):
+    """What derived structures are built from. Chunk ids grow and are never used again, and a
+    chunk never changes, so that ids tell what a structure lacks and what it holds too much."""
+
+    def generation(self) -> int:
+        """A number that grows with every commit that changes anything."""
+        ...
+
+    def epoch(self) -> int:
+        """A number that grows when entities of old chunks change hands (merge, split, late links)."""
+        ...
+
+    def chunk_ids(self) -> Ids:
+        """Ids of all chunks, sorted."""
+        ...
+
+    def passages(self, after: int = 0) -> Iterator[PassageRow]:
+        """Chunks with an id above `after`, by id."""
+        ...
+
+    def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
+        """(n, 4): chunk id, sentence (-1: the chunk is about the entity), entity id, count; sorted."""
+        ...
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and their embeddings."""
+        ...
+
+
+class Store(
+    DocumentStore, KeywordIndex, GraphStore, SnapshotSource, Protocol
+):
+    """A database that is the whole truth of one namespace."""
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        ...
