@@ -1,0 +1,66 @@
+"""Run every check, the same at the desk and in CI.
+
+    uv run python scripts/check.py
+
+Prints a line a step, with the output of the steps that fail; the tests come last and show theirs.
+The exit status is 1 where any step failed.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+STEPS = {
+    "style": ["ruff", "check", "."],
+    "format": ["ruff", "format", "--check", "."],
+    "types": ["mypy"],
+    "docs": ["python", "scripts/docs.py", "--check"],
+    "pins": ["python", "scripts/pins.py", "--check"],
+}
+TESTS = ["pytest", "--cov", "--cov-report=term-missing:skip-covered", "--cov-fail-under=90"]
+
+
+def main() -> int:
+    """Run all steps, whatever comes of the ones before; 0 where all passed."""
+    failed = [name for name, command in STEPS.items() if not run_step(name, command)]
+    if failed:
+        print(f"failed: {', '.join(failed)}; the tests run all the same", flush=True)
+    # Not captured, so that the last line is pytest's own.
+    print("tests", flush=True)
+    tests = subprocess.run(uv_run(TESTS), cwd=ROOT, check=False)
+    return int(bool(failed) or tests.returncode != 0)
+
+
+def run_step(name: str, command: list[str]) -> bool:
+    """Run one step quietly, print its line, and its output where it failed."""
+    began = time.perf_counter()
+    done = subprocess.run(
+        uv_run(command),
+        cwd=ROOT,
+        check=False,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        encoding="utf-8",
+        errors="replace",
+    )
+    passed = done.returncode == 0
+    seconds = time.perf_counter() - began
+    print(f"{name:<8} {'ok' if passed else 'FAILED'} ({seconds:.1f} s)", flush=True)
+    if not passed:
+        print(done.stdout.rstrip(), flush=True)
+    return passed
+
+
+def uv_run(command: list[str]) -> list[str]:
+    """The command within the project's environment; uv tells its children where it is."""
+    return [os.environ.get("UV", "uv"), "run", *command]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

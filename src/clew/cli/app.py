@@ -1,0 +1,82 @@
+"""The command line, put together; each command lives in `clew.cli.commands`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from clew.cli.commands import asking, demo, entities, indexing, looking, upkeep
+from clew.cli.common import (
+    Common,
+    JsonOption,
+    NamespaceOption,
+    StoreOption,
+    VerboseOption,
+    command,
+)
+
+EXIT_STATUSES = (
+    "Exit status: 0 done; 1 done, but something was left out or found wrong; "
+    "2 wrong use, or the command failed; 130 interrupted."
+)
+
+# rich is slow to load: help is plain text, and only commands that draw import it.
+app = typer.Typer(
+    name="clew",
+    help="Find the passages that answer a question, and the path that leads to them.",
+    epilog=EXIT_STATUSES,
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        from clew import __version__
+
+        typer.echo(f"clew {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _common_options(
+    context: typer.Context,
+    store: StoreOption = None,
+    namespace: NamespaceOption = None,
+    json: JsonOption = False,
+    verbose: VerboseOption = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
+    ] = False,
+) -> None:
+    context.obj = Common(store=store, namespace=namespace, json=json, verbose=verbose)
+
+
+app.command("demo")(command(demo.demo))
+app.command("index")(command(indexing.index))
+app.command("search")(command(asking.search))
+app.command("query", hidden=True)(command(asking.search))
+app.command("documents")(command(looking.documents))
+app.command("show")(command(looking.show))
+app.command("delete")(command(indexing.delete))
+
+entity = typer.Typer(
+    help="Look at the entities of the graph, and put right what was taken for one.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+entity.command("show")(command(entities.show))
+entity.command("merge")(command(entities.merge))
+entity.command("split")(command(entities.split))
+entity.command("rename")(command(entities.rename))
+entity.command("neighbors")(command(entities.neighbors))
+app.add_typer(entity, name="entity")
+
+app.command("stats")(command(looking.stats))
+app.command("check")(command(upkeep.check))
+app.command("eval")(command(upkeep.evaluate))
+app.command("export")(command(looking.export))

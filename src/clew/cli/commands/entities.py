@@ -1,0 +1,108 @@
+"""`clew entity …`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated, TypeAlias
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.output import printable, stdout_console, write_json
+
+if TYPE_CHECKING:
+    from clew.types import Alias, Entity, RelationEvidence
+
+Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="An entity, by any name.")]
+
+
+def show(
+    common: Common,
+    name: Name,
+    limit: Annotated[int, typer.Option(min=1, help="Relations, at most.")] = 20,
+) -> None:
+    """Print an entity: its names, why each is one, and its relations."""
+    with common.open() as engine:
+        entity = engine.entity(name)
+        aliases = engine.aliases(name)
+        relations = engine.relations(name, limit)
+    if common.json:
+        write_json({"entity": entity, "aliases": aliases, "relations": relations})
+    else:
+        _print(entity, aliases, relations)
+
+
+def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidence]) -> None:
+    from clew.cli.tables import facts, table
+
+    console = stdout_console()
+    console.print(facts({name: value for name, value in asdict(entity).items() if value != ""}))
+    names = [(a.name, a.method, a.score, a.evidence) for a in aliases]
+    console.print(table(("name", "tied by", "score", "evidence"), names))
+    if relations:
+        rows = [(r.head, r.relation, r.tail, r.evidence) for r in relations]
+        console.print(table(("from", "relation", "to", "evidence"), rows))
+
+
+def merge(
+    common: Common,
+    source: Annotated[str, typer.Argument(help="The entity that is given up.")],
+    target: Annotated[str, typer.Argument(help="The entity that takes all its names.")],
+) -> None:
+    """Make two entities one; indexing again remembers it."""
+    with common.open() as engine:
+        engine.merge(source, target)
+        entity = engine.entity(target)
+    _print_entity(common, entity)
+
+
+def split(
+    common: Common,
+    name: Name,
+    aliases: Annotated[
+        list[str], typer.Argument(metavar="ALIAS...", help="Names that are another entity's.")
+    ],
+) -> None:
+    """Take names out of an entity into one of their own; indexing again remembers it."""
+    with common.open() as engine:
+        entity = engine.split(name, aliases)
+    _print_entity(common, entity)
+
+
+def rename(
+    common: Common,
+    name: Name,
+    new_name: Annotated[str, typer.Argument(metavar="NEW-NAME", help="What to show it under.")],
+) -> None:
+    """Show an entity under another name; the old one stays one of its names."""
+    with common.open() as engine:
+        engine.rename(name, new_name)
+        entity = engine.entity(new_name)
+    _print_entity(common, entity)
+
+
+def neighbors(
+    common: Common,
+    name: Name,
+    depth: Annotated[int, typer.Option(min=1, max=5, help="Steps away, at most.")] = 1,
+    limit: Annotated[int, typer.Option(min=1, help="Entities, at most.")] = 50,
+) -> None:
+    """List the entities around an entity, and what ties them to it."""
+    with common.open() as engine:
+        found = engine.neighbors(name, depth=depth, limit=limit)
+    if common.json:
+        write_json(found)
+    elif found:
+        from clew.cli.tables import table
+
+        columns = ("entity", "relation", "weight", "depth", "evidence")
+        rows = [(n.entity.name, n.relation, n.weight, n.depth, n.evidence) for n in found]
+        stdout_console().print(table(columns, rows))
+
+
+def _print_entity(common: Common, entity: Entity) -> None:
+    if common.json:
+        write_json(entity)
+    else:
+        counts = f"{entity.mentions:,} mentions in {entity.documents:,} documents"
+        typer.echo(f"{printable(entity.name)} ({entity.entity_type}), {counts}")

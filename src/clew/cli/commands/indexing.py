@@ -1,0 +1,148 @@
+"""`clew index` and `clew delete`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.commands.asking import WhereOption
+from clew.cli.common import Common
+from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.output import printable, shown_source, stdout_console, write_json
+from clew.cli.progress import reporting
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.engine import Clew
+    from clew.types import DocumentInfo, IndexReport, Skipped
+
+
+def index(
+    common: Common,
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="PATH...", help="Files and folders; `-` reads standard input."),
+    ],
+    include: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
+    ] = None,
+    exclude: Annotated[
+        list[str] | None,
+        typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
+    ] = None,
+    prune: Annotated[
+        bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
+    ] = False,
+    source: Annotated[
+        str | None,
+        typer.Option(help="Name of the text on standard input.", show_default=False),
+    ] = None,
+    title: Annotated[str, typer.Option(help="Title of the text on standard input.")] = "",
+) -> None:
+    """Read files and folders into the store; what has not changed is left as it is."""
+    if "-" in paths:
+        _index_standard_input(common, paths, source=source, title=title)
+        return
+    if source is not None or title:
+        raise typer.BadParameter("--source and --title name standard input: clew index - …")
+    with common.open() as engine, reporting(bars=not common.json) as progress:
+        report = engine.index(
+            paths, include=include or (), exclude=exclude or (), prune=prune, progress=progress
+        )
+    if common.json:
+        write_json(report)
+    else:
+        print_report(report)
+    if report.skipped:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _index_standard_input(
+    common: Common, paths: list[str], *, source: str | None, title: str
+) -> None:
+    if paths != ["-"]:
+        raise typer.BadParameter("`-` reads standard input and stands alone: clew index -")
+    text = _standard_input()
+    with common.open() as engine:
+        document = engine.add(text, source=source, title=title)
+    if common.json:
+        write_json({"document": document})
+    else:
+        typer.echo(document)
+
+
+def _standard_input() -> str:
+    data = sys.stdin.buffer.read()
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(
+            f"standard input is not UTF-8 text (byte {error.start} is {data[error.start]:#04x}); "
+            "convert it first, or give the file's path"
+        ) from error
+
+
+def print_report(report: IndexReport) -> None:
+    """Print what an index run did, and a closing table of what it had to leave out."""
+    counts = ("added", "changed", "unchanged", "pruned")
+    parts = [f"{getattr(report, name):,} {name}" for name in counts]
+    if report.skipped:
+        parts.append(f"{len(report.skipped):,} skipped")
+    typer.echo(
+        f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
+        f"(embedding {report.embedding_seconds:.1f} s)"
+    )
+    if report.skipped:
+        _print_skipped(report.skipped)
+
+
+def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
+    from clew.cli.tables import table
+
+    rows = [(shown_source(item.source), item.reason) for item in skipped]
+    stdout_console().print(table(("skipped", "reason"), rows))
+
+
+def delete(
+    common: Common,
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[NAME]...", help="Documents: id, source, or the end of a source."),
+    ] = None,
+    where: WhereOption = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
+) -> None:
+    """Delete documents by name or by metadata, with all that the store knows from them alone."""
+    if not names and not where:
+        raise typer.BadParameter("say what to delete: a document's name, or --where CONDITION")
+    with common.open() as engine:
+        found = _found(engine, names or [], where or [])
+        if where and len(found) > 1 and not yes:
+            _confirm(found)
+        deleted = engine.delete([document.id for document in found])
+    if common.json:
+        write_json({"deleted": deleted, "documents": [document.id for document in found]})
+    else:
+        typer.echo(f"{deleted:,} deleted")
+
+
+def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInfo]:
+    """The documents of those names, and the documents that meet all of the conditions."""
+    found = [engine.document(name) for name in names]
+    if where:
+        found += engine.documents(where)
+    return list({document.id: document for document in found}.values())
+
+
+def _confirm(found: list[DocumentInfo]) -> None:
+    """Ask before a condition deletes several documents; where nobody can be asked, refuse."""
+    for document in found:
+        note(f"  {shown_source(document.source)}  {printable(document.title)}")
+    if not sys.stdin.isatty():
+        note(f"Error: {len(found):,} documents match; add --yes to delete them")
+        raise typer.Exit(FAILED)
+    if not typer.confirm(f"Delete these {len(found):,} documents?", err=True):
+        raise typer.Exit(INCOMPLETE)

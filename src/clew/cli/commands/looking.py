@@ -1,0 +1,124 @@
+"""`clew documents`, `show`, `stats` and `export`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Iterable
+from dataclasses import asdict
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.commands.asking import WhereOption
+from clew.cli.common import Common
+from clew.cli.output import printable, shown_source, stdout_console, write_json
+
+if TYPE_CHECKING:
+    from clew.types import DocumentInfo
+
+
+class ExportFormat(StrEnum):
+    """What `clew export` writes."""
+
+    graphml = "graphml"
+    jsonl = "jsonl"
+
+
+def documents(common: Common, where: WhereOption = None) -> None:
+    """List the documents of the store."""
+    with common.open() as engine:
+        found = engine.documents(where or ())
+    if common.json:
+        write_json([asdict(document) for document in found])
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(d.id, d.chunks, d.title, shown_source(d.source)) for d in found]
+        stdout_console().print(table(("id", "chunks", "title", "source"), rows))
+
+
+def show(
+    common: Common,
+    name: Annotated[
+        str,
+        typer.Argument(help="A document's id, source or end of a source; `<id>#3` for a chunk."),
+    ],
+    text: Annotated[bool, typer.Option("--text", help="Print the text alone.")] = False,
+) -> None:
+    """Print a document, or one chunk of it."""
+    with common.open() as engine:
+        content = engine.text(name)
+        document = engine.document(name.rpartition("#")[0] if _is_chunk(name) else name)
+    if common.json:
+        write_json({**asdict(document), "name": name, "text": content})
+        return
+    if not text:
+        _print_facts(document)
+    typer.echo(printable(content) if sys.stdout.isatty() else content)
+
+
+def _is_chunk(name: str) -> bool:
+    """Whether the name is a chunk's: `<document id>#<ordinal>`, the id being 16 hex digits."""
+    document, _, ordinal = name.rpartition("#")
+    return len(document) == 16 and ordinal.isdecimal()
+
+
+def _print_facts(document: DocumentInfo) -> None:
+    from clew.cli.tables import facts
+
+    known = {name: value for name, value in asdict(document).items() if value not in (None, "")}
+    known.pop("recipe", None)
+    console = stdout_console()
+    console.print(facts(known))
+    console.print()
+
+
+def stats(common: Common) -> None:
+    """Print what the store holds, by number."""
+    with common.open() as engine:
+        found = engine.stats()
+    if common.json:
+        write_json(found)
+        return
+    from clew.cli.tables import facts
+
+    stdout_console().print(facts(found))
+
+
+def export(
+    common: Common,
+    format: Annotated[  # noqa: A002 - the option's name
+        ExportFormat, typer.Option("--format", help="GraphML, or JSON Lines of everything.")
+    ] = ExportFormat.jsonl,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="File to write; else standard output."),
+    ] = None,
+) -> None:
+    """Write the graph of entities and relations in a format that other programs read."""
+    with common.open() as engine:
+        pieces = engine.export(format.value)
+        if output is None:
+            sys.stdout.writelines(pieces)
+            return
+        _write_whole(output, pieces)
+    if common.json:
+        write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
+    else:
+        typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
+
+
+def _write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Write a file through a neighbour, so that what was there stays unless all could be written."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise

@@ -1,0 +1,100 @@
+"""`clew check` and `clew eval`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import INCOMPLETE
+from clew.cli.output import stdout_console, write_json
+from clew.cli.progress import reporting
+
+if TYPE_CHECKING:
+    from clew.types import CheckReport
+
+
+def check(
+    common: Common,
+    repair: Annotated[
+        bool, typer.Option("--repair", help="Mend what can be derived from the rest.")
+    ] = False,
+) -> None:
+    """Verify that the store is whole."""
+    with common.open() as engine:
+        report = engine.check(repair=repair)
+    if common.json:
+        write_json(report)
+    else:
+        _print_check(report)
+    if report.problems:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _print_check(report: CheckReport) -> None:
+    typer.echo(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
+    for mended in report.repaired:
+        typer.echo(f"repaired: {mended}")
+    if report.problems:
+        from clew.cli.tables import table
+
+        rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
+        stdout_console().print(table(("invariant", "found", "repairable"), rows))
+    if any(problem.repairable for problem in report.problems):
+        typer.echo("Mend what can be mended with: clew check --repair")
+
+
+def evaluate(
+    common: Common,
+    folders: Annotated[
+        list[Path], typer.Argument(metavar="DIR...", help="Data sets in the BEIR layout.")
+    ],
+    strategy: Annotated[
+        str, typer.Option(metavar="NAMES", help="Strategies to compare, separated by commas.")
+    ] = "vector,keyword,hybrid,graph",
+    k: Annotated[
+        str, typer.Option("--k", metavar="RANKS", help="Ranks of recall@k, separated by commas.")
+    ] = "2,5,10,20",
+    split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
+) -> None:
+    """Measure strategies side by side on data sets; into a temporary store, or one at --store."""
+    if common.store is not None and len(folders) > 1:
+        raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
+    strategies = _items(strategy)
+    ks = [_rank(item) for item in _items(k)]
+
+    from clew import evaluation
+    from clew.settings import load_settings
+
+    settings = load_settings(namespace=common.namespace)
+    with reporting(bars=not common.json) as progress:
+        reports = [
+            evaluation.evaluate(
+                folder,
+                strategies=strategies,
+                ks=ks,
+                store=common.store,
+                settings=settings,
+                split=split,
+                progress=progress,
+            )
+            for folder in folders
+        ]
+    if common.json:
+        write_json(reports[0] if len(reports) == 1 else reports)
+        return
+    console = stdout_console()
+    for report in reports:
+        console.print(evaluation.to_table(report))
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",") if item.strip()]
+
+
+def _rank(text: str) -> int:
+    if not text.isdecimal() or int(text) < 1:
+        raise typer.BadParameter(f"--k takes whole numbers of at least 1, not {text!r}")
+    return int(text)

@@ -1,0 +1,120 @@
+"""The options that every command takes, before its name or after it."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+
+import typer
+
+from clew.cli.errors import reported_errors
+
+if TYPE_CHECKING:
+    from clew.engine import Clew
+
+P = ParamSpec("P")
+
+StoreOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--store",
+        metavar="DIR",
+        help="Folder that holds the stores; else CLEW_STORE, else ./.clew.",
+        show_default=False,
+    ),
+]
+NamespaceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        metavar="NAME",
+        help="Store within that folder: a tenant, a user or a project.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
+VerboseOption = Annotated[
+    bool, typer.Option("--verbose", help="Log to standard error.", show_default=False)
+]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Common:
+    """The values of the options that every command takes."""
+
+    store: Path | None = None
+    namespace: str | None = None
+    json: bool = False
+    verbose: bool = False
+
+    def open(self) -> Clew:
+        """The engine on the store that the options name; a context manager."""
+        import clew
+
+        return clew.open(self.store, namespace=self.namespace)
+
+    def over(self, before: Common) -> Common:
+        """These values, and for those not given the ones given before the command's name."""
+        return Common(
+            store=before.store if self.store is None else self.store,
+            namespace=before.namespace if self.namespace is None else self.namespace,
+            json=self.json or before.json,
+            verbose=self.verbose or before.verbose,
+        )
+
+
+COMMON_OPTIONS = {
+    "store": (StoreOption, None),
+    "namespace": (NamespaceOption, None),
+    "json": (JsonOption, False),
+    "verbose": (VerboseOption, False),
+}
+"""Annotation and default by the field of `Common` that the option fills."""
+
+
+def command(function: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
+    """A command from a function whose first parameter is `Common`.
+
+    typer reads a command's options off its signature: here the first parameter gives way to the
+    context and to the common options. Errors are reported as `reported_errors` says.
+    """
+
+    @wraps(function)
+    def run(invocation: typer.Context, *args: P.args, **kwargs: P.kwargs) -> None:
+        given = Common(**{name: kwargs.pop(name) for name in COMMON_OPTIONS})  # type: ignore[arg-type]
+        common = given.over(invocation.obj or Common())
+        if common.verbose:
+            _log_to_stderr()
+        with reported_errors():
+            function(common, *args, **kwargs)
+
+    signature = _command_signature(function)
+    vars(run)["__signature__"] = signature
+    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
+    return run
+
+
+def _command_signature(function: Callable[..., None]) -> inspect.Signature:
+    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    shared = [
+        inspect.Parameter(name, keyword, default=default, annotation=annotation)
+        for name, (annotation, default) in COMMON_OPTIONS.items()
+    ]
+    invocation = inspect.Parameter("invocation", keyword, annotation=typer.Context)
+    return inspect.Signature(
+        [invocation, *(p.replace(kind=keyword) for p in own), *shared], return_annotation=None
+    )
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(
+        stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
+    )
+    logging.getLogger("clew").setLevel(logging.DEBUG)

@@ -1,0 +1,60 @@
+"""What standard output gets: JSON, or text that is safe to print."""
+
+from __future__ import annotations
+
+import json
+import re
+import sys
+from collections.abc import Mapping
+from dataclasses import asdict, is_dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+# All controls but tab and line feed: a text must not steer the terminal that shows it.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def printable(text: str) -> str:
+    r"""The text with control characters as `\x1b` and the like; line ends become line feeds."""
+    unix = text.replace("\r\n", "\n")
+    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", unix)
+
+
+def write_json(value: object) -> None:
+    """Print a value as JSON; dataclasses become objects and times ISO 8601."""
+    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=_jsonable)
+    sys.stdout.write("\n")
+
+
+def _jsonable(value: object) -> Any:
+    if is_dataclass(value) and not isinstance(value, type):
+        return asdict(value)
+    if isinstance(value, datetime):
+        return value.isoformat()
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, (set, frozenset)):
+        return sorted(value)
+    return str(value)
+
+
+def stdout_console() -> Console:
+    """A console for standard output: colours on a terminal only, no wrapping elsewhere."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        return Console(highlight=False, markup=False, emoji=False)
+    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=10_000)
+
+
+def shown_source(source: str) -> str:
+    """A source as a reader knows it: a path below the working directory is shown relative to it."""
+    path = Path(source)
+    here = Path.cwd()
+    if path.is_absolute() and path.is_relative_to(here):
+        return printable(str(path.relative_to(here)))
+    return printable(source)

@@ -1,0 +1,19 @@
+"""Measure retrieval on data sets in the BEIR layout; needs the extra `clew[eval]`."""
+
+from __future__ import annotations
+
+from clew.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.evaluation.report import notes, to_markdown, to_table
+from clew.evaluation.run import DEFAULT_KS, evaluate, measure_strategy
+
+__all__ = [
+    "DEFAULT_KS",
+    "BeirDataset",
+    "evaluate",
+    "is_beir",
+    "load_beir",
+    "measure_strategy",
+    "notes",
+    "to_markdown",
+    "to_table",
+]

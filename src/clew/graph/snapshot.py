@@ -1,0 +1,290 @@
+"""The graph as arrays: passages, sentences, terms and entities, read from a store and kept beside it.
+
+Everything here is derived: it carries the generation that it was built from and can be deleted at
+any time. Chunks never change and their ids are never used again, so a snapshot is brought up to
+date by dropping the rows of ids that are gone and appending those of newer ids.
+
+Each chunk has one row of sentences more than it has sentences: the first row stands for its
+context (title and headings). A chunk that is *about* an entity mentions it there.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, fields
+from functools import cached_property
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.ports import PassageRow, SnapshotSource
+    from clew.types import Ids
+
+    Ints = NDArray[np.int64]
+    Floats = NDArray[np.float32]
+
+ABOUT_WEIGHT = 6.0
+"""Weight of an edge from a passage to what it is about; a mention weighs 1, two or more weigh 2."""
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The rows that a snapshot is made of, in order of chunk id; what is stored on disk."""
+
+    chunk_ids: Ints
+    """(C,)"""
+    documents: Ints
+    """(C,) a number for the document of each chunk."""
+    sentence_counts: Ints
+    """(C,) rows of sentences a chunk, its context's row among them."""
+    term_counts: Ints
+    """(S,) terms a row of sentences, repeats counted."""
+    term_hashes: NDArray[np.uint64]
+    """(N,) the terms of all rows, one row after the other."""
+    mentions: Ints
+    """(M, 4): chunk id, sentence (-1: about), entity id, count; in order of chunk id."""
+
+    def keep(self, chunks: NDArray[np.bool_]) -> Columns:
+        """Only the chunks marked."""
+        rows = np.repeat(chunks, self.sentence_counts)
+        kept_ids = self.chunk_ids[chunks]
+        return Columns(
+            chunk_ids=kept_ids,
+            documents=self.documents[chunks],
+            sentence_counts=self.sentence_counts[chunks],
+            term_counts=self.term_counts[rows],
+            term_hashes=self.term_hashes[np.repeat(rows, self.term_counts)],
+            mentions=self.mentions[np.isin(self.mentions[:, 0], kept_ids)],
+        )
+
+    def append(self, other: Columns) -> Columns:
+        """These chunks, then the other's."""
+        return Columns(
+            *(
+                np.concatenate([getattr(self, f.name), getattr(other, f.name)])
+                for f in fields(Columns)
+            )
+        )
+
+
+def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
+    """Columns of the passages and mention rows that a store gives, both in order of chunk id."""
+    hashes = _TermHashes()
+    chunk_ids, documents, sentence_counts = [], [], []
+    term_counts: list[int] = []
+    flat: list[int] = []
+    for row in passages:
+        chunk_ids.append(row.chunk_id)
+        documents.append(_signed(int(row.document_id, 16)))
+        sentence_counts.append(1 + len(row.sentences))
+        texts = [row.context, *(row.text[start:end] for start, end in row.sentences)]
+        for text in texts:
+            found = hashes.of(text)
+            term_counts.append(len(found))
+            flat.extend(found)
+    return Columns(
+        chunk_ids=np.array(chunk_ids, dtype=np.int64),
+        documents=np.array(documents, dtype=np.int64),
+        sentence_counts=np.array(sentence_counts, dtype=np.int64),
+        term_counts=np.array(term_counts, dtype=np.int64),
+        term_hashes=np.array(flat, dtype=np.uint64),
+        mentions=mentions.reshape(-1, 4),
+    )
+
+
+class _TermHashes:
+    """Hashes of a text's terms, each term hashed once."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, int] = {}
+
+    def of(self, text: str) -> list[int]:
+        known = self._known
+        found = terms(text)
+        for term in found:
+            if term not in known:
+                known[term] = term_hash(term)
+        return [known[term] for term in found]
+
+
+def term_hash(term: str) -> int:
+    """64 bits of BLAKE2b: the same in every process, collisions negligible."""
+    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
+
+
+def _signed(value: int) -> int:
+    return value - (1 << 64) if value >= 1 << 63 else value
+
+
+class Adjacency:
+    """Rows of integers of different length, with a value each where there are values (CSR)."""
+
+    def __init__(self, starts: Ints, items: Ints) -> None:
+        self.starts = starts
+        """(rows + 1,)"""
+        self.items = items
+        """(entries,)"""
+
+    @classmethod
+    def from_pairs(cls, rows: Ints, items: Ints, size: int) -> Adjacency:
+        """Of pairs sorted by row."""
+        starts = np.zeros(size + 1, dtype=np.int64)
+        np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
+        return cls(starts, items)
+
+    def row(self, index: int) -> Ints:
+        """The items of one row."""
+        return self.items[self.starts[index] : self.starts[index + 1]]
+
+    def entries(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Positions of all entries of the rows given, and which of those rows each belongs to."""
+        starts, counts = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
+        owner = np.repeat(np.arange(len(rows)), counts)
+        first = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) - first[owner] + starts[owner], owner
+
+
+class Snapshot:
+    """The graph of one store at one generation. Indices are rows here; ids are the store's."""
+
+    def __init__(self, columns: Columns, *, generation: int, epoch: int) -> None:
+        self.columns = columns
+        self.generation = generation
+        self.epoch = epoch
+        self.chunk_ids: Ids = columns.chunk_ids
+        self.size = len(columns.chunk_ids)
+        """Number of chunks."""
+        self.sentence_starts = np.zeros(self.size + 1, dtype=np.int64)
+        np.cumsum(columns.sentence_counts, out=self.sentence_starts[1:])
+        self.sentences = int(self.sentence_starts[-1])
+        self.sentence_chunk: Ints = np.repeat(np.arange(self.size), columns.sentence_counts)
+        self._index_terms(columns)
+        self._index_mentions(columns.mentions)
+
+    def _index_terms(self, columns: Columns) -> None:
+        sentence_of = np.repeat(np.arange(self.sentences), columns.term_counts)
+        self.vocabulary, term_of = np.unique(columns.term_hashes, return_inverse=True)
+        pairs, counts = np.unique(term_of * max(self.sentences, 1) + sentence_of, return_counts=True)
+        term, sentence = np.divmod(pairs, max(self.sentences, 1))
+        self.postings = Adjacency.from_pairs(term, sentence, len(self.vocabulary))
+        """By term: the rows of sentences that hold it."""
+        self.term_counts = counts.astype(np.float32)
+        """(entries of `postings`,) how often."""
+        self.chunk_terms = np.bincount(
+            self.sentence_chunk, weights=columns.term_counts, minlength=self.size
+        ).astype(np.float32)
+        """(C,) terms a chunk, its context's among them."""
+        chunk = self.sentence_chunk[sentence]
+        first = np.ones(len(pairs), dtype=bool)
+        first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
+        frequency = np.bincount(term[first], minlength=len(self.vocabulary))
+        self.term_idf = np.log1p(self.size / np.maximum(frequency, 1)).astype(np.float32)
+        """(T,) ln(1 + N / df), df in chunks."""
+
+    def _index_mentions(self, mentions: Ints) -> None:
+        chunk = np.searchsorted(self.chunk_ids, mentions[:, 0])
+        row = self.sentence_starts[chunk] + 1 + mentions[:, 1]
+        self.entity_ids, entity = np.unique(mentions[:, 2], return_inverse=True)
+        size = len(self.entity_ids)
+        self.sentence_entities = _adjacency(row, entity, self.sentences)
+        """By row of sentences: the entities mentioned."""
+        self.entity_sentences = _adjacency(entity, row, size)
+        """By entity: the rows of sentences that mention it."""
+        self._index_passages(chunk, entity, mentions, size)
+
+    def _index_passages(self, chunk: Ints, entity: Ints, mentions: Ints, size: int) -> None:
+        pairs, inverse = np.unique(chunk * max(size, 1) + entity, return_inverse=True)
+        about = mentions[:, 1] == -1
+        counts = np.bincount(inverse, weights=np.where(about, 0, mentions[:, 3]))
+        is_about = np.bincount(inverse, weights=about) > 0
+        passage, member = np.divmod(pairs, max(size, 1))
+        self.entity_frequency = np.bincount(member, minlength=size)
+        """(E,) chunks that mention the entity or are about it."""
+        self.entity_idf = np.log1p(self.size / np.maximum(self.entity_frequency, 1))
+        """(E,) ln(1 + N / df)."""
+        weight = np.minimum(counts, 2) + ABOUT_WEIGHT * is_about
+        weight = weight * self.entity_idf[member] ** 2
+        self.passage_entities = Adjacency.from_pairs(passage, member, self.size)
+        """By chunk: its entities."""
+        self.passage_weights = weight
+        """(entries of `passage_entities`,) (min(count, 2) + 6 about) · idf²."""
+        self.passage_about = is_about
+        """(entries of `passage_entities`,) whether the chunk is about the entity."""
+        order = np.argsort(member, kind="stable")
+        self.entity_passages = Adjacency.from_pairs(member[order], passage[order], size)
+        """By entity: its chunks."""
+        self.entity_weights = weight[order]
+        self.entity_about = is_about[order]
+        self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
+        self.entity_totals = np.bincount(member, weights=weight, minlength=size)
+
+    @cached_property
+    def mean_terms(self) -> float:
+        """Terms a chunk in the mean; 1 for an empty store."""
+        return float(self.chunk_terms.mean()) if self.size else 1.0
+
+    def rows(self, chunk_ids: Ids) -> Ints:
+        """Rows of chunk ids, all of which are known."""
+        return np.searchsorted(self.chunk_ids, chunk_ids)
+
+    def known(self, chunk_ids: Ids) -> NDArray[np.bool_]:
+        """Whether each chunk id is in this snapshot."""
+        if not self.size:
+            return np.zeros(len(chunk_ids), dtype=bool)
+        rows = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), self.size - 1)
+        return self.chunk_ids[rows] == chunk_ids
+
+    def entity_rows(self, entity_ids: Sequence[int]) -> dict[int, int]:
+        """Row by entity id, for those that any chunk mentions."""
+        ids = np.asarray(entity_ids, dtype=np.int64)
+        if not len(ids) or not len(self.entity_ids):
+            return {}
+        rows = np.minimum(np.searchsorted(self.entity_ids, ids), len(self.entity_ids) - 1)
+        hit = self.entity_ids[rows] == ids
+        return dict(zip(ids[hit].tolist(), rows[hit].tolist(), strict=True))
+
+    def term_rows(self, found: Sequence[str]) -> Ints:
+        """Rows of the terms that the store holds, each once, in order of the question."""
+        hashes = np.array([term_hash(t) for t in dict.fromkeys(found)], dtype=np.uint64)
+        if not len(hashes) or not len(self.vocabulary):
+            return np.zeros(0, dtype=np.int64)
+        rows = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
+        return rows[self.vocabulary[rows] == hashes]
+
+    def neighbours(self, rows: Ints, step: int) -> Ints:
+        """The chunk `step` places on in the same document, or the chunk itself where there is none."""
+        there = np.clip(rows + step, 0, max(self.size - 1, 0))
+        same = self.columns.documents[there] == self.columns.documents[rows]
+        return np.where(same, there, rows)
+
+
+def _adjacency(rows: Ints, items: Ints, size: int) -> Adjacency:
+    """Of pairs in any order, repeats dropped."""
+    width = int(items.max()) + 1 if len(items) else 1
+    row, item = np.divmod(np.unique(rows * width + items), width)
+    return Adjacency.from_pairs(row, item, size)
+
+
+def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
+    """A snapshot of the store as it stands; `previous` is extended where it can be."""
+    generation, epoch = source.generation(), source.epoch()
+    if previous is not None and previous.generation == generation:
+        return previous
+    if previous is None or previous.epoch != epoch:
+        return Snapshot(_read(source, 0), generation=generation, epoch=epoch)
+    present = np.isin(previous.chunk_ids, source.chunk_ids())
+    columns = previous.columns if present.all() else previous.columns.keep(present)
+    last = int(previous.chunk_ids[-1]) if previous.size else 0
+    return Snapshot(columns.append(_read(source, last)), generation=generation, epoch=epoch)
+
+
+def _read(source: SnapshotSource, after: int) -> Columns:
+    return read_columns(source.passages(after), source.mention_rows(after))

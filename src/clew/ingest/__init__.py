@@ -1,0 +1,1 @@
+"""From files to a document with its chunks, their vectors, and what they mention."""

@@ -1,0 +1,220 @@
+"""Finding the files to read: recursive, sorted, without what is hidden or git-ignored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pathspec
+
+from clew.errors import InputError
+from clew.settings import ReadSettings
+
+_NEVER = frozenset({".git", ".clew"})
+
+
+def find_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    settings: ReadSettings,
+) -> Iterator[Path]:
+    """The files at the paths, absolute and with symbolic links resolved, each one once.
+
+    Paths come in the order given, the files of a folder sorted by their path within it. A file
+    given by name is always taken. Of a folder, hidden files and what git ignores are left out
+    (unless the settings want them), and `.git` and `.clew` always. `include` and `exclude` are
+    globs in the manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
+    A folder that cannot be listed comes out itself, so that reading it reports why.
+
+    Raises `InputError`, before anything is found, for a path that does not exist and for a
+    malformed glob.
+    """
+    given = [Path(path) for path in paths]
+    for path in given:
+        if not path.exists():
+            raise InputError(
+                f"no file or folder {str(path)!r} (from {str(Path.cwd())!r}): "
+                "check the spelling, or give its absolute path"
+            )
+    wanted = _Wanted(include=_globs(include), exclude=_globs(exclude), settings=settings)
+    return _find(given, wanted)
+
+
+def _find(given: Sequence[Path], wanted: _Wanted) -> Iterator[Path]:
+    seen: set[str] = set()
+    for path in given:
+        found = _walk(path, wanted) if path.is_dir() else [str(path)]
+        for name in found:
+            real = os.path.realpath(name)
+            if real not in seen:
+                seen.add(real)
+                yield Path(real)
+
+
+# --- which entries of a folder are wanted ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignores:
+    """The rules of one .gitignore, for everything below its folder."""
+
+    folder: str
+    rules: pathspec.GitIgnoreSpec
+
+    def verdict(self, path: str, is_folder: bool) -> bool | None:
+        """True: ignored; False: taken back by a `!` rule; None: no rule speaks of it."""
+        relative = _relative(path, self.folder)
+        return self.rules.check_file(relative + "/" if is_folder else relative).include
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way, with the rules of all folders above it, outermost first."""
+
+    path: str
+    ignores: tuple[_Ignores, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    include: pathspec.GitIgnoreSpec
+    exclude: pathspec.GitIgnoreSpec
+    settings: ReadSettings
+
+    def takes(self, entry: os.DirEntry[str], root: str, ignores: Sequence[_Ignores]) -> bool:
+        """Whether a file is read, or a folder gone into."""
+        if entry.name in _NEVER or (entry.name.startswith(".") and not self.settings.hidden):
+            return False
+        is_folder = _is_folder(entry)
+        if not is_folder and not _is_file_or_link(entry):
+            return False
+        relative = _relative(entry.path, root)
+        if self.exclude.match_file(relative + "/" if is_folder else relative):
+            return False
+        if not is_folder and self.include.patterns and not self.include.match_file(relative):
+            return False
+        return not _ignored(entry.path, is_folder, ignores)
+
+
+def _relative(path: str, folder: str) -> str:
+    """The part of a path below one of its folders, with forward slashes."""
+    return path[len(os.path.join(folder, "")) :].replace(os.sep, "/")
+
+
+def _globs(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
+    for glob in globs:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([glob])
+        except ValueError as error:
+            raise InputError(
+                f"cannot use the glob {glob!r}: expected one such as '*.md' or 'docs/**'"
+            ) from error
+    return pathspec.GitIgnoreSpec.from_lines(globs)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_dir()
+    except OSError:  # a link in a circle
+        return False
+
+
+def _is_file_or_link(entry: os.DirEntry[str]) -> bool:
+    """No socket or pipe; a link that leads nowhere counts, so that reading it reports why."""
+    try:
+        return entry.is_symlink() or entry.is_file()
+    except OSError:
+        return True
+
+
+def _ignored(path: str, is_folder: bool, ignores: Sequence[_Ignores]) -> bool:
+    """The nearest .gitignore that speaks of the path decides."""
+    for rules in reversed(ignores):
+        verdict = rules.verdict(path, is_folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+# --- walking ------------------------------------------------------------------------------
+
+
+def _walk(root: Path, wanted: _Wanted) -> list[str]:
+    """Paths of the files below a folder, sorted.
+
+    Links to folders wait until all real folders are done, so that a file has the name at which it
+    lies wherever it has one, and no folder is gone into twice.
+    """
+    top = os.path.realpath(root)
+    found: list[str] = []
+    seen: set[str] = set()
+    folders = [_Folder(top, () if wanted.settings.git_ignored else _ignores_above(Path(top)))]
+    links: list[_Folder] = []
+    while folders or links:
+        folder = folders.pop() if folders else links.pop(0)
+        real = os.path.realpath(folder.path)
+        if real in seen:
+            continue
+        seen.add(real)
+        try:
+            with os.scandir(folder.path) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            entries = []
+            found.append(folder.path)
+        below = _ignores_below(folder, wanted.settings)
+        for entry in entries:
+            if not wanted.takes(entry, top, below):
+                continue
+            if not _is_folder(entry):
+                found.append(entry.path)
+            elif entry.is_symlink():
+                links.append(_Folder(entry.path, below))
+            else:
+                folders.append(_Folder(entry.path, below))
+    return sorted(found, key=lambda path: path.split(os.sep))
+
+
+def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, ...]:
+    if settings.git_ignored:
+        return ()
+    return (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
+
+
+def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
+    try:
+        lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+    except OSError:
+        return ()
+    return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(filter(_is_rule, lines))),)
+
+
+def _is_rule(line: str) -> bool:
+    """Git passes over malformed rules; pathspec would not."""
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _ignores_above(folder: Path) -> tuple[_Ignores, ...]:
+    """The rules of the git repository that the folder lies in, from above the folder.
+
+    None where those rules ignore the folder itself: who names it wants what it holds.
+    """
+    chain = [folder, *folder.parents]
+    depth = next((i for i, path in enumerate(chain) if (path / ".git").exists()), None)
+    if depth is None:
+        return ()
+    top = chain[depth]
+    ignores = _read_ignores(str(top), top / ".git" / "info" / "exclude")
+    for path, inner in zip(chain[depth:0:-1], chain[depth - 1 :: -1], strict=False):
+        ignores = (*ignores, *_read_ignores(str(path), path / ".gitignore"))
+        if _ignored(str(inner), True, ignores):
+            return ()
+    return ignores

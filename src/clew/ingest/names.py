@@ -1,0 +1,229 @@
+"""Names in scripts that have capitals: Latin, Cyrillic, Greek, Armenian and their kin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from clew.ingest.kinds import type_of_name
+from clew.ingest.spans import Span
+from clew.ingest.vocabulary import (
+    CALENDAR,
+    COMMON_WORDS,
+    CONNECTORS,
+    COURTESY,
+    DEMONYMS,
+    NAME_SUFFIXES,
+    ORGANISATION_PREFIXES,
+    ROLES,
+    STARTERS,
+)
+
+# Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
+# extensions; Coptic; Cyrillic and Latin extensions.
+_CASED = ((0x41, 0x590), (0x10A0, 0x1100), (0x1E00, 0x2000), (0x2C00, 0x2D30), (0xA640, 0xA7FF))
+UPPER = "".join(chr(c) for low, high in _CASED for c in range(low, high) if chr(c).isupper())
+# Letters of scripts without spaces, which Python's \w takes for part of a Latin word beside them.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f"
+)
+_W = rf"[^\W_{_UNSPACED}]"
+_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
+_DOTTED = (
+    "Mr|Mrs|Ms|Dr|Prof|Rev|Fr|St|Ste|Sr|Jr|Mt|Ft|Lt|Col|Gen|Capt|Sgt|Maj|Gov|Sen|Rep|Hon|No|Vol"
+    "|Bros|Inc|Corp|Ltd|Co"
+)
+_WORD = (
+    rf"(?:(?:[{UPPER}]\.){{2,}}(?!{_W})"  # U.S., J.R.R.
+    rf"|[{UPPER}]\.(?=[ ]?[{UPPER}])"  # J. Smith
+    rf"|(?:{_DOTTED})\.(?=[ ]?[{UPPER}\d]|,)"
+    rf"|[{UPPER}]{_W}*(?:[-‐’'·]{_W}+|/[{UPPER}]{{2,}}|&[{UPPER}]{_W}*)*(?:\+\+|\#)?)"
+)
+_PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
+_FOLLOWER = (
+    rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{_W}+|(?:{_PREFIXES})[-‐’'][{UPPER}]{_W}*(?:[-‐]{_W}+)*)"
+)
+_CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, reverse=True))
+_NUMBER = rf"\d{{1,3}}(?!{_W}|[.,:/–-]\d|[%°])"
+_SPAN = re.compile(
+    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER})*"
+)
+_SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
+_NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
+_JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
+
+_OPENERS = frozenset("\"“„«‘([*_•>|#-–—:!?…¿¡\n")
+_CONNECTORS = frozenset(CONNECTORS)
+_AMBIGUOUS_CALENDAR = frozenset(("may", "april", "june", "august", "march"))
+_GROUP_HEADS = ORGANISATION_PREFIXES | frozenset(
+    "center centre foundation campaign fund prize agency movement coalition alliance award".split()
+)
+_GROUP_TAILS = NAME_SUFFIXES["organisation"] | NAME_SUFFIXES["place"] | {"sons", "partners"}
+_CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
+_TOKEN = re.compile(r"\S+")
+
+Token = tuple[int, str]
+"""A word and where it starts."""
+
+
+def find_names(text: str, start: int, end: int) -> Iterator[Span]:
+    """Capitalised spans of the sentence `text[start:end]`, each followed by the names in it.
+
+    "University of Chicago" is followed by "Chicago"; "Nolan's Inception" by "Nolan" and
+    "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
+    """
+    if _is_shouted(text[start:end]):
+        return
+    position = start
+    while match := _SPAN.search(text, position, end):
+        left, position = match.span()
+        left = _with_prefix(text, start, left)
+        if left < 0:
+            continue
+        position = _with_joint(text, left, position, end)
+        yield from _read_span(text, left, position, _opens(text, start, left))
+
+
+def _is_shouted(sentence: str) -> bool:
+    """Whether a sentence of several words is all in capitals, so that they say nothing."""
+    return sentence.isupper() and sentence.count(" ") > 2
+
+
+def _with_prefix(text: str, start: int, left: int) -> int:
+    """Where the name really starts ("iPhone", "al-Rashid", "20th Century"); -1 within a word."""
+    if left == start:
+        return left
+    before = text[left - 1]
+    if before == " ":
+        if left - 2 >= start and text[left - 2] in "0123456789htd":
+            number = _NUMBER_BEFORE.search(text, max(start, left - 10), left)
+            return number.start() if number else left
+        return left
+    if before.isalnum() or before in "-‐’'":
+        small = _SMALL_PREFIX.search(text, max(start, left - 4), left)
+        if small:
+            return small.start()
+        return -1 if before.isalnum() and before.isascii() else left
+    return left
+
+
+def _with_joint(text: str, left: int, right: int, end: int) -> int:
+    """The end of a group's name that goes on: "Department of Health | and Human Services"."""
+    joint = _JOINT.match(text, right, end)
+    if joint is None:
+        return right
+    head, _, rest = text[left:right].partition(" ")
+    tail = text[left:right].rpartition(" ")[2].casefold()
+    is_for = text.startswith(" for", right)
+    named = head.casefold() in _GROUP_HEADS and rest.startswith(("of ", "for "))
+    if not (named and not is_for or is_for and tail in _GROUP_HEADS):
+        return right
+    more = _SPAN.match(text, joint.end(), end)
+    return more.end() if more else right
+
+
+def _opens(text: str, start: int, position: int) -> bool:
+    """Whether a word at `position` would be capitalised anyhow."""
+    before = text[max(start, position - 3) : position].rstrip(" ")
+    return not before or before[-1] in _OPENERS
+
+
+def _read_span(text: str, left: int, right: int, opens: bool) -> Iterator[Span]:
+    tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
+    first, last = _trim(tokens, opens)
+    if last - first == 1:
+        yield from _single(*tokens[first], opens and first == 0)
+    elif last > first:
+        yield from _several(tokens[first:last])
+
+
+def _single(start: int, token: str, opens: bool) -> Iterator[Span]:
+    name = _bare(token)
+    lower = name.casefold().strip(".").replace("’", "'")
+    acronym = len(name) > 1 and name.isupper()
+    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not acronym):
+        return
+    if _CONTRACTION.search(lower):
+        return
+    yield Span(
+        start, start + len(name), name, type_of_name(name), initial=opens and name[1:].islower()
+    )
+
+
+def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
+    """Range of the tokens without those that stand there for the sentence's sake."""
+    first, last = 0, len(tokens)
+    while first < last and _is_filler(tokens, first, opens):
+        first += 1
+    while last > first and tokens[last - 1][1] in _CONNECTORS:
+        last -= 1
+    return first, last
+
+
+def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
+    token = tokens[i][1]
+    lower = token.casefold().replace("’", "'").strip(".")
+    if token in _CONNECTORS or lower in ("the", "i", "i'm", "i've", "i'd", "i'll") or lower in COURTESY:
+        return True
+    if opens and lower in STARTERS:
+        return len(token) == 1 or not token.isupper()
+    if lower in CALENDAR:
+        return lower not in _AMBIGUOUS_CALENDAR
+    # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
+    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in _CONNECTORS
+
+
+def _several(tokens: Sequence[Token]) -> Iterator[Span]:
+    if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
+        return
+    whole = _span(tokens)
+    yield whole
+    for part in _parts(tokens, whole.entity_type):
+        if len(part) > 1 or _names_alone(part[0][1]):
+            yield _span(part)._replace(nested=True)
+
+
+def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
+    """Names within a name: around a possessive, beside "of", around "and", after a demonym."""
+    for i, (_, token) in enumerate(tokens[:-1]):
+        before, after = tokens[:i], tokens[i + 1 :]
+        if token.endswith(("'s", "’s")):
+            yield tokens[: i + 1]
+            yield after
+        elif token == "of":
+            yield _without_article(after)
+            if len(before) > 1:
+                yield before
+        elif i == 0 and token.casefold() in DEMONYMS and kind in ("name", "person"):
+            yield tokens[:1]
+            yield after
+        elif i == 0 and token.isdigit():
+            yield after
+
+
+def _without_article(tokens: Sequence[Token]) -> Sequence[Token]:
+    return tokens[1:] if tokens[0][1] in _CONNECTORS else tokens
+
+
+def _names_alone(token: str) -> bool:
+    lower = _bare(token).casefold().strip(".")
+    return (
+        len(lower) > 1
+        and not token[0].isdigit()
+        and token[0].isupper()
+        and lower not in STARTERS
+        and lower not in CALENDAR
+        and lower not in COMMON_WORDS
+    )
+
+
+def _span(tokens: Sequence[Token]) -> Span:
+    name = _bare(" ".join(token for _, token in tokens))
+    last_start, last = tokens[-1]
+    return Span(tokens[0][0], last_start + len(_bare(last)), name, type_of_name(name))
+
+
+def _bare(token: str) -> str:
+    """Without the possessive at its end."""
+    return token[:-2] if token.endswith(("'s", "’s")) else token

@@ -1,0 +1,149 @@
+"""The headings of a text and where each one's part begins: Markdown, Setext, reStructuredText."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+Trail = tuple[str, ...]
+
+_FENCE = re.compile(
+    r"^ {0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?^ {0,3}(?P=mark)[`~]*[ \t]*$|.*\Z)",
+    re.MULTILINE | re.DOTALL,
+)
+_TABLE = re.compile(r"^[ \t]*[|+][^\n]*(?:\n[ \t]*[|+][^\n]*)+", re.MULTILINE)
+_ATX = re.compile(
+    r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>\S[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE
+)
+_UNDERLINED = re.compile(
+    r"""(?:\A|(?<=\n\n)|(?<=\n[ \t]\n)|(?P<over>^(?P<rule>[=\-~^"'`*+#<>_:.])(?P=rule){2,})\n)
+    [ ]{0,3}(?P<title>[^\s|#][^\n]*)\n
+    (?P<under>[=\-~^"'`*+#<>_:.])(?P=under){2,}[ \t]*$""",
+    re.MULTILINE | re.VERBOSE,
+)
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
+_ANCHOR = re.compile(r"\s*\{[#.][^}]*\}$")
+_MARKDOWN_UNDERLINES = "=-"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Heading:
+    """A heading; `level` 1 is outermost."""
+
+    start: int
+    end: int
+    level: int
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """From `starts[i]` on, `trails[i]` holds; starts ascend, the first is 0."""
+
+    starts: tuple[int, ...]
+    trails: tuple[Trail, ...]
+
+    def trail(self, start: int, end: int) -> Trail:
+        """The headings that all of `[start, end)` lies under."""
+        return common_trail(self.trails_within(start, end))
+
+    def trails_within(self, start: int, end: int) -> list[Trail]:
+        """The trails that hold within `[start, end)`, in order."""
+        first = bisect_right(self.starts, start) - 1
+        last = max(bisect_left(self.starts, end), first + 1)
+        return list(self.trails[first:last])
+
+
+def common_trail(trails: Sequence[Trail]) -> Trail:
+    """The headings that all of the trails (at least one) begin with."""
+    first, last = min(trails), max(trails)
+    length = next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), None)
+    return first if length is None else first[:length]
+
+
+def fences(text: str) -> list[tuple[int, int]]:
+    """Ranges of fenced code blocks, fences included; an open fence runs to the end."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    return [match.span() for match in _FENCE.finditer(text)]
+
+
+def tables(text: str) -> list[tuple[int, int]]:
+    """Ranges of tables drawn with bars: two or more lines in a row that begin with `|` or `+`."""
+    if "\n|" not in text and "\n+" not in text and "\n " not in text:
+        return []
+    return [match.span() for match in _TABLE.finditer(text)]
+
+
+def headings(text: str, media_type: str) -> list[Heading]:
+    """Headings in order; lines of fenced code are none.
+
+    Setext underlines count in any text (`=` above `-`). In reStructuredText every adornment
+    does, and levels follow the order in which adornments first appear.
+    """
+    found = _atx(text) + _underlined(text, media_type)
+    if not found:
+        return []
+    fenced = fences(text)
+    found = [heading for heading in found if not _within(heading.start, fenced)]
+    return sorted(found, key=lambda heading: heading.start)
+
+
+def outline(found: Iterable[Heading]) -> Outline:
+    """The trails that headings, given in order, make."""
+    starts: list[int] = [0]
+    trails: list[Trail] = [()]
+    above: list[Heading] = []
+    for heading in found:
+        above = [h for h in above if h.level < heading.level] + [heading]
+        trail = tuple(h.title for h in above)
+        if heading.start == 0:
+            trails[0] = trail
+        else:
+            starts.append(heading.start)
+            trails.append(trail)
+    return Outline(tuple(starts), tuple(trails))
+
+
+def _atx(text: str) -> list[Heading]:
+    if "#" not in text:
+        return []
+    return [
+        Heading(
+            start=match.start(),
+            end=match.end(),
+            level=len(match["marks"]),
+            title=_plain(match["title"]),
+        )
+        for match in _ATX.finditer(text)
+    ]
+
+
+def _underlined(text: str, media_type: str) -> list[Heading]:
+    restructured = media_type in {"text/x-rst", "text/prs.fallenstein.rst"}
+    if not restructured and "\n===" not in text and "\n---" not in text:
+        return []
+    found = []
+    order: list[tuple[str, bool]] = []
+    for match in _UNDERLINED.finditer(text):
+        style = (match["under"], bool(match["over"]) and restructured)
+        if not restructured and style[0] not in _MARKDOWN_UNDERLINES:
+            continue
+        if style not in order:
+            order.append(style)
+        level = order.index(style) + 1 if restructured else 1 + _MARKDOWN_UNDERLINES.index(style[0])
+        title = _plain(match["title"].strip())
+        found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
+    return found
+
+
+def _plain(title: str) -> str:
+    """The words of a heading without links, anchors and emphasis."""
+    return _ANCHOR.sub("", _LINK.sub(r"\1", title)).replace("**", "").replace("`", "").strip(" *_")
+
+
+def _within(offset: int, ranges: list[tuple[int, int]]) -> bool:
+    index = bisect_right(ranges, offset, key=lambda span: span[0]) - 1
+    return index >= 0 and offset < ranges[index][1]

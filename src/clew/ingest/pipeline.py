@@ -1,0 +1,157 @@
+"""Indexing, as a table of contents: split, extract, embed, link, save.
+
+Documents go through in batches. While one batch is embedded in a thread of its own, the batch
+before it is linked and saved and the one after it is split and extracted. Each document is saved
+in one transaction, in the order given, so that a run cut short goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.ingest.split import split
+from clew.types import IndexedDocument
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from clew.ingest.link import Linker
+    from clew.ports import DocumentStore, Embedder, Extractor, GraphStore
+    from clew.settings import LinkSettings, SplitSettings
+    from clew.types import Document, Extraction, Split, Vectors
+
+    class IngestStore(DocumentStore, GraphStore):
+        """What indexing needs of a store."""
+
+        def link_rules(self) -> Mapping[str, str]:
+            """Names that a person tied together or apart."""
+            ...
+
+
+BATCH_CHUNKS = 256
+"""Chunks that are embedded in one go: enough to sort by length, few enough to hold."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that only lacks its embeddings."""
+
+    document: Document
+    split: Split
+    extraction: Extraction
+
+
+@dataclass(slots=True)
+class Progress:
+    """What a run has done so far."""
+
+    documents: int = 0
+    chunks: int = 0
+    embedding_seconds: float = 0.0
+
+
+@dataclass(slots=True)
+class Ingest:
+    """The steps, put together once for one store."""
+
+    store: IngestStore
+    embedder: Embedder
+    extractor: Extractor
+    split_settings: SplitSettings
+    link_settings: LinkSettings
+    _linker: Linker | None = field(default=None, init=False)
+    _linked: tuple[int, int] = field(default=(0, 0), init=False)
+
+    @property
+    def recipe(self) -> str:
+        """How documents are split, embedded and extracted; a document made otherwise is made anew."""
+        parts = {
+            "split": self.split_settings.model_dump(),
+            "embedder": self.embedder.name,
+            "extractor": self.extractor.name,
+        }
+        return json.dumps(parts, sort_keys=True)
+
+    def run(self, documents: Iterable[Document], saved: Callable[[Document], None]) -> Progress:
+        """Index the documents; `saved` is told of each one that is stored."""
+        progress = Progress()
+        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="clew-embed") as pool:
+            waiting: tuple[list[Prepared], Future[Vectors]] | None = None
+            for batch in _batches(map(self.prepare, documents)):
+                embedding = pool.submit(self._embed, batch, progress)
+                if waiting:
+                    self._finish(*waiting, progress, saved)
+                waiting = (batch, embedding)
+            if waiting:
+                self._finish(*waiting, progress, saved)
+        return progress
+
+    def prepare(self, document: Document) -> Prepared:
+        """Split and extract one document."""
+        parts = split(document, self.split_settings, self.embedder)
+        return Prepared(document, parts, self.extractor.extract(document, parts.chunks))
+
+    def _embed(self, batch: list[Prepared], progress: Progress) -> Vectors:
+        started = time.perf_counter()
+        texts = [chunk.embedding_text for item in batch for chunk in item.split.chunks]
+        vectors = self.embedder.embed_documents(texts)
+        progress.embedding_seconds += time.perf_counter() - started
+        return vectors
+
+    def _finish(
+        self,
+        batch: list[Prepared],
+        embedding: Future[Vectors],
+        progress: Progress,
+        saved: Callable[[Document], None],
+    ) -> None:
+        vectors, start = embedding.result(), 0
+        for item in batch:
+            end = start + len(item.split.chunks)
+            self._save(item, vectors[start:end])
+            start = end
+            progress.documents += 1
+            progress.chunks += len(item.split.chunks)
+            saved(item.document)
+
+    def _save(self, item: Prepared, vectors: Vectors) -> None:
+        self.store.save(
+            IndexedDocument(
+                document=item.document,
+                split=item.split,
+                vectors=vectors,
+                extraction=item.extraction,
+                links=self._current_linker().links(item.extraction),
+                recipe=self.recipe,
+            )
+        )
+
+    def _current_linker(self) -> Linker:
+        """The linker, knowing what this and other processes have saved since."""
+        from clew.ingest.link import Linker
+
+        epoch, last = self._linked
+        if self._linker is None or epoch != self.store.epoch():
+            epoch, last = self.store.epoch(), 0
+            self._linker = Linker([], self.store.link_rules(), self.link_settings)
+        new = self.store.aliases(after=last)
+        self._linker.add(new)
+        self._linked = (epoch, new[-1].id if new else last)
+        return self._linker
+
+
+def _batches(prepared: Iterable[Prepared]) -> Iterator[list[Prepared]]:
+    batch: list[Prepared] = []
+    chunks = 0
+    for item in prepared:
+        batch.append(item)
+        chunks += len(item.split.chunks)
+        if chunks >= BATCH_CHUNKS:
+            yield batch
+            batch, chunks = [], 0
+    if batch:
+        yield batch

@@ -1,0 +1,1 @@
+"""Readers, one file a family of formats; each turns a `RawFile` into a `ReadResult`."""

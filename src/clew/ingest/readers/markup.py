@@ -1,0 +1,105 @@
+"""Plain text, Markdown, reStructuredText and source code."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+from typing import Any
+
+from clew.ingest.readers.common import (
+    Properties,
+    RawFile,
+    ReadResult,
+    one_line,
+    properties,
+)
+from clew.ingest.readers.encoding import decode
+from clew.ingest.readers.front_matter import split_front_matter
+from clew.ingest.readers.media_types import is_source_code, media_type_of
+from clew.types import Document
+
+_FENCED = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,}).*?(?:^ {0,3}(?P=fence)|\Z)", re.M | re.S)
+_ATX_HEADING = re.compile(r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*$", re.M)
+_SETEXT_HEADING = re.compile(r"^ {0,3}(\S[^\n]*)\n {0,3}=+[ \t]*$", re.M)
+_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?")
+_ANCHOR = re.compile(r"\s*\{[#.][^}]*\}$")
+_RST_TITLE = re.compile(
+    r"\A(?:\s*\n|\.\. [^\n]*\n|[ \t]+[^\n]*\n)*"
+    r"(?:(?P<over>([!-/:-@\[-`{-~])\2+)[ \t]*\n)?[ \t]*(?P<title>\S[^\n]*?)[ \t]*\n"
+    r"(?P<under>([!-/:-@\[-`{-~])\5+)[ \t]*(?:\n|\Z)"
+)
+_RST_FIELD = re.compile(
+    r"\s*^:(?P<name>[\w -]+):[ \t]+(?P<value>[^\n]+(?:\n[ \t]+\S[^\n]*)*)\n?", re.M
+)
+
+
+def read_text(raw: RawFile) -> ReadResult:
+    """A file of plain text, or of source code, as it is."""
+    media_type = media_type_of(raw.suffix)
+    title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
+    text = decode(raw)
+    if text.startswith("{\\rtf"):
+        raise raw.unreadable("unsupported format (RTF)")
+    return ReadResult(
+        documents=(Document(source=raw.source, text=text, title=title, media_type=media_type),)
+    )
+
+
+def read_markdown(raw: RawFile) -> ReadResult:
+    """Markdown as it is, without its front matter."""
+    return ReadResult(documents=(markdown_document(decode(raw), raw.source),))
+
+
+def read_rst(raw: RawFile) -> ReadResult:
+    """ReStructuredText as it is; title and fields (`:Author:`) are read from its beginning."""
+    return ReadResult(documents=(rst_document(decode(raw), raw.source),))
+
+
+def markdown_document(text: str, source: str) -> Document:
+    """The text without its front matter, which becomes title, times and metadata."""
+    values, body = split_front_matter(text)
+    return _document(body, source, "text/markdown", values, _markdown_title(body))
+
+
+def rst_document(text: str, source: str) -> Document:
+    """The text with its title and the fields below it as metadata."""
+    heading = _RST_TITLE.match(text)
+    values: dict[str, Any] = {}
+    position = heading.end() if heading else 0
+    while field := _RST_FIELD.match(text, position):
+        values[field["name"].strip().lower()] = one_line(field["value"])
+        position = field.end()
+    return _document(text, source, "text/x-rst", values, _rst_title(heading))
+
+
+def _document(
+    text: str, source: str, media_type: str, values: dict[str, Any], heading: str
+) -> Document:
+    known: Properties = properties(values)
+    return Document(
+        source=source,
+        text=text,
+        title=known.title or heading,
+        media_type=media_type,
+        created_at=known.created_at,
+        updated_at=known.updated_at,
+        metadata=known.metadata,
+    )
+
+
+def _markdown_title(text: str) -> str:
+    """The first heading of the first level outside code, without its markup."""
+    bare = _FENCED.sub("", text)
+    found = [match for form in (_ATX_HEADING, _SETEXT_HEADING) if (match := form.search(bare))]
+    if not found:
+        return ""
+    first = min(found, key=lambda match: match.start())
+    title = _ANCHOR.sub("", _LINK.sub(r"\1", first.group(1)))
+    return one_line(title.replace("`", "").replace("**", "").strip("*_ "))
+
+
+def _rst_title(heading: re.Match[str] | None) -> str:
+    # A rule of four signs below a longer line is a transition, not an underline.
+    if heading is None or len(heading["under"]) < len(heading["title"]):
+        return ""
+    return one_line(heading["title"].replace("`", "").replace("*", ""))

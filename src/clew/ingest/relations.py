@@ -1,0 +1,234 @@
+"""Typed relations between two names of one sentence, from the words between them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+from clew.ingest.spans import Span
+from clew.ingest.vocabulary import (
+    DEMONYMS,
+    ORGANISATION_NOUNS,
+    PERSON_NOUNS,
+    PLACE_NOUNS,
+    PRODUCT_NOUNS,
+    ROLES,
+    WORK_NOUNS,
+)
+from clew.text import STOP_WORDS, entity_key
+from clew.types import ExtractedRelation
+
+LONGEST_GAP = 70
+"""Characters between two names that are read at all."""
+LONGEST_PHRASE = 7
+"""Words between two names, articles and trades before the second one left out."""
+PRONOUN_FACTOR = 0.8
+"""What a relation's confidence is multiplied with where a pronoun stands for its head."""
+
+_ADVERB = r"(?:(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once) )*"
+_AUXILIARY = (
+    r"(?:(?:which|that|who|and|he|she|it|is|was|are|were|be|been|being|has|have|had|can|may|might"
+    r"|will|would|could|did|does|do|got) )*"
+)
+_LEAD = rf"{_AUXILIARY}{_ADVERB}"
+_COPULA = r"(?:(?:(?:which|that|who|he|she|it) )?(?:is|was|are|were|became|remains|being) |, )"
+
+
+class Phrase(NamedTuple):
+    """What the words between two names say."""
+
+    relation_type: str
+    confidence: float
+    inverse: bool = False
+    is_causal: bool = False
+
+
+class _Known(NamedTuple):
+    pattern: re.Pattern[str]
+    phrase: Phrase
+
+
+def _known(words: str, relation_type: str, *, inverse: bool = False) -> _Known:
+    phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
+    return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
+
+
+_KNOWN = (
+    _known(
+        r"causes?|caused|causing|leads? to|led to|leading to|results? in|resulted in|triggers?"
+        r"|triggered|(?:brings?|brought) about|(?:gives?|gave) rise to",
+        "causes",
+    ),
+    _known(
+        r"(?:caused|triggered|brought about) by|due to|because of|(?:a|the) (?:\w+ )?(?:result|consequence) of"
+        r"|results? from|resulted from|stems? from|stemmed from",
+        "causes",
+        inverse=True,
+    ),
+    _known(
+        r"(?:(?:an?|the|one) )?(?:\w+ )?(?:part|component|subset|division|subdivision|module) of"
+        r"|belongs? to|belonged to|belonging to|included in|contained in",
+        "part_of",
+    ),
+    _known(
+        r"contains?|contained|includes?|included|comprises?|consists? of|made up of|composed of",
+        "part_of",
+        inverse=True,
+    ),
+    _known(r"implements?|implemented|implementing", "implements"),
+    _known(r"implemented by", "implements", inverse=True),
+    _known(r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on", "extends"),
+    _known(r"extended by", "extends", inverse=True),
+    _known(r"uses?|using|utili[sz]es?|employs|makes? use of|powered by|runs on", "uses"),
+    _known(r"used by", "uses", inverse=True),
+    _known(r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs", "depends_on"),
+    _known(r"required by|needed by", "depends_on", inverse=True),
+    _known(r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)", "relates_to"),
+)
+
+_PARTICIPLES = (
+    "born written made sung led held built won sold begun bought brought chosen cut drawn driven"
+    " fought found given grown hidden hit kept known laid lost met paid put read run seen sent set"
+    " shot shown sold spoken spent taken taught thrown told understood worn worn overthrown beaten"
+)
+_PAST = (
+    "wrote made sang led held built won sold began bought brought chose drew drove fought found gave"
+    " grew hit kept laid lost met paid put ran saw sent set shot showed spoke spent took taught"
+    " threw told wore became left beat fled went came"
+)
+_PRESENT = (
+    "stars features directs writes produces plays leads owns runs borders marries teaches creates"
+    " develops publishes hosts flows supports provides replaces serves crosses joins calls returns"
+    " imports manages operates covers follows invented sponsors supplies treats inhibits affects"
+)
+_PREPOSITIONS = (
+    "by|in|into|to|with|from|at|on|for|as|after|near|through|against|under|over|between|during|of|off"
+    "|around|along|before|alongside"
+)
+_PASSIVE = re.compile(
+    rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES.replace(' ', '|')}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
+)
+_ACTIVE = re.compile(
+    rf"(?:, )?(?:(?:who|which|that|and|he|she|it|also|then|later|has|have|had|\w+ly) )*"
+    rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST.replace(' ', '|')}|{_PRESENT.replace(' ', '|')})"
+    rf"(?: (?P<prep>{_PREPOSITIONS}))?"
+)
+_NOUN_OF = re.compile(
+    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?(?P<noun>[a-z]{{3,}}) (?P<prep>of|to|for)"
+)
+_NO_RELATION_NOUNS = frozenset(
+    "one some many most all because instead outside number series kind type lot form name list"
+    " native variety couple pair set range group piece work".split()
+)
+_NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
+_BREAK = re.compile(r"[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
+_SPACE = re.compile(r"\s+")
+_DETERMINERS = frozenset(
+    "the a an his her their its our both fellow future former late famous famed noted then".split()
+)
+_DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
+_IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
+_SUBJECT = re.compile(
+    r"(?:he|she|it|they|(?:the|this) (?P<noun>"
+    + "|".join(sorted(WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS))
+    + r"))\s+(?=\w)",
+    re.IGNORECASE,
+)
+
+
+def find_relations(
+    text: str, start: int, end: int, names: Sequence[Span], subject: str | None, sentence: int
+) -> Iterator[ExtractedRelation]:
+    """Relations between neighbours among `names` (ordered, none within another), each once.
+
+    `subject` is what the document is about; it stands for a pronoun that opens the sentence.
+    """
+    told = [n for n in names if n.name.casefold() not in DEMONYMS]
+    seen: set[tuple[str, str, str]] = set()
+    for head, gap, tail, factor in _pairs(text, start, told, subject):
+        phrase = read_phrase(gap)
+        if phrase is None or entity_key(head.name) == entity_key(tail.name):
+            continue
+        first, last = (tail, head) if phrase.inverse else (head, tail)
+        fact = (entity_key(first.name), phrase.relation_type, entity_key(last.name))
+        if fact in seen or first.entity_type == "date":
+            continue
+        seen.add(fact)
+        yield ExtractedRelation(
+            head=first.name,
+            tail=last.name,
+            relation_type=phrase.relation_type,
+            sentence=sentence,
+            confidence=round(phrase.confidence * factor, 3),
+            is_causal=phrase.is_causal,
+        )
+
+
+def _pairs(
+    text: str, start: int, names: Sequence[Span], subject: str | None
+) -> Iterator[tuple[Span, str, Span, float]]:
+    """Neighbours with the words between them and a factor for how sure the head is."""
+    if names and subject:
+        opening = _SUBJECT.match(text, start, names[0].start)
+        if opening:
+            head = Span(start, opening.end() - 1, subject)
+            yield head, text[opening.end() - 1 : names[0].start], names[0], PRONOUN_FACTOR
+    for left, right in zip(names, names[1:], strict=False):
+        if 5 < right.start - left.end <= LONGEST_GAP:
+            yield left, text[left.end : right.start], right, 1.0
+
+
+@lru_cache(maxsize=20_000)
+def read_phrase(gap: str) -> Phrase | None:
+    """The relation that the words between two names state; None where they state none.
+
+    " was directed by " → directed_by, " is the capital of " → capital_of, " causes " → causes.
+    """
+    if _BREAK.search(gap) or _NEGATION.search(gap):
+        return None
+    words = _phrase(gap)
+    if not words or words.count(" ") >= LONGEST_PHRASE:
+        return None
+    for pattern, phrase in _KNOWN:
+        if pattern.fullmatch(words):
+            return phrase
+    return _verb_phrase(words) or _noun_phrase(words)
+
+
+def _phrase(gap: str) -> str:
+    """The gap in small letters, without the words that belong to the name after it."""
+    words = _SPACE.sub(" ", gap.casefold()).strip()
+    words = words.removeprefix("'s ").removeprefix("’s ")
+    while (shorter := _shortened(words)) != words:
+        words = shorter
+    return words
+
+
+def _shortened(words: str) -> str:
+    rest, _, last = words.rpartition(" ")
+    if last in _DROPPED_BEFORE_TAIL:
+        return rest
+    place = _IN_A_PLACE.search(words)
+    if place and words[: place.start()].rpartition(" ")[2] in _DETERMINERS and " in " in words:
+        return words[: place.start()]
+    return words
+
+
+def _verb_phrase(words: str) -> Phrase | None:
+    passive = _PASSIVE.fullmatch(words)
+    if passive:
+        return Phrase(f"{passive['verb']}_{passive['prep']}".replace("-", "_"), 0.75)
+    active = _ACTIVE.fullmatch(words)
+    if active and active["verb"] not in ("based", "related", "named", "called", "used"):
+        relation = "_".join(part for part in (active["verb"], active["prep"]) if part)
+        return Phrase(relation.replace("-", "_"), 0.6)
+    return Phrase("used", 0.6) if active and active["verb"] == "used" else None
+
+
+def _noun_phrase(words: str) -> Phrase | None:
+    noun = _NOUN_OF.fullmatch(words if words.startswith(",") else words + "")
+    if noun is None or noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
+        return None
+    return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)

@@ -1,0 +1,26 @@
+"""A name as found at one place of a text, before the document decides about it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Span(NamedTuple):
+    """A candidate name and where it stands."""
+
+    start: int
+    end: int
+    name: str
+    entity_type: str = "name"
+    initial: bool = False
+    """A single capitalised word where every word is capitalised: the document must confirm it."""
+    nested: bool = False
+    """Part of a longer name ("Chicago" of "University of Chicago")."""
+
+
+class Found(NamedTuple):
+    """What one sentence holds, in order of the text, outer names before what is nested in them."""
+
+    start: int
+    end: int
+    spans: tuple[Span, ...]

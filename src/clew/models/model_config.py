@@ -1,0 +1,92 @@
+"""What a model's own configuration files say about it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from clew.errors import ModelError
+
+Pooling = Literal["mean", "cls"]
+
+_DEFAULT_MAX_TOKENS = 256
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class ModelConfig:
+    """A sentence embedding model, as its folder describes it."""
+
+    architecture: Mapping[str, Any]
+    """`config.json`, whole."""
+    dimension: int
+    max_tokens: int
+    """Special tokens among them."""
+    pooling: Pooling
+    pad_id: int
+    query_prefix: str = ""
+    """Put before every question, for models that were trained so."""
+    document_prefix: str = ""
+
+
+def read_model_config(folder: Path) -> ModelConfig:
+    """The configuration in a folder of the sentence-transformers layout.
+
+    Only `config.json` is needed; pooling is then the mean over at most 256 tokens, without prefixes.
+
+    Raises:
+        ModelError: A file is missing or damaged, or asks for what is not supported.
+    """
+    architecture = _read_json(folder / "config.json")
+    if "hidden_size" not in architecture:
+        raise ModelError(
+            f"{str(folder / 'config.json')!r} has no 'hidden_size'; "
+            "expected the configuration of a transformer encoder"
+        )
+    sentence = _read_optional(folder / "sentence_bert_config.json")
+    prompts = _read_optional(folder / "config_sentence_transformers.json").get("prompts") or {}
+    positions = int(architecture.get("max_position_embeddings", _DEFAULT_MAX_TOKENS))
+    return ModelConfig(
+        architecture=architecture,
+        dimension=int(architecture["hidden_size"]),
+        max_tokens=min(int(sentence.get("max_seq_length") or _DEFAULT_MAX_TOKENS), positions),
+        pooling=_pooling(folder / "1_Pooling" / "config.json"),
+        pad_id=int(architecture.get("pad_token_id") or 0),
+        query_prefix=str(prompts.get("query") or ""),
+        document_prefix=str(prompts.get("document") or prompts.get("passage") or ""),
+    )
+
+
+def _pooling(path: Path) -> Pooling:
+    modes = [
+        name.removeprefix("pooling_mode_")
+        for name, chosen in _read_optional(path).items()
+        if name.startswith("pooling_mode_") and chosen is True
+    ]
+    if modes in ([], ["mean_tokens"]):
+        return "mean"
+    if modes == ["cls_token"]:
+        return "cls"
+    raise ModelError(
+        f"{str(path)!r} asks for pooling by {', '.join(modes)}; supported are mean_tokens and "
+        "cls_token, one at a time. Choose another model"
+    )
+
+
+def _read_optional(path: Path) -> dict[str, Any]:
+    return _read_json(path) if path.is_file() else {}
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"cannot read the model's configuration {str(path)!r}: {error}. "
+            "Fetch or install the model again"
+        ) from error
+    if not isinstance(value, dict):
+        raise ModelError(f"{str(path)!r} holds {type(value).__name__}; expected a JSON object")
+    return value

@@ -1,0 +1,177 @@
+"""The default embedder: a sentence-transformers model on onnxruntime, without torch."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import ModelError
+from clew.models.convert import converted_model, default_cache, discard, weights_digest
+from clew.models.locate import ModelFiles, locate_model
+from clew.models.model_config import ModelConfig, read_model_config
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+    from clew.settings import EmbedSettings
+    from clew.types import Vector, Vectors
+
+
+class OnnxEmbedder:
+    """Implements `clew.ports.Embedder`.
+
+    Nothing is read before it is needed: counting tokens loads the tokenizer alone, embedding the
+    session as well. Methods may be called from several threads at once.
+
+    Raises:
+        ModelError: From any method or property, where the model cannot be found, converted or run.
+    """
+
+    def __init__(self, settings: EmbedSettings) -> None:
+        self._settings = settings
+        self._cache = settings.cache or default_cache()
+        self._lock = threading.RLock()
+        self._model: tuple[ModelFiles, ModelConfig] | None = None
+        self._tokenizer: Tokenizer | None = None
+        self._session: InferenceSession | None = None
+
+    @property
+    def name(self) -> str:
+        """`<model>/<precision>`; a directory's name is followed by a digest of its weights."""
+        files = self._located[0]
+        mark = f"@{weights_digest(files, self._cache)[:8]}" if files.private else ""
+        return f"{files.name}{mark}/{self._settings.precision}"
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._located[1].dimension
+
+    @property
+    def max_tokens(self) -> int:
+        """Tokens of a text that the model reads, special tokens among them; the rest is cut."""
+        return self._located[1].max_tokens
+
+    @property
+    def tokenizer(self) -> Tokenizer:
+        """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
+        with self._lock:
+            if self._tokenizer is None:
+                self._tokenizer = _load_tokenizer(self._located[0].tokenizer)
+            return self._tokenizer
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimension) float32, unit length, in the order given; (0, dimension) for none.
+
+        Texts of like length share a batch, so that little is computed for padding.
+        """
+        prefix = self._located[1].document_prefix
+        tokens = [self._special(e) for e in self._encode([prefix + text for text in texts])]
+        vectors = np.empty((len(texts), self.dimension), np.float32)
+        order = sorted(range(len(texts)), key=lambda i: len(tokens[i]))
+        for start in range(0, len(order), self._settings.batch_size):
+            batch = order[start : start + self._settings.batch_size]
+            vectors[batch] = self._run([tokens[i] for i in batch])
+        return vectors
+
+    def embed_query(self, text: str) -> Vector:
+        """(dimension,) float32, unit length."""
+        [encoding] = self._encode([self._located[1].query_prefix + text])
+        vector: Vector = self._run([self._special(encoding)])[0]
+        return vector
+
+    def count_tokens(self, text: str) -> int:
+        """Tokens of the text, special tokens not counted, nothing cut."""
+        return len(self._encode([text])[0])
+
+    @property
+    def _located(self) -> tuple[ModelFiles, ModelConfig]:
+        with self._lock:
+            if self._model is None:
+                files = locate_model(self._settings.model, self._settings.cache)
+                self._model = files, read_model_config(files.folder)
+            return self._model
+
+    def _encode(self, texts: list[str]) -> list[Encoding]:
+        """Without special tokens and whole. Lone surrogates, which no UTF-8 has, become `?`."""
+        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        return self.tokenizer.encode_batch_fast(clean, add_special_tokens=False)
+
+    def _special(self, encoding: Encoding) -> list[int]:
+        """Token ids cut to the model's length, special tokens added; never empty."""
+        config = self._located[1]
+        room = config.max_tokens - self.tokenizer.num_special_tokens_to_add(False)
+        encoding.truncate(room)
+        return self.tokenizer.post_process(encoding).ids or [config.pad_id]
+
+    def _run(self, tokens: list[list[int]]) -> Vectors:
+        session = self._load_session()
+        shape = len(tokens), max(map(len, tokens))
+        ids = np.full(shape, self._located[1].pad_id, np.int64)
+        mask = np.zeros(shape, np.int64)
+        for row, text in enumerate(tokens):
+            ids[row, : len(text)] = text
+            mask[row, : len(text)] = 1
+        inputs = {"input_ids": ids, "attention_mask": mask}
+        if len(session.get_inputs()) > 2:
+            inputs["token_type_ids"] = np.zeros(shape, np.int64)
+        vectors: Vectors = session.run(None, inputs)[0]
+        return vectors
+
+    def _load_session(self) -> InferenceSession:
+        with self._lock:
+            if self._session is None:
+                self._session = self._open_converted()
+            return self._session
+
+    def _open_converted(self) -> InferenceSession:
+        """The session on the cached graph; a damaged one is converted once more."""
+        files, config = self._located
+        conversion = files, config, self._settings.precision, self._cache
+        graph = converted_model(*conversion)
+        try:
+            return _open_session(graph, self._settings.threads)
+        except ModelError:
+            discard(graph)
+        return _open_session(converted_model(*conversion), self._settings.threads)
+
+
+def _load_tokenizer(path: Path) -> Tokenizer:
+    from tokenizers import Tokenizer
+
+    try:
+        tokenizer = Tokenizer.from_file(str(path))
+    except Exception as error:
+        raise ModelError(str(path)) from error
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return tokenizer
+
+
+def _open_session(graph: Path, threads: int) -> InferenceSession:
+    import onnxruntime as ort
+    from onnxruntime.capi import onnxruntime_pybind11_state as errors
+
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = threads or _available_cores()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    try:
+        return ort.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+    except (errors.Fail, errors.InvalidProtobuf, errors.InvalidGraph) as error:
+        raise ModelError(f"onnxruntime cannot load {str(graph)!r}: {error}") from error
+
+
+def _available_cores() -> int:
+    """Cores that this process may use, which can be fewer than the machine has."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1

@@ -1,0 +1,123 @@
+"""What a question asks for: its terms, its vector, and the entities that it names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.text import STOP_WORDS, entity_key, fold, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from typing import Protocol
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.types import Vector
+
+    class Names(Protocol):
+        """What analysis needs of a graph store."""
+
+        def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
+            """Entity id by key."""
+            ...
+
+
+MAX_TERMS = 64
+"""Terms of a question that count; the rarest where there are more (a bit of a mask each)."""
+MAX_WORDS = 400
+"""Words of a question in which names are looked for."""
+LONGEST_NAME = 10
+"""Words of a name, at most."""
+
+_TOKEN = re.compile(r"[^\W_]+")
+_POSSESSIVE = re.compile(r"['’]s\b")
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """An entity that the question names."""
+
+    entity_id: int
+    key: str
+    row: int
+    """Row in the snapshot."""
+    weight: float
+    """The entity's idf."""
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """A question as the later steps see it."""
+
+    text: str
+    terms: tuple[str, ...]
+    """Search terms, each once."""
+    term_rows: Ints
+    """(t,) the terms that the store holds, as rows of the snapshot; at most `MAX_TERMS`."""
+    term_idf: Floats
+    """(t,)"""
+    seeds: tuple[Seed, ...]
+    vector: Vector
+
+
+def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> Analysis:
+    """The question's terms and seeds; none of either is a legal outcome."""
+    found = tuple(dict.fromkeys(terms(question)))
+    rows = snapshot.term_rows(found)
+    if len(rows) > MAX_TERMS:
+        rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
+    return Analysis(
+        text=question,
+        terms=found,
+        term_rows=rows,
+        term_idf=snapshot.term_idf[rows],
+        seeds=find_seeds(question, snapshot, names),
+        vector=vector,
+    )
+
+
+def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, ...]:
+    """Entities whose key is one of the question's longest word sequences, in order of the text."""
+    spans = list(_candidate_names(question))
+    known = names.resolve(list(dict.fromkeys(key for _, _, key in spans)))
+    rows = snapshot.entity_rows(list(known.values()))
+    taken: set[int] = set()
+    seeds: dict[int, Seed] = {}
+    for start, end, key in sorted(spans, key=lambda s: (s[0] - s[1], s[0])):
+        row = rows.get(known.get(key, -1))
+        if row is None or any(i in taken for i in range(start, end)):
+            continue
+        taken.update(range(start, end))
+        idf = float(snapshot.entity_idf[row])
+        seeds.setdefault(row, Seed(known[key], key, row, idf))
+    return tuple(seeds.values())
+
+
+def _candidate_names(question: str) -> Iterator[tuple[int, int, str]]:
+    """(first word, word after the last, key) of every sequence of words that may be a name."""
+    tokens = _tokens(question)[:MAX_WORDS]
+    for start in range(len(tokens)):
+        for end in range(start + 1, min(start + LONGEST_NAME, len(tokens)) + 1):
+            words = tokens[start:end]
+            if words[0] in STOP_WORDS and words[0] != "the" and len(words) == 1:
+                continue
+            key = _join(words)
+            if key and not all(w in STOP_WORDS for w in words) and len(key) > 1:
+                yield start, end, key
+
+
+def _tokens(question: str) -> list[str]:
+    """Folded words; in scripts without spaces each character is a word."""
+    tokens: list[str] = []
+    for word in _TOKEN.findall(_POSSESSIVE.sub(" ", fold(question))):
+        tokens.extend(word if _UNSPACED.search(word) else [word])
+    return tokens
+
+
+def _join(words: Sequence[str]) -> str:
+    unspaced = all(_UNSPACED.search(w) for w in words)
+    return entity_key(("" if unspaced else " ").join(words))

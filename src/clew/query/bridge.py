@@ -1,0 +1,124 @@
+"""From the question's entities to the next ones, through the sentences that tie them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.query.analyse import Analysis
+
+    Masks = NDArray[np.uint64]
+
+READ_PASSAGES = 30
+"""Best passages whose sentences are read for bridges."""
+MAX_SEED_SENTENCES = 300
+"""A seed in more sentences than these says too little to be followed."""
+KEPT = 20
+"""Bridges kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bridges:
+    """Entities that sentences tie to the question, best first."""
+
+    entities: Ints
+    """(b,) rows of the snapshot."""
+    scores: Floats
+    """(b,) 0 to 1: how well the best sentence covers the question."""
+    sentences: Ints
+    """(b,) that sentence, as a row of the snapshot's sentences."""
+
+
+class Coverage:
+    """Which of a question's terms each row of sentences holds, as bits."""
+
+    def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
+        self.idf = analysis.term_idf
+        self.total = float(self.idf.sum()) or 1.0
+        self._snapshot = snapshot
+        self.sentence_masks: Masks = np.zeros(snapshot.sentences, dtype=np.uint64)
+        for bit, row in enumerate(analysis.term_rows):
+            self.sentence_masks[snapshot.postings.row(row)] |= np.uint64(1 << bit)
+
+    def with_context(self, sentences: Ints) -> Masks:
+        """Terms that each sentence or its chunk's context holds."""
+        context = self._snapshot.sentence_starts[self._snapshot.sentence_chunk[sentences]]
+        return self.sentence_masks[sentences] | self.sentence_masks[context]
+
+    def passages(self, rows: Ints) -> Masks:
+        """Terms that each chunk or its context holds."""
+        entries, owner = self._sentences_of(rows)
+        masks = np.zeros(len(rows), dtype=np.uint64)
+        np.bitwise_or.at(masks, owner, self.sentence_masks[entries])
+        return masks
+
+    def share(self, masks: Masks) -> Floats:
+        """Share of the question's idf that the masks' terms hold, 0 to 1."""
+        bits = np.arange(len(self.idf), dtype=np.uint64)
+        held = (masks[..., None] >> bits) & np.uint64(1)
+        return (held @ self.idf / self.total).astype(np.float32)
+
+    def _sentences_of(self, rows: Ints) -> tuple[Ints, Ints]:
+        starts = self._snapshot.sentence_starts
+        counts = starts[rows + 1] - starts[rows]
+        owner = np.repeat(np.arange(len(rows)), counts)
+        first = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) - first[owner] + starts[rows][owner], owner
+
+    def sentences_of(self, rows: Ints) -> Ints:
+        """Rows of all sentences of the chunks, their contexts left out."""
+        entries, _ = self._sentences_of(rows)
+        starts = self._snapshot.sentence_starts
+        return entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
+
+
+def find_bridges(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: Floats
+) -> Bridges:
+    """The entities of the sentences that cover the question best.
+
+    `prior` (C,) is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
+    where it mentions a seed, the seed's weight times half of 1 + prior) times its coverage.
+    """
+    sentences, weights = _candidates(analysis, snapshot, coverage, prior)
+    if not len(sentences):
+        return Bridges(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.int64))
+    counts = weights * coverage.share(coverage.with_context(sentences))
+    entries, owner = snapshot.sentence_entities.entries(sentences)
+    entities = snapshot.sentence_entities.items[entries]
+    order = np.lexsort((sentences[owner], -counts[owner], entities))
+    first = np.unique(entities[order], return_index=True)[1]
+    best = order[first]
+    best = best[~np.isin(entities[best], [seed.row for seed in analysis.seeds])]
+    best = best[counts[owner[best]] > 0]
+    best = best[np.lexsort((entities[best], -counts[owner[best]]))][:KEPT]
+    chosen = owner[best]
+    return Bridges(entities[best], counts[chosen].astype(np.float32), sentences[chosen])
+
+
+def _candidates(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: Floats
+) -> tuple[Ints, Floats]:
+    """Sentences to read, each once, with its best weight."""
+    best = np.argsort(-prior, kind="stable")[:READ_PASSAGES]
+    best = best[prior[best] > 0]
+    read = coverage.sentences_of(best)
+    rows, weights = [read], [prior[snapshot.sentence_chunk[read]]]
+    strongest = max((seed.weight for seed in analysis.seeds), default=1.0)
+    for seed in analysis.seeds:
+        mentioning = snapshot.entity_sentences.row(seed.row)
+        if len(mentioning) <= MAX_SEED_SENTENCES:
+            rows.append(mentioning)
+            own = prior[snapshot.sentence_chunk[mentioning]]
+            weights.append(seed.weight / strongest * (0.5 + 0.5 * own))
+    every, weight = np.concatenate(rows), np.concatenate(weights)
+    sentences, inverse = np.unique(every, return_inverse=True)
+    top = np.zeros(len(sentences), dtype=np.float32)
+    np.maximum.at(top, inverse, weight.astype(np.float32))
+    return sentences, top

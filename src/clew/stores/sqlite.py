@@ -1,0 +1,303 @@
+"""The default store: one SQLite file, which is the whole truth of a namespace."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import StoreError, StoreMismatchError
+from clew.ports import PassageRow
+from clew.stores import (
+    sqlite_check,
+    sqlite_documents,
+    sqlite_filters,
+    sqlite_graph,
+    sqlite_keywords,
+    sqlite_save,
+    sqlite_snapshot,
+    sqlite_statistics,
+)
+from clew.stores.derived import derived_files, remove_files
+from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.types import (
+    Alias,
+    CheckReport,
+    Condition,
+    DocumentInfo,
+    Entity,
+    IndexedDocument,
+    Relation,
+    StoredChunk,
+    StoredSection,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import Ids, Scores, Vectors
+
+_BATCH = 1000
+
+
+class SqliteStore:
+    """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
+
+    Raises `StoreMismatchError` for a store of another embedder or of a newer Clew,
+    `StoreCorruptError` for a damaged file, and `StoreBusyError` where another process keeps the
+    store locked for longer than `busy_seconds`.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        busy_seconds: float = 30.0,
+        embedder: tuple[str, int] | None = None,
+    ) -> None:
+        """Open the store in `folder`, made where it does not exist.
+
+        `embedder` is (name, dimension); the first one given is remembered, and every later one
+        must be the same. Without one the store can do all but save into a new store.
+        """
+        self.folder = folder
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
+                " give another one with --store"
+            ) from error
+        self._database = Database(folder / "clew.db", busy_seconds, sqlite_filters.define_functions)
+        self._most_mentioned = (-1, 0)  # generation, value
+        try:
+            self._open(embedder)
+        except BaseException:
+            self._database.close()
+            raise
+
+    def _open(self, embedder: tuple[str, int] | None) -> None:
+        with self._database.read() as connection:
+            version = schema_version(connection)
+        if version != SCHEMA_VERSION:
+            if version == 0:  # what is left of an earlier database would be taken for this one's
+                remove_files(derived_files(self.folder))
+            with self._database.write() as connection:
+                migrate(connection)
+        if embedder is not None and self.embedder() != embedder:
+            with self._database.write() as connection:
+                _remember_embedder(connection, embedder)
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        self._database.close()
+
+    def embedder(self) -> tuple[str, int] | None:
+        """Name and dimension of the embedder that the store was built with."""
+        with self._database.read() as connection:
+            return sqlite_statistics.read_embedder(connection)
+
+    # --- documents
+
+    def save(self, entry: IndexedDocument) -> None:
+        """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
+        embedder = self.embedder()
+        if embedder is None:
+            raise StoreError(
+                f"the store in {str(self.folder)!r} has no embedder yet; open it with"
+                " embedder=(name, dimension) before saving"
+            )
+        prepared = sqlite_save.prepare(entry, embedder[1])
+        with self._database.write() as connection:
+            sqlite_save.write_document(connection, prepared)
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """See `ports.DocumentStore`."""
+        with self._database.write() as connection:
+            return sqlite_save.delete_documents(connection, document_ids)
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Condition] = (),
+    ) -> list[DocumentInfo]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_documents(connection, ids, origin, where)
+
+    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+        """(origin, sha256, recipe) by source, of every document."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_digests(connection)
+
+    def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_chunks(connection, chunk_ids)
+
+    def document_chunks(self, document_id: str) -> list[StoredChunk]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_document_chunks(connection, document_id)
+
+    def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_sections(connection, section_ids)
+
+    def document_sections(self, document_id: str) -> list[StoredSection]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_document_sections(connection, document_id)
+
+    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            found = sqlite_filters.read_matching_chunks(connection, where)
+        return np.array(found, dtype=np.int64)
+
+    # --- keywords
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`."""
+        with self._database.read() as connection:
+            return sqlite_keywords.search(connection, terms, limit, allowed)
+
+    # --- graph
+
+    def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return self._entities(connection, entity_ids)
+
+    def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
+        """See `ports.GraphStore`; no name, no entities."""
+        with self._database.read() as connection:
+            found = sqlite_graph.find_entity_ids(connection, name, limit)
+            return self._entities(connection, found)
+
+    def _entities(self, connection: sqlite3.Connection, entity_ids: Sequence[int]) -> list[Entity]:
+        generation = sqlite_snapshot.read_number(connection, "generation")
+        if self._most_mentioned[0] != generation:
+            self._most_mentioned = generation, sqlite_graph.read_most_mentioned(connection)
+        return sqlite_graph.read_entities(connection, entity_ids, self._most_mentioned[1])
+
+    def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_graph.resolve_keys(connection, keys)
+
+    def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_graph.read_aliases(connection, entity_id, after)
+
+    def entity_chunks(self, entity_id: int) -> Ids:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            found = sqlite_graph.read_entity_chunks(connection, entity_id)
+        return np.array(found, dtype=np.int64)
+
+    def relations(self, entity_ids: Sequence[int], limit: int = 1000) -> list[Relation]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_graph.read_relations(connection, entity_ids, limit)
+
+    def link_rules(self) -> dict[str, str]:
+        """Target key by key, for what was merged, split or renamed by hand."""
+        with self._database.read() as connection:
+            return sqlite_graph.read_link_rules(connection)
+
+    def merge(self, source_id: int, target_id: int, evidence: str) -> None:
+        """See `ports.GraphStore`. Raises `NotFoundError` for an unknown entity."""
+        with self._mending() as connection:
+            sqlite_graph.merge_entities(connection, source_id, target_id, evidence)
+
+    def split(self, entity_id: int, keys: Sequence[str]) -> int:
+        """See `ports.GraphStore`. Raises `NotFoundError` for an unknown entity or key."""
+        with self._mending() as connection:
+            return sqlite_graph.split_entity(connection, entity_id, keys)
+
+    def rename(self, entity_id: int, name: str) -> None:
+        """See `ports.GraphStore`. Raises `InputError` for a name that another entity has."""
+        with self._mending() as connection:
+            sqlite_graph.rename_entity(connection, entity_id, name)
+
+    @contextmanager
+    def _mending(self) -> Iterator[sqlite3.Connection]:
+        with self._database.write() as connection:
+            yield connection
+            sqlite_save.count_change(connection, entities_moved=True)
+
+    # --- what derived structures are built from
+
+    def generation(self) -> int:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_number(connection, "generation")
+
+    def epoch(self) -> int:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_number(connection, "epoch")
+
+    def chunk_ids(self) -> Ids:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_chunk_ids(connection)
+
+    def passages(self, after: int = 0) -> Iterator[PassageRow]:
+        """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
+        while True:
+            with self._database.read() as connection:
+                rows = sqlite_snapshot.read_passages(connection, after, _BATCH)
+            yield from rows
+            if len(rows) < _BATCH:
+                return
+            after = rows[-1].chunk_id
+
+    def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_mention_rows(connection, after)
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_embeddings(connection, after)
+
+    # --- the store as a whole
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts by name, `relation_types` by type, `embedder`, `generation` and `bytes` on disk."""
+        with self._database.read() as connection:
+            counts = sqlite_statistics.read_statistics(connection)
+        size = sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
+        return {**counts, "bytes": size}
+
+    def check(self, repair: bool = False) -> CheckReport:
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts."""
+        return sqlite_check.check(self._database, self.folder, repair=repair)
+
+
+def _remember_embedder(connection: sqlite3.Connection, embedder: tuple[str, int]) -> None:
+    known = sqlite_statistics.read_embedder(connection)
+    if known is None:
+        connection.executemany(
+            "INSERT INTO meta VALUES (?, ?)", zip(("embedder", "dimension"), embedder, strict=True)
+        )
+    elif known != embedder:
+        raise StoreMismatchError(
+            f"the store was built with the embedder {known[0]!r} ({known[1]} dimensions), but"
+            f" {embedder[0]!r} ({embedder[1]} dimensions) was asked for; choose the former, or"
+            " embed all documents again with `clew reindex`"
+        )

@@ -1,0 +1,159 @@
+"""Connections, transactions and the one place where SQLite's errors become Clew's."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from clew.errors import InputError, StoreBusyError, StoreCorruptError, StoreError
+
+# SQLite waits this long by itself; we repeat until the bound, so that Ctrl-C is heard meanwhile.
+_WAIT_SECONDS = 0.1
+_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
+_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_ADVICE = {
+    sqlite3.SQLITE_FULL: "the disk is full; free some space and repeat the command",
+    sqlite3.SQLITE_READONLY: "it cannot be written to; check the rights of the file and its folder",
+    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and can be written",
+    sqlite3.SQLITE_IOERR: "the disk reports an error; check the disk, then run `clew check`",
+}
+
+
+class Database:
+    """One SQLite file, shared by threads (a connection each) and by processes.
+
+    Reads and writes are transactions: `with database.read() as connection` sees one state of
+    the store throughout; `with database.write() as connection` writes all or nothing.
+    """
+
+    def __init__(
+        self, path: Path, busy_seconds: float, prepare: Callable[[sqlite3.Connection], None]
+    ) -> None:
+        """`prepare` is called on each new connection (to define SQL functions)."""
+        self.path = path
+        self._busy_seconds = busy_seconds
+        self._prepare = prepare
+        self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def read(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that sees one state of the store; not to be nested."""
+        with self._translated():
+            connection = self._connection()
+            # The first statement, not BEGIN, takes the lock and may find the store busy.
+            self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")
+            with _finished(connection):
+                yield connection
+
+    @contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """A transaction that alone may write; all of it lasts or, after any exception, nothing."""
+        with self._translated():
+            connection = self._connection()
+            self._patiently(connection, "BEGIN IMMEDIATE")
+            with _finished(connection):
+                yield connection
+
+    def close(self) -> None:
+        """Close every thread's connection; may be called twice."""
+        with self._lock:
+            self._closed = True
+            while self._connections:
+                self._connections.popitem()[1].close()
+
+    def _connection(self) -> sqlite3.Connection:
+        if self._closed:
+            raise StoreError(f"the store {str(self.path)!r} is closed; open it again")
+        thread = threading.current_thread()
+        return self._connections.get(thread) or self._connect(thread)
+
+    def _connect(self, thread: threading.Thread) -> sqlite3.Connection:
+        connection = sqlite3.connect(
+            self.path,
+            timeout=min(_WAIT_SECONDS, self._busy_seconds),
+            isolation_level=None,  # transactions begin and end where we say so
+            check_same_thread=False,  # `close` may come from another thread
+        )
+        try:
+            self._patiently(
+                connection,
+                "PRAGMA journal_mode = WAL",
+                "PRAGMA synchronous = NORMAL",
+                "PRAGMA foreign_keys = ON",
+                "PRAGMA cache_size = -32768",
+            )
+            self._prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+        with self._lock:
+            for other in [t for t in self._connections if not t.is_alive()]:
+                self._connections.pop(other).close()
+            self._connections[thread] = connection
+        return connection
+
+    def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
+        """Run statements, all again while the store is busy, until the bound has passed."""
+        deadline = time.monotonic() + self._busy_seconds
+        while True:
+            try:
+                for statement in statements:
+                    connection.execute(statement)
+                return
+            except sqlite3.OperationalError as error:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+                if _primary_code(error) not in _BUSY or time.monotonic() >= deadline:
+                    raise
+                time.sleep(0.002)  # some kinds of busy do not wait by themselves
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise self._translate(error) from error
+        except UnicodeEncodeError as error:
+            raise InputError(
+                f"a text holds {error.object[error.start : error.end]!r}, which is half a character"
+                " and cannot be stored; expected valid Unicode: mend the text or rename the file"
+            ) from error
+
+    def _translate(self, error: sqlite3.Error) -> StoreError:
+        path, code = str(self.path), _primary_code(error)
+        if code in _BUSY:
+            return StoreBusyError(
+                f"the store {path!r} was locked by another process for longer than"
+                f" {self._busy_seconds:g} s; wait until that process has finished, or raise the"
+                " setting busy_seconds"
+            )
+        if code in _DAMAGED:
+            return StoreCorruptError(
+                f"the store {path!r} is damaged ({error}); `clew check` says what is affected:"
+                " restore the file from a backup, or delete it and index again"
+            )
+        advice = _ADVICE.get(code, "run `clew check` to see whether the store is sound")
+        return StoreError(f"the store {path!r} failed ({error}): {advice}")
+
+
+@contextmanager
+def _finished(connection: sqlite3.Connection) -> Iterator[None]:
+    """Commit, or roll back after any exception, Ctrl-C among them."""
+    try:
+        yield
+        connection.execute("COMMIT")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+        raise
+
+
+def _primary_code(error: sqlite3.Error) -> int:
+    """SQLite's result code without its extension; 0 where Python itself raised the error."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

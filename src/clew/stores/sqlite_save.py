@@ -1,0 +1,348 @@
+"""Writing and deleting documents: one transaction each, and nothing left without a source."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.stores.sqlite_documents import id_list, now, to_text
+from clew.stores.sqlite_links import Named, ResolvedNames, next_ids, resolve_names
+from clew.text import entity_key, terms
+from clew.types import Chunk, IndexedDocument, Mention, Metadata
+
+ABOUT = -1
+"""The sentence number of "the chunk's document is about the entity"."""
+_TEXT_RELATION_WEIGHT = 0.5
+
+_Row = tuple[object, ...]
+_CHUNKS_OF = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?1))"
+_ENTITIES_OF = f"""
+SELECT entity_id FROM entity_mentions WHERE chunk_id IN ({_CHUNKS_OF})
+UNION SELECT from_entity_id FROM entity_relations WHERE chunk_id IN ({_CHUNKS_OF})
+UNION SELECT to_entity_id FROM entity_relations WHERE chunk_id IN ({_CHUNKS_OF})
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PreparedDocument:
+    """A document as rows, made before the transaction so that others wait no longer than needed."""
+
+    entry: IndexedDocument
+    document_row: _Row
+    sections: list[_Row]
+    """(ordinal, start, end, headings, text)"""
+    chunks: list[_Row]
+    """(ordinal, start, end, page, key, metadata, sentences, context, text)"""
+    terms: list[str]
+    vectors: list[bytes]
+    names: Mapping[str, Named]
+    """By key, in order of appearance."""
+
+
+def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
+    """Check an entry and turn it into rows.
+
+    Raises `InputError` where counts, dimension or metadata do not fit.
+    """
+    document, split = entry.document, entry.split
+    _check_counts(entry, dimension)
+    found = entry.extraction.chunks or [None] * len(split.chunks)
+    return PreparedDocument(
+        entry=entry,
+        document_row=_document_row(entry),
+        sections=[
+            (s.ordinal, s.start, s.end, _json(list(s.headings)), document.text[s.start : s.end])
+            for s in split.sections
+        ],
+        chunks=[
+            _chunk_row(document.source, chunk, extraction.sentences if extraction else ())
+            for chunk, extraction in zip(split.chunks, found, strict=True)
+        ],
+        terms=[" ".join(terms(chunk.embedding_text)) for chunk in split.chunks],
+        vectors=[row.tobytes() for row in np.ascontiguousarray(entry.vectors, dtype="<f4")],
+        names=_names(entry),
+    )
+
+
+def write_document(connection: sqlite3.Connection, prepared: PreparedDocument) -> None:
+    """Write a document in place of its former self; call inside a write transaction."""
+    entry = prepared.entry
+    touched = forget_documents(connection, [entry.document.id])
+    free = next_ids(connection)
+    chunk_ids = _write_text(connection, prepared, free)
+    resolved = resolve_names(connection, prepared.names, entry.links, free)
+    _write_mentions(connection, entry, chunk_ids, resolved)
+    _write_relations(connection, entry, chunk_ids, resolved, free["relations"])
+    sweep(connection, touched | resolved.moved)
+    count_change(connection, entities_moved=bool(resolved.moved))
+
+
+def forget_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> set[int]:
+    """Delete documents with all that hangs on them; the entities to `sweep` afterwards."""
+    ids = id_list(document_ids)
+    if _count_documents(connection, ids) == 0:
+        return set()
+    touched = {row[0] for row in connection.execute(_ENTITIES_OF, (ids,))}
+    connection.execute(f"DELETE FROM keywords WHERE rowid IN ({_CHUNKS_OF})", (ids,))
+    connection.execute("DELETE FROM documents WHERE id IN (SELECT value FROM json_each(?))", (ids,))
+    return touched
+
+
+def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> int:
+    """Delete documents and all that only they held; the number that existed."""
+    known = _count_documents(connection, id_list(document_ids))
+    if known:
+        sweep(connection, forget_documents(connection, document_ids))
+        count_change(connection)
+    return known
+
+
+def _count_documents(connection: sqlite3.Connection, ids: str) -> int:
+    sql = "SELECT count(*) FROM documents WHERE id IN (SELECT value FROM json_each(?))"
+    return int(connection.execute(sql, (ids,)).fetchone()[0])
+
+
+def sweep(connection: sqlite3.Connection, entity_ids: Iterable[int]) -> None:
+    """Delete names without a source, then entities without a name, among the entities given."""
+    ids = id_list(entity_ids)
+    if ids == "[]":
+        return
+    among = "IN (SELECT value FROM json_each(?))"
+    connection.execute(
+        f"DELETE FROM aliases WHERE id IN (SELECT id FROM orphan_aliases WHERE entity_id {among})",
+        (ids,),
+    )
+    connection.execute(
+        f"""DELETE FROM entities WHERE id {among}
+            AND NOT EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)""",
+        (ids,),
+    )
+    show_living_names(connection, ids)
+
+
+def show_living_names(connection: sqlite3.Connection, ids: str) -> None:
+    """Entities (ids as JSON) whose shown name is no longer theirs take their oldest one."""
+    connection.execute(
+        """UPDATE entities SET (name, key) = (
+                SELECT a.name, a.key FROM aliases a WHERE a.entity_id = entities.id
+                ORDER BY a.id LIMIT 1)
+            WHERE id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
+                SELECT 1 FROM aliases a WHERE a.entity_id = entities.id AND a.key = entities.key)""",
+        (ids,),
+    )
+
+
+def count_change(connection: sqlite3.Connection, *, entities_moved: bool = False) -> None:
+    """Count the commit under way, and the move of entities of old chunks."""
+    names = ["generation", *(["epoch"] if entities_moved else [])]
+    connection.executemany(
+        "UPDATE meta SET value = value + 1 WHERE name = ?", [(name,) for name in names]
+    )
+
+
+# --- rows --------------------------------------------------------------------------------
+
+
+def _check_counts(entry: IndexedDocument, dimension: int) -> None:
+    source, chunks = entry.document.source, len(entry.split.chunks)
+    expected = (chunks, dimension)
+    if entry.vectors.shape != expected and not (chunks == 0 and len(entry.vectors) == 0):
+        raise InputError(
+            f"vectors of {source!r} have shape {entry.vectors.shape!r}; expected {expected!r}:"
+            " one embedding a chunk, from the embedder that the store was opened with"
+        )
+    if len(entry.extraction.chunks) not in (0, chunks):
+        raise InputError(
+            f"extraction of {source!r} has {len(entry.extraction.chunks)} chunks; expected {chunks}"
+            " (one a chunk of its split) or none"
+        )
+
+
+def _document_row(entry: IndexedDocument) -> _Row:
+    document = entry.document
+    return (
+        document.id,
+        document.source,
+        document.origin or document.source,
+        document.title,
+        document.sha256,
+        document.media_type,
+        to_text(document.created_at),
+        to_text(document.updated_at),
+        now(),
+        len(document.text),
+        entry.recipe,
+        _metadata(document.source, document.metadata),
+    )
+
+
+def _chunk_row(source: str, chunk: Chunk, sentences: Sequence[tuple[int, int]]) -> _Row:
+    return (
+        chunk.ordinal,
+        chunk.start,
+        chunk.end,
+        chunk.page,
+        chunk.key,
+        _metadata(source, chunk.metadata),
+        _json(sentences),
+        chunk.context,
+        chunk.text,
+    )
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+def _metadata(source: str, metadata: Metadata) -> str:
+    if not metadata:
+        return "{}"
+    try:
+        return _json(dict(metadata))
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"metadata of {source!r} is no JSON ({error}): {dict(metadata)!r}; expected strings,"
+            " finite numbers, true, false, null, lists and objects of these"
+        ) from error
+
+
+def _names(entry: IndexedDocument) -> dict[str, Named]:
+    """Every name that a mention, a relation or the title needs, with its first telling type."""
+    given = list(entry.extraction.about)
+    for chunk in entry.extraction.chunks:
+        given += [(m.name, m.entity_type) for m in chunk.mentions]
+        given += [(name, "name") for r in chunk.relations for name in (r.head, r.tail)]
+    found: dict[str, Named] = {}
+    for name, entity_type in given:
+        key = entity_key(name)
+        if key and (key not in found or found[key].entity_type == "name"):
+            first = found[key].name if key in found else name
+            found[key] = Named(name=first, entity_type=entity_type)
+    return found
+
+
+# --- writing -----------------------------------------------------------------------------
+
+
+def _write_text(
+    connection: sqlite3.Connection, prepared: PreparedDocument, free: Mapping[str, int]
+) -> range:
+    """Write document, sections, chunks, vectors and terms; the chunks' ids."""
+    document_id = prepared.entry.document.id
+    chunk_ids = range(free["chunks"], free["chunks"] + len(prepared.chunks))
+    sections = prepared.entry.split.sections
+    section_ids = {s.ordinal: free["sections"] + i for i, s in enumerate(sections)}
+    connection.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", prepared.document_row
+    )
+    connection.executemany(
+        "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(free["sections"] + i, document_id, *row) for i, row in enumerate(prepared.sections)],
+    )
+    connection.executemany(
+        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        [
+            (chunk_id, document_id, section_ids[chunk.section], *row)
+            for chunk_id, chunk, row in zip(
+                chunk_ids, prepared.entry.split.chunks, prepared.chunks, strict=True
+            )
+        ],
+    )
+    connection.executemany(
+        "INSERT INTO embeddings VALUES (?, ?)", zip(chunk_ids, prepared.vectors, strict=True)
+    )
+    connection.executemany(
+        "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
+        zip(chunk_ids, prepared.terms, strict=True),
+    )
+    return chunk_ids
+
+
+def _write_mentions(
+    connection: sqlite3.Connection,
+    entry: IndexedDocument,
+    chunk_ids: Sequence[int],
+    resolved: ResolvedNames,
+) -> None:
+    rows: dict[tuple[int, int, int], tuple[int, int, int]] = {}
+    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
+        for mention in chunk.mentions:
+            alias_id = resolved.alias_ids.get(entity_key(mention.name))
+            if alias_id is not None:
+                place = (chunk_id, mention.sentence, alias_id)
+                rows[place] = _joined(rows.get(place), mention)
+    for name, _ in entry.extraction.about:
+        alias_id = resolved.alias_ids.get(entity_key(name))
+        if alias_id is not None:
+            rows.update({(chunk_id, ABOUT, alias_id): (0, 0, 1) for chunk_id in chunk_ids})
+    connection.executemany(
+        "INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?)",
+        [(*place, *values) for place, values in rows.items()],
+    )
+
+
+def _joined(before: tuple[int, int, int] | None, mention: Mention) -> tuple[int, int, int]:
+    """Names with one key in one sentence are one row: the first range, all counts."""
+    if before is None:
+        return mention.start, mention.end, mention.count
+    first = min((before[0], before[1]), (mention.start, mention.end))
+    return *first, before[2] + mention.count
+
+
+def _write_relations(
+    connection: sqlite3.Connection,
+    entry: IndexedDocument,
+    chunk_ids: Sequence[int],
+    resolved: ResolvedNames,
+    first_id: int,
+) -> None:
+    recorded_at, extractor = now(), _extractor(entry.recipe)
+    rows: list[_Row] = []
+    found: Counter[int] = Counter()
+    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
+        for relation in chunk.relations:
+            head, tail = entity_key(relation.head), entity_key(relation.tail)
+            if not head or not tail:
+                continue
+            found.update({resolved.entity_ids[head], resolved.entity_ids[tail]})
+            rows.append(
+                (
+                    first_id + len(rows),
+                    resolved.alias_ids[head],
+                    resolved.alias_ids[tail],
+                    relation.relation_type,
+                    _TEXT_RELATION_WEIGHT,
+                    relation.is_causal,
+                    relation.confidence,
+                    "{}",
+                    None,
+                    None,
+                    recorded_at,
+                    None,
+                    chunk_id,
+                    relation.sentence,
+                    extractor,
+                )
+            )
+    if rows:
+        marks = ", ".join("?" * len(rows[0]))
+        connection.executemany(f"INSERT INTO relations VALUES ({marks})", rows)
+        connection.executemany(
+            "INSERT INTO relationship_extraction_log VALUES (?, ?, ?)",
+            [(entity_id, count, recorded_at) for entity_id, count in found.items()],
+        )
+
+
+def _extractor(recipe: str) -> str:
+    """The extractor that a recipe names; empty where it names none."""
+    try:
+        values = json.loads(recipe)
+    except ValueError:
+        return ""
+    return str(values.get("extractor", "")) if isinstance(values, dict) else ""

@@ -1,0 +1,87 @@
+"""Reading everything at once: what matrices and other derived structures are built from."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.ports import PassageRow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import Ids, Vectors
+
+
+def read_number(connection: sqlite3.Connection, name: str) -> int:
+    """A number of `meta`: `generation`, `epoch`, `dimension`; 0 where it is not set."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    return int(row[0]) if row else 0
+
+
+def read_chunk_ids(connection: sqlite3.Connection) -> Ids:
+    """Ids of all chunks, sorted."""
+    # The embeddings' key is asked, since their b-tree is read without the chunks' texts.
+    return _integers(connection.execute("SELECT id FROM chunks ORDER BY id"), 1)[:, 0]
+
+
+def read_passages(connection: sqlite3.Connection, after: int, limit: int) -> list[PassageRow]:
+    """At most `limit` chunks with an id above `after`, by id."""
+    rows = connection.execute(
+        "SELECT id, document_id, ordinal, text, context, sentences FROM chunks"
+        " WHERE id > ? ORDER BY id LIMIT ?",
+        (after, limit),
+    )
+    return [
+        PassageRow(
+            chunk_id=chunk_id,
+            document_id=document_id,
+            ordinal=ordinal,
+            text=text,
+            context=context,
+            sentences=tuple((start, end) for start, end in json.loads(sentences)),
+        )
+        for chunk_id, document_id, ordinal, text, context, sentences in rows
+    ]
+
+
+def read_mention_rows(connection: sqlite3.Connection, after: int) -> NDArray[np.int64]:
+    """(n, 4): chunk, sentence, entity, count; sorted, one row for each of the first three."""
+    rows = _integers(
+        connection.execute(
+            "SELECT chunk_id, sentence, entity_id, count FROM entity_mentions WHERE chunk_id > ?",
+            (after,),
+        ),
+        4,
+    )
+    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
+    if len(rows) == 0:
+        return rows
+    # Two aliases of one entity in one sentence are two rows of the table and one of the graph.
+    first = np.append(True, (rows[1:, :3] != rows[:-1, :3]).any(axis=1)).nonzero()[0]
+    return np.column_stack([rows[first, :3], np.add.reduceat(rows[:, 3], first)])
+
+
+def read_embeddings(connection: sqlite3.Connection, after: int) -> tuple[Ids, Vectors]:
+    """Chunks with an id above `after`, by id, and their embeddings."""
+    count = connection.execute(
+        "SELECT count(*) FROM embeddings WHERE chunk_id > ?", (after,)
+    ).fetchone()[0]
+    ids = np.empty(count, dtype=np.int64)
+    vectors = np.empty((count, read_number(connection, "dimension")), dtype=np.float32)
+    rows = connection.execute(
+        "SELECT chunk_id, vector FROM embeddings WHERE chunk_id > ? ORDER BY chunk_id", (after,)
+    )
+    for position, (chunk_id, vector) in enumerate(rows):
+        ids[position] = chunk_id
+        vectors[position] = np.frombuffer(vector, dtype="<f4")
+    return ids, vectors
+
+
+def _integers(rows: Iterator[tuple[int, ...]], width: int) -> NDArray[np.int64]:
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int64).reshape(-1, width)

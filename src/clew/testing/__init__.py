@@ -1,0 +1,1 @@
+"""Shipped with the package: fakes and conformance suites for every port."""

@@ -1,0 +1,91 @@
+"""Deterministic stand-ins for what is heavy or random, light enough for every test."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.text import terms, words
+
+if TYPE_CHECKING:
+    from clew.types import Vector, Vectors
+
+
+class HashEmbedder:
+    """Implements `clew.ports.Embedder` without a model: texts are alike as far as they share terms.
+
+    Each term is hashed to one signed place of the vector ("feature hashing", Weinberger et al.,
+    2009) and weighs the square root of its count. A text without terms gets the vector of its own
+    characters' hash, so that no vector is zero. The same text gives the same vector in every process.
+
+    Args:
+        dimension: Length of a vector; the larger, the fewer terms collide.
+        name: Identity; two embedders of one name should be alike.
+        max_tokens: Terms after the text's first `max_tokens` words are not read.
+
+    Raises:
+        ValueError: A dimension or limit below 1.
+    """
+
+    def __init__(
+        self, dimension: int = 256, *, name: str | None = None, max_tokens: int = 256
+    ) -> None:
+        if dimension < 1 or max_tokens < 1:
+            raise ValueError(
+                f"dimension and max_tokens must be at least 1, not {dimension!r} and {max_tokens!r}"
+            )
+        self._dimension = dimension
+        self._name = name or f"hash-{dimension}"
+        self._max_tokens = max_tokens
+
+    @property
+    def name(self) -> str:
+        """`hash-<dimension>` unless another was given."""
+        return self._name
+
+    @property
+    def dimension(self) -> int:
+        """Length of a vector."""
+        return self._dimension
+
+    @property
+    def max_tokens(self) -> int:
+        """Words of a text that are read."""
+        return self._max_tokens
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        """(len(texts), dimension) float32, unit length, in the order given."""
+        vectors = np.empty((len(texts), self._dimension), np.float32)
+        for row, text in enumerate(texts):
+            vectors[row] = self.embed_query(text)
+        return vectors
+
+    def embed_query(self, text: str) -> Vector:
+        """(dimension,) float32, unit length."""
+        vector = np.zeros(self._dimension, np.float32)
+        for term, count in self._terms(text).items():
+            place, sign = self._place(term)
+            vector[place] += sign * count**0.5
+        if not vector.any():  # no terms, or terms that cancel each other out
+            vector[self._place(f"text {text}")[0]] = 1
+        unit: Vector = vector / np.linalg.norm(vector)
+        return unit
+
+    def count_tokens(self, text: str) -> int:
+        """Words of the text."""
+        return len(words(text))
+
+    def _terms(self, text: str) -> Counter[str]:
+        read = words(text)
+        return Counter(terms(text if len(read) <= self._max_tokens else self._cut(read)))
+
+    def _cut(self, read: list[str]) -> str:
+        return " ".join(read[: self._max_tokens])
+
+    def _place(self, term: str) -> tuple[int, int]:
+        code = zlib.crc32(term.encode("utf-8", "surrogatepass"))
+        return code // 2 % self._dimension, 1 if code % 2 else -1

@@ -1,0 +1,23 @@
+"""What every test starts from: no settings from outside, no network in child processes either."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+# A slow machine must not fail a property: only what a test says counts, not how long it takes.
+settings.register_profile(
+    "clew", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("clew")
+
+
+@pytest.fixture(autouse=True)
+def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in list(os.environ):
+        if name.startswith("CLEW_"):
+            monkeypatch.delenv(name)
+    # pytest-socket guards this process alone; a child must not fetch a model.
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")

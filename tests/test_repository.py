@@ -1,0 +1,56 @@
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+# Written in parts, so that this file is held to its own rule.
+FORBIDDEN = {
+    "a package registry's host": rf"pypi\.{'org'}|pythonhosted\.{'org'}|files\.{'pythonhosted'}",
+    "a home folder": rf"/(?:{'root'}|{'home'}/\w+|{'Users'}/\w+)/",
+    "a checkout's path": rf"(?<![\w.]){'/'}work/",
+    "an address with a password": r"https?://[^\s/:@]+:[^\s/@]+@",
+}
+
+
+def tracked_files() -> list[Path]:
+    """Files that are, or would be, committed."""
+    if shutil.which("git") is None or not (ROOT / ".git").exists():
+        pytest.skip("not a git checkout")
+    done = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+        encoding="utf-8",
+    )
+    files = [ROOT / name for name in done.stdout.split("\0") if name]
+    return [file for file in files if file.is_file()]
+
+
+@pytest.mark.parametrize("what", FORBIDDEN)
+def test_no_file_names(what: str) -> None:
+    pattern = re.compile(FORBIDDEN[what].encode())
+
+    found = [
+        str(file.relative_to(ROOT)) for file in tracked_files() if pattern.search(file.read_bytes())
+    ]
+
+    assert found == []
+
+
+def test_no_lock_file_is_kept() -> None:
+    assert [file.name for file in tracked_files() if file.name == "uv.lock"] == []
+
+
+def test_pins_are_bare_versions() -> None:
+    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()[1:]
+
+    wrong = [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+!-]+( ; [^/@]+)?", line)]
+
+    assert wrong == []
