@@ -22,7 +22,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "testing": VALUES,
     "wiring": VALUES | STEPS,
     "engine": VALUES | STEPS | {"wiring"},
-    "clew": VALUES | {"engine"},
+    "clew": VALUES | {"wiring", "engine"},
     "evaluation": VALUES | STEPS | {"wiring", "engine", "clew"},
     "cli": VALUES | STEPS | {"wiring", "engine", "clew", "evaluation"},
     "__main__": frozenset({"cli"}),

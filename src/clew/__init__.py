@@ -1,1 +1,86 @@
+"""Clew finds the passages that answer a question by following the entities that tie them together.
+
+import clew
+
+with clew.open("notes.clew") as store:
+    store.index(["~/notes"])
+    for hit in store.search("Who taught the maker of the tower's clock?").hits:
+        print(hit.chunk.title, hit.path)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from clew.errors import ClewError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.engine import Clew
+    from clew.ports import Embedder, Extractor
+    from clew.settings import Settings, load_settings
+    from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "Clew",
+    "ClewError",
+    "Context",
+    "Document",
+    "Entity",
+    "Hit",
+    "IndexReport",
+    "Relation",
+    "SearchResult",
+    "Settings",
+    "__version__",
+    "load_settings",
+    "open",
+]
+
+_MODULES = {
+    "Clew": "clew.engine",
+    "Settings": "clew.settings",
+    "load_settings": "clew.settings",
+    **dict.fromkeys(
+        ("Context", "Document", "Entity", "Hit", "IndexReport", "Relation", "SearchResult"),
+        "clew.types",
+    ),
+}
+
+
+def __getattr__(name: str) -> object:
+    """What is imported only when it is first asked for."""
+    if name not in _MODULES:
+        raise AttributeError(f"module 'clew' has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)
+
+
+def open(
+    store: str | Path | None = None,
+    *,
+    namespace: str | None = None,
+    settings: Settings | None = None,
+    embedder: Embedder | None = None,
+    extractor: Extractor | None = None,
+) -> Clew:
+    """Open a store, made where there is none; use it as a context manager, or call `close`.
+
+    `store` is the folder (default `.clew`, or `CLEW_STORE`), `namespace` the tenant, user or
+    project within it. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
+    that cannot be opened.
+    """
+    from clew.settings import load_settings
+    from clew.wiring import make_engine
+
+    if settings is None:
+        settings = load_settings(store=store, namespace=namespace)
+    else:
+        given = {"store": store, "namespace": namespace}
+        known = {name: value for name, value in given.items() if value is not None}
+        if known:
+            settings = load_settings(**{**settings.model_dump(), **known})
+    return make_engine(settings, embedder=embedder, extractor=extractor)

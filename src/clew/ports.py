@@ -8,6 +8,7 @@ a back end fails, never its driver's own exceptions.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -54,7 +55,7 @@ class Embedder(Protocol):
         ...
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(len(texts), dimension) float32, unit length, in the order given; (0, dimension) for none."""
+        """(len(texts), dimension) float32, unit length, in the order given; none for none."""
         ...
 
     def embed_query(self, text: str) -> Vector:
@@ -75,7 +76,7 @@ class Extractor(Protocol):
         ...
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
-        """One `ChunkExtraction` a chunk, in order. Deterministic: the same text, the same result."""
+        """One `ChunkExtraction` a chunk, in order; the same for the same text."""
         ...
 
 
@@ -105,7 +106,7 @@ class DocumentStore(Protocol):
         origin: str | None = None,
         where: Sequence[Condition] = (),
     ) -> list[DocumentInfo]:
-        """Documents by id, by origin, by metadata; all where nothing is asked. Ordered by source."""
+        """Documents by id, by origin, by metadata, or all; ordered by source."""
         ...
 
     def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
@@ -118,6 +119,10 @@ class DocumentStore(Protocol):
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
         """Sections in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def sentences(self, chunk_ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """Sentences (their texts, in order) by chunk id; unknown ids are left out."""
         ...
 
     def document_sections(self, document_id: str) -> list[StoredSection]:
@@ -169,6 +174,10 @@ class GraphStore(Protocol):
         """Entities in the order of the ids given; unknown ids are left out."""
         ...
 
+    def entity_names(self, entity_ids: Sequence[int]) -> Mapping[int, str]:
+        """Name by id, without what `entities` counts; unknown ids are left out."""
+        ...
+
     def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
         """Exact key or alias first, then keys that begin with it, then keys that hold it."""
         ...
@@ -187,6 +196,10 @@ class GraphStore(Protocol):
 
     def relations(self, entity_ids: Sequence[int], limit: int = 1000) -> list[Relation]:
         """Relations that start or end at one of the entities; heaviest first, then by id."""
+        ...
+
+    def chunk_relations(self, chunk_ids: Sequence[int]) -> list[Relation]:
+        """Relations that the chunks state, in the order of the ids given, then by id."""
         ...
 
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
@@ -216,15 +229,22 @@ class PassageRow:
 
 
 class SnapshotSource(Protocol):
-    """What derived structures are built from. Chunk ids grow and are never used again, and a
-    chunk never changes, so that ids tell what a structure lacks and what it holds too much."""
+    """What derived structures are built from.
+
+    Chunk ids grow and are never used again, and a chunk never changes, so that ids tell what a
+    structure lacks and what it holds too much.
+    """
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
+        ...
 
     def generation(self) -> int:
         """A number that grows with every commit that changes anything."""
         ...
 
     def epoch(self) -> int:
-        """A number that grows when entities of old chunks change hands (merge, split, late links)."""
+        """A number that grows when mentions of old chunks change hands (merge, split)."""
         ...
 
     def chunk_ids(self) -> Ids:
@@ -236,7 +256,7 @@ class SnapshotSource(Protocol):
         ...
 
     def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
-        """(n, 4): chunk id, sentence (-1: the chunk is about the entity), entity id, count; sorted."""
+        """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
         ...
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
@@ -244,9 +264,7 @@ class SnapshotSource(Protocol):
         ...
 
 
-class Store(
-    DocumentStore, KeywordIndex, GraphStore, SnapshotSource, Protocol
-):
+class Store(DocumentStore, KeywordIndex, GraphStore, SnapshotSource, Protocol):
     """A database that is the whole truth of one namespace."""
 
     def close(self) -> None:

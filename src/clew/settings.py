@@ -30,7 +30,9 @@ class _Values(BaseModel):
 class ReadSettings(_Values):
     """Reading files."""
 
-    max_megabytes: float = Field(default=50.0, gt=0, description="Larger files are skipped and reported.")
+    max_megabytes: float = Field(
+        default=50.0, gt=0, description="Larger files are skipped and reported."
+    )
     hidden: bool = Field(default=False, description="Read hidden files and folders, too.")
     git_ignored: bool = Field(default=False, description="Read what .gitignore leaves out, too.")
 
@@ -40,17 +42,24 @@ class SplitSettings(_Values):
 
     strategy: SplitStrategy = Field(
         default="recursive",
-        description="`recursive` (structure first), `semantic` (where the topic turns), `page`, `code`, `fixed`.",
+        description="`recursive` (by structure), `semantic` (by topic), `page`, `code`, `fixed`.",
     )
-    chunk_tokens: int = Field(default=200, ge=16, le=8192, description="Tokens of a chunk, at most.")
-    overlap: float = Field(default=0.15, ge=0, le=0.5, description="Share of a chunk repeated in the next one.")
-    section_tokens: int = Field(default=800, ge=16, le=32768, description="Tokens of a section, at most.")
+    chunk_tokens: int = Field(
+        default=200, ge=16, le=8192, description="Tokens of a chunk, at most."
+    )
+    overlap: float = Field(
+        default=0.15, ge=0, le=0.5, description="Share of a chunk repeated in the next."
+    )
+    section_tokens: int = Field(
+        default=800, ge=16, le=32768, description="Tokens of a section, at most."
+    )
 
     @model_validator(mode="after")
     def _section_holds_chunk(self) -> SplitSettings:
         if self.section_tokens < self.chunk_tokens:
             raise ValueError(
-                f"section_tokens ({self.section_tokens}) must be at least chunk_tokens ({self.chunk_tokens})"
+                f"section_tokens ({self.section_tokens}) must be at least"
+                f" chunk_tokens ({self.chunk_tokens})"
             )
         return self
 
@@ -60,19 +69,27 @@ class EmbedSettings(_Values):
 
     model: str = Field(
         default="all-MiniLM-L6-v2",
-        description="A directory, the bundled `all-MiniLM-L6-v2`, or a name on the Hugging Face hub.",
+        description="A directory, the bundled model, or a name on the Hugging Face hub.",
     )
-    precision: Precision = Field(default="fp32", description="`fp32`, or `int8` (faster, a little less exact).")
+    precision: Precision = Field(
+        default="fp32", description="`fp32`, or `int8` (faster, a little less exact)."
+    )
     threads: int = Field(default=0, ge=0, description="Threads of the model; 0 for one a core.")
-    batch_size: int = Field(default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU.")
-    cache: Path | None = Field(default=None, description="Where converted models are kept; default the user's cache.")
+    batch_size: int = Field(
+        default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU."
+    )
+    cache: Path | None = Field(
+        default=None, description="Where converted models are kept; default the user's cache."
+    )
 
 
 class LinkSettings(_Values):
     """Taking names for one entity."""
 
     fuzzy: bool = Field(default=True, description="Tie names that differ by spelling alone.")
-    fuzzy_threshold: float = Field(default=0.92, ge=0.5, le=1.0, description="Least similarity (0 to 1) of two such names.")
+    fuzzy_threshold: float = Field(
+        default=0.92, ge=0.5, le=1.0, description="Least similarity (0 to 1) of two such names."
+    )
 
 
 class SearchSettings(_Values):
@@ -80,7 +97,9 @@ class SearchSettings(_Values):
 
     strategy: str = Field(default="graph", description="`vector`, `keyword`, `hybrid` or `graph`.")
     limit: int = Field(default=10, ge=1, le=1000, description="Passages a question, at most.")
-    max_tokens: int = Field(default=4000, ge=64, le=1_000_000, description="Tokens of the assembled context, at most.")
+    max_tokens: int = Field(
+        default=4000, ge=64, le=1_000_000, description="Tokens of the assembled context, at most."
+    )
 
 
 class Settings(BaseSettings):
@@ -94,13 +113,20 @@ class Settings(BaseSettings):
         extra="forbid",
     )
 
-    store: Path = Field(default=Path(".clew"), description="Folder that holds the stores, one a namespace.")
+    store: Path = Field(
+        default=Path(".clew"), description="Folder that holds the stores, one a namespace."
+    )
     namespace: str = Field(
         default="default",
         pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
         description="Tenant, user or project; each has a store of its own.",
     )
-    busy_seconds: float = Field(default=30.0, ge=0, le=3600, description="How long to wait for a store that another process is writing to.")
+    busy_seconds: float = Field(
+        default=30.0,
+        ge=0,
+        le=3600,
+        description="How long to wait for a store that another process writes to.",
+    )
     read: ReadSettings = ReadSettings()
     split: SplitSettings = SplitSettings()
     embed: EmbedSettings = EmbedSettings()

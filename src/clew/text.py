@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from Stemmer import Stemmer
 
 # Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Myanmar.
-_UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fa1f"
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
+    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fa1f"
+)
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
@@ -93,11 +96,15 @@ def _stemmer(language: str) -> Stemmer:
 
 
 _ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|Gov|Sen|Rep"
-    r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
+    r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
+    r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|Gov|Sen|Rep"
+    r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
+    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
 )
 _BREAK = re.compile(
-    r"(?P<stop>[.!?…]+[\"”’'»)\]]*)(?=\s)|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)|(?P<lines>\n\s*\n|\n(?=\s*(?:[-*#>|•]|\d+[.)]\s)))"
+    r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’'»)\]]*+)(?=\s)"
+    r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
+    r"|(?P<lines>\n\s*\n|\n(?=\s*(?:[-*#>|•]|\d+[.)]\s)))"
 )
 
 
@@ -114,11 +121,14 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    """A full stop ends a sentence unless it closes an abbreviation or a small letter follows."""
+    """A full stop ends a sentence unless an abbreviation or a list's number stands before it.
+
+    Nor does it where a small letter follows.
+    """
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
-    if after[:1].islower():
+    if after[:1].islower() or text[start : match.start()].strip().isdecimal():
         return False
     return not _ABBREVIATION.search(text, max(start, match.start() - 12), match.start() + 1)
 

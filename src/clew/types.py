@@ -46,6 +46,11 @@ class Piece:
     metadata: Metadata = field(default_factory=dict)
 
 
+def document_id(source: str) -> str:
+    """16 hex digits of the source's SHA-256: the same in every store."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Document:
     """A text with its origin; `source` is its identity within a store."""
@@ -69,8 +74,8 @@ class Document:
 
     @property
     def id(self) -> str:
-        """16 hex digits of the source's SHA-256: the same in every store."""
-        return hashlib.sha256(self.source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        """See `document_id`."""
+        return document_id(self.source)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -180,7 +185,7 @@ class Extraction:
 
     chunks: tuple[ChunkExtraction, ...]
     about: tuple[tuple[str, str], ...] = ()
-    """(name, entity_type) of what the document is about: its title, with and without parenthesis."""
+    """(name, entity_type) of what the document is about: its title, with and without brackets."""
     aliases: tuple[AliasEvidence, ...] = ()
 
 
@@ -318,7 +323,7 @@ class Relation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
-    """A filter on metadata: `year>=2020`. Also on title, source, media_type, created_at, updated_at."""
+    """A filter on metadata, or on title, source, media_type and times: `year>=2020`."""
 
     name: str
     operator: Operator

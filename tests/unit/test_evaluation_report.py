@@ -61,11 +61,14 @@ def test_table_shows_every_figure() -> None:
 
 
 def test_notes_say_what_to_keep_in_mind() -> None:
-    report = make_report(trained_on=True, unknown_judgements={"questions": 2, "passages": 3})
+    report = make_report(
+        trained_on=True, skipped=4, unknown_judgements={"questions": 2, "passages": 3}
+    )
 
     assert notes(make_report()) == []
     assert notes(report) == [
         "The ranker of `graph` was trained on this set: its row shows the fit.",
+        "4 documents could not be indexed.",
         "2 judgements name unknown questions (left out).",
         "3 judgements name unknown passages (never found).",
     ]

@@ -94,7 +94,7 @@ def test_a_strategy_is_measured() -> None:
             "third": [],
         }
     )
-    seen: list[tuple[str, int, int]] = []
+    seen: list[tuple[str, int, int | None]] = []
 
     row = measure_strategy(
         engine, DATASET, "graph", (1, 2), progress=lambda *step: seen.append(step)
@@ -130,3 +130,8 @@ def test_one_question_warms_up_and_enough_hits_are_asked_for() -> None:
 def test_ranks_that_cannot_be(tmp_path: Path, ks: Sequence[int]) -> None:
     with pytest.raises(InputError, match="ks must be one or more ranks of at least 1"):
         evaluate(tmp_path, strategies=["vector"], ks=ks, store=None, settings=Settings())
+
+
+def test_no_strategy(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="no strategy given"):
+        evaluate(tmp_path, strategies=[], store=None, settings=Settings())

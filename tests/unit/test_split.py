@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.ingest.split import split
-from clew.settings import SplitSettings, SplitStrategy
+from clew.models.onnx import OnnxEmbedder
+from clew.settings import EmbedSettings, SplitSettings, SplitStrategy
 from clew.types import Chunk, Document, Piece, Split
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ SMALL = SplitSettings(chunk_tokens=20, section_tokens=60)
 
 
 class WordPieces:
-    """Counts as WordPiece does: four letters a token, ideographs one by one, blobs as one unknown."""
+    """Counts as WordPiece does: four letters a token, ideographs singly, a blob as one unknown."""
 
     def __init__(self, max_tokens: int = 256) -> None:
         self.max_tokens = max_tokens
@@ -94,8 +95,11 @@ FRAGMENTS = st.sampled_from(
         "# Top\n", "## Under\n\n", "### Deep\n", "Title\n=====\n", "\n\n", "\n", " ", "\t", "\f",
         "```py\n", "```\n", "~~~\n", "| a | b |\n", "def f(x):\n", "    return x\n", "class A:\n",
         "}\n", "A sentence that says little. ", "Mr. Smith went to St. Ives! ", "Wirklich? ",
-        "吾輩は猫である。名前はまだ無い。", "Кто виноват? Что делать? ", "هذا هو. ", "ἐν ἀρχῇ ", "👩‍👩‍👧‍👦", "👍🏽",
-        "e\u0301", "\u0301", "한국어 문장. ", "x" * 130, "QUJD" * 40, "a,b;c:", "- item\n", "1. item\n",
+        "吾輩は猫である。名前はまだ無い。",
+        "Кто виноват? Что делать? ", "هذا هو. ", "ἐν ἀρχῇ ",
+        "👩‍👩‍👧‍👦", "👍🏽", "e\u0301", "\u0301",
+        "한국어 문장. ", "x" * 130, "QUJD" * 40, "a,b;c:",
+        "- item\n", "1. item\n",
     ]
 )  # fmt: skip
 TEXTS = st.lists(FRAGMENTS | st.text(max_size=30), max_size=40).map("".join)
@@ -143,8 +147,9 @@ def test_pieces_are_chunks_and_keep_key_and_metadata(
     text, pieces = "", []
     for i, part in enumerate(parts):
         text += "\n" if i else ""
-        pieces.append(Piece(start=len(text), end=len(text) + len(part), key=f"k{i}", metadata={"n": i}))
+        start = len(text)
         text += part
+        pieces.append(Piece(start=start, end=len(text), key=f"k{i}", metadata={"n": i}))
     document = Document(source="log", text=text, title="Log", pieces=tuple(pieces))
     result = split(document, settings, tokens)
     check_invariants(document, result, settings, tokens)
@@ -260,6 +265,13 @@ def test_small_siblings_share_a_section_but_never_two_top_headings() -> None:
     assert sections[1].headings[0] == "B"
 
 
+def test_tiny_sections_under_different_top_headings_stay_apart() -> None:
+    text = "Preface.\n\n# A\n\na.\n\n# B\n\nb.\n\n## C\n\nc.\n\n" + sentences_of("Z", 9)
+    sections = split(of(text), SMALL, WordPieces()).sections
+    assert [s.headings for s in sections][:3] == [(), ("B",), ("B", "C")]
+    assert text[: sections[0].end] == text[: text.index("# B")]
+
+
 def test_heading_stays_with_its_text() -> None:
     text = sentences_of("Before", 4) + "\n\n## Next\n\n" + sentences_of("After", 4)
     for chunk in split(of(text), SMALL, WordPieces()).chunks:
@@ -285,6 +297,12 @@ def test_chunks_begin_at_sentences_and_overlap_by_whole_ones() -> None:
     assert all(len(re.findall("Sentence", part)) == 1 for part in repeated)
 
 
+def test_number_of_a_list_item_stays_with_it() -> None:
+    text = "\n".join(f"{i}. Item number {i} says this. And then that." for i in range(1, 30))
+    for chunk in split(of(text), SMALL, WordPieces()).chunks:
+        assert not re.search(r"\d\.$", chunk.text)
+
+
 def test_text_without_sentences_is_cut_between_words() -> None:
     text = " ".join(f"word{i}" for i in range(300))
     chunks = split(of(text), SMALL, WordPieces()).chunks
@@ -306,6 +324,21 @@ def test_blob_is_cut_hard_even_where_the_tokenizer_calls_it_one_token() -> None:
     chunks = split(of(f"Before. {blob} After."), SMALL, WordPieces()).chunks
     assert max(len(c.text) for c in chunks) <= 12 * SMALL.chunk_tokens + 11
     assert uncovered(f"Before. {blob} After.", chunks) == ""
+
+
+def test_long_blank_run_ends_a_chunk() -> None:
+    text = "Before." + "\n" * 5000 + "After."
+    assert [c.text for c in split(of(text), SMALL, WordPieces()).chunks] == ["Before.", "After."]
+
+
+def test_real_tokenizer_agrees() -> None:
+    embedder = OnnxEmbedder(EmbedSettings())
+    text = GUIDE + "Œuvre naïve, 東京都は日本の首都です。 Привет, мир! " * 40 + "QUJD" * 800
+    chunks = split(of(text, "Guide"), SplitSettings(), embedder).chunks
+    assert len(chunks) > 5
+    assert max(embedder.count_tokens(c.text) for c in chunks) <= 200
+    assert max(embedder.count_tokens(c.embedding_text) for c in chunks) <= embedder.max_tokens - 2
+    assert uncovered(text, chunks) == ""
 
 
 @pytest.mark.parametrize("cluster", ["e\u0301\u0323", "👍🏽", "👩‍👩‍👧", "☀\ufe0f", "नि"])
@@ -349,7 +382,7 @@ def test_long_title_is_cut_between_words() -> None:
     tokens = WordPieces(max_tokens=102)
     title = "every word stays whole " * 20
     (chunk,) = split(of("Text.", title), SplitSettings(), tokens).chunks
-    assert chunk.context == "every word stays whole " * 6 + "every"
+    assert chunk.context == "every word stays whole " * 3 + "every word"
     (chunk,) = split(of("Text.", "z" * 5000), SplitSettings(), tokens).chunks
     assert 0 < len(chunk.context) <= 300
 
@@ -367,6 +400,15 @@ def test_page_of_a_chunk_is_where_it_starts() -> None:
     chunks = split(document, SMALL, WordPieces()).chunks
     assert [c.page for c in chunks] == [int(c.text[1]) for c in chunks]
     assert {c.page for c in chunks} == {1, 2, 3, 4}
+
+
+def test_recursive_does_not_cut_a_sentence_that_runs_over_the_page() -> None:
+    opening = sentences_of("One", 3) + " This one goes on"
+    document = paged(opening, "over the page. " + sentences_of("Two", 3))
+    settings = SplitSettings(chunk_tokens=40, section_tokens=80)
+    texts = [c.text for c in split(document, settings, WordPieces()).chunks]
+    assert len(texts) > 1
+    assert not any(text.startswith("over the page.") for text in texts)
 
 
 def test_page_strategy_ends_chunks_at_pages_even_within_a_sentence() -> None:

@@ -19,20 +19,21 @@ def levels(text: str, media_type: str = "text/markdown") -> list[tuple[int, str]
         ("   ### *Emphasis* and `code`", "Emphasis* and code"),
         ("# [Link](https://example.org) {#anchor}", "Link"),
         ("# ![badge](b.svg)[Clew][1]", "badgeClew"),
-        ("# C#", "C"),
+        ("# C#", "C#"),
+        ("# C# ##  ", "C#"),
     ],
 )
 def test_markdown_heading_is_read_without_its_markup(line: str, title: str) -> None:
     assert [h.title for h in headings(line, "text/markdown")] == [title]
 
 
-@pytest.mark.parametrize("line", ["#hashtag", "####### seven", "    # code", "text # no", "#", "#!sh"])
+@pytest.mark.parametrize("line", ["#tag", "####### seven", "    # code", "text # no", "#", "#!sh"])
 def test_what_is_no_heading(line: str) -> None:
     assert headings(line, "text/markdown") == []
 
 
 def test_fenced_code_holds_no_headings() -> None:
-    text = "# A\n```sh\n# comment\n```\n# B\n~~~\n# open to the end\n"
+    text = "# A\n```sh\n# comment\n```\n# B\n\n~~~\n# open to the end\n"
     assert levels(text) == [(1, "A"), (1, "B")]
 
 
@@ -52,14 +53,14 @@ def test_restructured_levels_follow_the_order_of_adornments() -> None:
         (2, "Part two"),
         (4, "Odd"),
     ]
-    assert levels("Sub\n~~~\n", "text/plain") == []
+    assert levels("Sub\n~~~\n\nTop\n===\n", "text/plain") == [(1, "Top")]
 
 
 def test_trails_follow_levels_even_where_one_is_left_out() -> None:
     text = "intro\n# A\n### A.x\n## A.y\n# B\n"
     found = outline(headings(text, "text/markdown"))
     assert found.trails == ((), ("A",), ("A", "A.x"), ("A", "A.y"), ("B",))
-    assert [text[start : start + 3] for start in found.starts] == ["int", "# A", "###", "## ", "# B"]
+    assert [text[at : at + 3] for at in found.starts] == ["int", "# A", "###", "## ", "# B"]
     at = {title: text.index(f"# {title}") for title in ("A.x", "A.y", "B")}
     assert found.trail(at["A.x"], at["B"]) == ("A",)
     assert found.trail(at["A.x"], at["A.x"] + 2) == ("A", "A.x")

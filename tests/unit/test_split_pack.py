@@ -74,3 +74,16 @@ def test_what_fits_has_the_last_word() -> None:
     spans = pack(units, 10, fits=lambda first, last: last.end - first.start <= 6)
     assert max(b - a for a, b in spans) == 6
     assert pack(units[:1], 10, fits=lambda *_: False) == [(0, 1)]
+
+
+def test_overlap_gives_way_to_what_fits() -> None:
+    units = line_up([(w, Break.SENTENCE) for w in (3, 3, 3, 3, 3, 3, 12, 12)])
+    units[6] = Unit(6, 7, 12, Break.PARAGRAPH)
+    assert pack(units, 18, overlap=0.3) == [(0, 6), (4, 7), (7, 8)]
+    spans = pack(units, 18, overlap=0.3, fits=lambda first, last: last.end - first.start != 3)
+    assert spans == [(0, 6), (5, 7), (7, 8)]
+
+
+def test_a_unit_over_the_limit_makes_a_span_of_its_own() -> None:
+    units = line_up([(3, Break.SENTENCE), (30, Break.SENTENCE), (3, Break.SENTENCE)])
+    assert pack(units, 10, overlap=0.5) == [(0, 1), (1, 2), (2, 3)]

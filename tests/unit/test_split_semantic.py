@@ -27,7 +27,7 @@ class TopicWords:
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         rows = np.array([[text.count(topic) + 0.01 for topic in TOPICS] for text in texts])
-        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return np.asarray(rows / np.linalg.norm(rows, axis=1, keepdims=True), dtype=np.float32)
 
 
 def about(topic: str, count: int) -> str:

@@ -9,10 +9,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+UNFOLDED = 100_000
+"""Columns of a line that nobody looks at on a terminal: so many that tables are never folded."""
 
 # All controls but tab and line feed: a text must not steer the terminal that shows it.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
@@ -30,7 +33,7 @@ def write_json(value: object) -> None:
     sys.stdout.write("\n")
 
 
-def _jsonable(value: object) -> Any:
+def _jsonable(value: object) -> object:
     if is_dataclass(value) and not isinstance(value, type):
         return asdict(value)
     if isinstance(value, datetime):
@@ -43,12 +46,22 @@ def _jsonable(value: object) -> Any:
 
 
 def stdout_console() -> Console:
-    """A console for standard output: colours on a terminal only, no wrapping elsewhere."""
+    """A console for standard output: colours on a terminal only, no folding of lines elsewhere."""
     from rich.console import Console
 
-    if sys.stdout.isatty():
-        return Console(highlight=False, markup=False, emoji=False)
-    return Console(highlight=False, markup=False, emoji=False, soft_wrap=True, width=10_000)
+    class PipedConsole(Console):
+        def on_broken_pipe(self) -> None:
+            """Leave it to `clew.cli.errors`, as for commands that print without rich."""
+            raise BrokenPipeError
+
+    terminal = sys.stdout.isatty()
+    return PipedConsole(
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=not terminal,
+        width=None if terminal else UNFOLDED,
+    )
 
 
 def shown_source(source: str) -> str:

@@ -1,15 +1,12 @@
-"""Passages as a terminal shows them: matched words marked, and the path drawn."""
+"""Passages as a terminal shows them: matched words marked, and the path drawn as a thread."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 
-from rich.console import Group, RenderableType
-from rich.padding import Padding
+from rich.console import Console
 from rich.text import Text
-from rich.tree import Tree
 
 from clew.cli.output import printable, shown_source
 from clew.text import terms
@@ -18,23 +15,21 @@ from clew.types import Hit, PathStep, SearchResult
 MATCH = "bold yellow"
 ENTITY = "bold cyan"
 FAINT = "dim"
+INDENT = "    "
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-def passages(result: SearchResult, limit: int | None = None) -> Iterator[RenderableType]:
-    """The passages of a result, best first; `limit` of them, or all."""
+def print_passages(console: Console, result: SearchResult, limit: int | None = None) -> None:
+    """Print the passages of a result, best first; `limit` of them, or all."""
     asked = frozenset(terms(result.query))
     for number, hit in enumerate(result.hits[:limit], start=1):
-        yield passage(number, hit, asked)
-
-
-def passage(number: int, hit: Hit, asked: frozenset[str]) -> RenderableType:
-    """One passage: where it stands, its text, its scores, and the path to it."""
-    parts: list[RenderableType] = [marked(hit.chunk.text.strip(), asked), scores(hit)]
-    if hit.path:
-        parts.append(thread(hit.path, hit.chunk.title or hit.chunk.source))
-    return Group(citation(number, hit), Padding.indent(Group(*parts), 4), Text())
+        console.print(citation(number, hit))
+        _print_indented(console, marked(hit.chunk.text.strip(), asked), INDENT)
+        _print_indented(console, scores(hit), INDENT)
+        if hit.path:
+            print_thread(console, hit.path, f"[{number}] {hit.chunk.title or hit.chunk.source}")
+        console.print()
 
 
 def citation(number: int, hit: Hit) -> Text:
@@ -53,22 +48,15 @@ def scores(hit: Hit) -> Text:
     return Text(" · ".join([f"score {hit.score:.3f}", *channels]), style=FAINT)
 
 
-def thread(path: Sequence[PathStep], end: str) -> Tree:
-    """The path from an entity of the question, through sentences, to the passage."""
-    root = Tree(Text(printable(path[0].entity), style=ENTITY), guide_style=FAINT)
-    branch = root
-    for step, following in pairwise([*path, None]):
-        assert step is not None
-        branch = branch.add(_sentence(step))
-        if following is not None:
-            branch = branch.add(Text(printable(following.entity), style=ENTITY))
-    branch.add(Text(printable(end), style="bold"))
-    return root
-
-
-def _sentence(step: PathStep) -> Text:
-    sentence = Text(f"“{printable(' '.join(step.sentence.split()))}”", style="italic")
-    return sentence.append(f" ({printable(step.document)})", style=FAINT)
+def print_thread(console: Console, path: Sequence[PathStep], end: str) -> None:
+    """Draw the path from an entity of the question, through sentences, to the passage."""
+    knot, line, arrow = ("* ", "| ", "+> ") if console.options.ascii_only else ("● ", "│ ", "└▶ ")
+    for step in path:
+        _print_indented(console, Text(printable(step.entity), style=ENTITY), INDENT + knot)
+        sentence = Text(f"“{_one_line(step.sentence)}”", style="italic")
+        sentence.append(f" ({_one_line(step.document)})", style=FAINT)
+        _print_indented(console, sentence, INDENT + line)
+    _print_indented(console, Text(_one_line(end), style="bold"), INDENT + arrow)
 
 
 def marked(text: str, asked: frozenset[str]) -> Text:
@@ -94,3 +82,15 @@ def _matching_pairs(word: re.Match[str], asked: frozenset[str]) -> Iterator[tupl
     for start in range(word.start(), word.end() - 1):
         if not asked.isdisjoint(terms(word.string[start : start + 2])):
             yield start, start + 2
+
+
+def _one_line(text: str) -> str:
+    return printable(" ".join(text.split()))
+
+
+def _print_indented(console: Console, text: Text, prefix: str) -> None:
+    """Print a text, every line of it behind the prefix; lines are folded on a terminal alone."""
+    folded = text.split() if console.soft_wrap else text.wrap(console, console.width - len(prefix))
+    for line in folded:
+        line.rstrip()
+        console.print(Text.assemble((prefix, FAINT), line), soft_wrap=True)

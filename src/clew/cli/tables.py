@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from rich import box
 from rich.table import Table
 from rich.text import Text
 
@@ -16,7 +15,7 @@ from clew.cli.output import printable
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:
     """A table whose numbers stand to the right; cells are plain text."""
     lines = [tuple(row) for row in rows]
-    drawn = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    drawn = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for number, name in enumerate(columns):
         numeric = bool(lines) and all(isinstance(row[number], (int, float)) for row in lines)
         drawn.add_column(name, justify="right" if numeric else "left", overflow="fold")

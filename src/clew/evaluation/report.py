@@ -35,6 +35,8 @@ def notes(report: Mapping[str, Any]) -> list[str]:
     found: list[str] = []
     if report.get("trained_on"):
         found.append("The ranker of `graph` was trained on this set: its row shows the fit.")
+    if report.get("skipped"):
+        found.append(f"{report['skipped']} documents could not be indexed.")
     unknown = report.get("unknown_judgements", {})
     if unknown.get("questions"):
         found.append(f"{unknown['questions']} judgements name unknown questions (left out).")

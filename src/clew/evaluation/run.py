@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -23,8 +23,8 @@ DEFAULT_KS = (2, 5, 10, 20)
 # Several chunks of one passage count once, so more hits are asked for than passages are needed.
 _HITS_PER_PASSAGE = 3
 
-Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many are done, how many there are."""
+Progress: TypeAlias = Callable[[str, int, int | None], None]
+"""Called with what is being done, how many are done, how many there are (None: unknown)."""
 
 
 class Searcher(Protocol):
@@ -51,10 +51,12 @@ def evaluate(
     `questions` (those with gold), `index_seconds` (`total`, `embedding`) and `rows`, one a
     strategy; see `measure_strategy`. `trained_on` is there, and true, where `graph` was measured
     on a set that the shipped ranker was trained on; `unknown_judgements` where qrels name ids that
-    the set does not hold.
+    the set does not hold; `skipped`, where there were any, counts documents that were not indexed.
 
     Raises `InputError` for a folder that is not BEIR, `MissingExtraError` without `clew[eval]`.
     """
+    if not strategies:
+        raise InputError("no strategy given; name at least one, such as 'graph'")
     if not ks or min(ks) < 1:
         raise InputError(f"ks must be one or more ranks of at least 1, not {tuple(ks)!r}")
     dataset = load_beir(folder, split=split)
@@ -70,7 +72,7 @@ def evaluate(
         "questions": len(dataset.questions),
         "index_seconds": {"total": indexed.seconds, "embedding": indexed.embedding_seconds},
         "rows": rows,
-        **_remarks(dataset, strategies),
+        **_remarks(dataset, strategies, len(indexed.skipped)),
     }
 
 
@@ -132,8 +134,10 @@ def _by_type(
     }
 
 
-def _remarks(dataset: BeirDataset, strategies: Sequence[str]) -> dict[str, Any]:
+def _remarks(dataset: BeirDataset, strategies: Sequence[str], skipped: int) -> dict[str, Any]:
     remarks: dict[str, Any] = {}
+    if skipped:
+        remarks["skipped"] = skipped
     if dataset.unknown_questions or dataset.unknown_passages:
         remarks["unknown_judgements"] = {
             "questions": dataset.unknown_questions,

@@ -1,4 +1,4 @@
-"""The graph as arrays: passages, sentences, terms and entities, read from a store and kept beside it.
+"""The graph as arrays: passages, sentences, terms and entities, read from a store.
 
 Everything here is derived: it carries the generation that it was built from and can be deleted at
 any time. Chunks never change and their ids are never used again, so a snapshot is brought up to
@@ -13,7 +13,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -172,7 +171,9 @@ class Snapshot:
     def _index_terms(self, columns: Columns) -> None:
         sentence_of = np.repeat(np.arange(self.sentences), columns.term_counts)
         self.vocabulary, term_of = np.unique(columns.term_hashes, return_inverse=True)
-        pairs, counts = np.unique(term_of * max(self.sentences, 1) + sentence_of, return_counts=True)
+        pairs, counts = np.unique(
+            term_of * max(self.sentences, 1) + sentence_of, return_counts=True
+        )
         term, sentence = np.divmod(pairs, max(self.sentences, 1))
         self.postings = Adjacency.from_pairs(term, sentence, len(self.vocabulary))
         """By term: the rows of sentences that hold it."""
@@ -231,6 +232,36 @@ class Snapshot:
         """Terms a chunk in the mean; 1 for an empty store."""
         return float(self.chunk_terms.mean()) if self.size else 1.0
 
+    @cached_property
+    def has_neighbours(self) -> bool:
+        """Whether any document has more than one chunk."""
+        return bool((self._before_is_same | self._after_is_same).any())
+
+    @cached_property
+    def window_terms(self) -> Floats:
+        """(C,) terms of each chunk and its neighbours together."""
+        return self.with_neighbours(self.chunk_terms)
+
+    def with_neighbours(self, values: Floats) -> Floats:
+        """(..., C) each chunk's value plus its neighbours'."""
+        total = values.copy()
+        total[..., 1:] += values[..., :-1] * self._before_is_same[1:]
+        total[..., :-1] += values[..., 1:] * self._after_is_same[:-1]
+        return total
+
+    @cached_property
+    def _before_is_same(self) -> NDArray[np.bool_]:
+        """(C,) whether the chunk before is of the same document."""
+        same = np.zeros(self.size, dtype=bool)
+        same[1:] = self.columns.documents[1:] == self.columns.documents[:-1]
+        return same
+
+    @cached_property
+    def _after_is_same(self) -> NDArray[np.bool_]:
+        same = np.zeros(self.size, dtype=bool)
+        same[:-1] = self._before_is_same[1:]
+        return same
+
     def rows(self, chunk_ids: Ids) -> Ints:
         """Rows of chunk ids, all of which are known."""
         return np.searchsorted(self.chunk_ids, chunk_ids)
@@ -260,7 +291,7 @@ class Snapshot:
         return rows[self.vocabulary[rows] == hashes]
 
     def neighbours(self, rows: Ints, step: int) -> Ints:
-        """The chunk `step` places on in the same document, or the chunk itself where there is none."""
+        """The chunk `step` places on in the same document; the chunk itself where there is none."""
         there = np.clip(rows + step, 0, max(self.size - 1, 0))
         same = self.columns.documents[there] == self.columns.documents[rows]
         return np.where(same, there, rows)

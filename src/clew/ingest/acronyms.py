@@ -12,7 +12,8 @@ _WORD = re.compile(r"[^\s(),;:]+")
 _NEAREST_WORD = re.compile(r"(?P<word>[\w&.-]{2,12})\s?$")
 _STATED = re.compile(
     r"(?:\b(?:also|better|best|professionally|formerly|previously|commonly|originally|sometimes)"
-    r" (?:known|called|named|credited|spelled|written)(?: (?:as|simply|professionally|by))*"
+    r" (?:known|called|named|credited|spelled|written)(?: (?:as|simply|professionally))*"
+    r"(?: by (?:his|her|their|its|the) (?:stage|pen|birth|ring|nick|full|code)? ?name)?"
     r"|\ba\.?k\.?a\.?|\bborn|\bnée?|\balias)(?: as)?:? [\"“']?(?=\w)"
 )
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from clew.ingest.outline import Outline, Trail
 from clew.ingest.units import Break, Unit, Weigh, divide
@@ -60,16 +60,31 @@ def is_code(media_type: str) -> bool:
 
 
 def code_units(text: str, weigh: Weigh, limit: int) -> list[Unit]:
-    """Blocks of lines, each of at most `limit` tokens; a longer one comes as single lines."""
+    """Definitions, each whole where it has at most `limit` tokens; else its parts, else lines."""
     found: list[Unit] = []
     for block in _blocks(text):
         first, last = block[0], block[-1]
-        whole = list(divide(text, first.start, last.end, weigh, limit, _border(block)))
-        if len(whole) > 1:
-            whole = [unit for line in block for unit in _line_units(text, line, weigh, limit)]
-            whole[0] = replace(whole[0], strength=_border(block))
-        found.extend(whole)
-    return found
+        units = list(divide(text, first.start, last.end, weigh, limit, _border(block)))
+        if len(units) > 1:
+            units = [unit for line in block for unit in _line_units(text, line, weigh, limit)]
+            units[0] = replace(units[0], strength=_border(block))
+        found.extend(units)
+    return list(_kept_whole(found, limit, (Break.HEADING, Break.MEMBER)))
+
+
+def _kept_whole(units: Sequence[Unit], limit: int, levels: Sequence[Break]) -> Iterator[Unit]:
+    """What lies between two borders of a level, as one unit where it fits, outer levels first."""
+    if not levels:
+        yield from units
+        return
+    firsts = [i for i, unit in enumerate(units) if i == 0 or unit.strength >= levels[0]]
+    for a, b in pairwise([*firsts, len(units)]):
+        weight = sum(unit.weight for unit in units[a:b])
+        # A border may shift a token or so.
+        if weight + (b - a) - 1 <= limit:
+            yield replace(units[a], end=units[b - 1].end, weight=weight)
+        else:
+            yield from _kept_whole(units[a:b], limit, levels[1:])
 
 
 def code_outline(text: str) -> Outline:

@@ -22,7 +22,11 @@ _AFTER = re.compile(
     r"|(?: ?[年년](?: ?\d{1,2} ?[月월](?: ?\d{1,2} ?[日일])?)?)"
 )
 _NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:])$")
-_NO_YEAR_AFTER = re.compile(r"[%A-Za-z]|[.,]\d")
+_NO_YEAR_AFTER = re.compile(
+    r"[%°A-Za-z]|[.,]\d| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
+    r"|inhabitants|residents|families|households|students|members|seats|votes|copies|men|soldiers"
+    r"|employees|points|runs|times|words|tons|tonnes|dollars|euros)\b"
+)
 _LONGEST_BEFORE = 20
 """Characters of "30th of September, "."""
 

@@ -3,24 +3,29 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
-from clew.ingest.dates import find_dates
-from clew.ingest.kinds import (
-    is_person_shaped,
-    split_parenthesis,
-    type_of_description,
-    type_of_name,
-    type_said_after,
-)
-from clew.ingest.names import find_names
-from clew.ingest.quotes import find_quoted
+from clew.ingest.code_blocks import is_code
+from clew.ingest.kinds import is_person_shaped, split_parenthesis, type_of_description, type_of_name
+from clew.ingest.names import UPPER, is_one_name
+from clew.ingest.relations import find_relations
+from clew.ingest.resolve import Names, read_names
+from clew.ingest.scan import STATED_SCORE, Scanner
+from clew.ingest.scripts import CaselessNames, has_caseless
 from clew.ingest.spans import Found, Span
-from clew.ingest.vocabulary import COMMON_WORDS
-from clew.text import STOP_WORDS, entity_key, sentences
-from clew.types import Chunk, ChunkExtraction, Document, Extraction, Mention
+from clew.ingest.vocabulary import COMMON_WORDS, STARTERS
+from clew.text import STOP_WORDS, entity_key
+from clew.types import (
+    AliasEvidence,
+    Chunk,
+    ChunkExtraction,
+    Document,
+    ExtractedRelation,
+    Extraction,
+    Mention,
+)
 
-_WORD = re.compile(r"\w+")
+_SPEAKER = re.compile(rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)")
 
 
 class PatternExtractor:
@@ -30,95 +35,127 @@ class PatternExtractor:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order. Deterministic: the same text, the same result."""
-        found = [self._find(chunk.text) for chunk in chunks]
-        known = _capitalised_words(found)
-        vocabulary = frozenset(_WORD.findall(document.text))
-        results = []
-        for sentences_of_chunk in found:
-            mentions: list[Mention] = []
-            for ordinal, sentence in enumerate(sentences_of_chunk):
-                kept = [s for s in sentence.spans if not s.initial or _confirmed(s.name, known, vocabulary)]
-                mentions.extend(_mentions(kept, ordinal))
-            results.append(
-                ChunkExtraction(
-                    sentences=tuple((s.start, s.end) for s in sentences_of_chunk),
-                    mentions=tuple(mentions),
-                )
-            )
-        return Extraction(chunks=tuple(results), about=about_names(document.title))
-
-    def _find(self, text: str) -> list[Found]:
-        return [Found(s, e, tuple(_outermost(_spans(text, s, e)))) for s, e in sentences(text)]
-
-
-def _spans(text: str, start: int, end: int) -> Iterable[Span]:
-    yield from find_dates(text, start, end)
-    yield from find_quoted(text, start, end)
-    yield from find_names(text, start, end)
-
-
-def _outermost(spans: Iterable[Span]) -> list[Span]:
-    """Spans that do not lie within an earlier quotation; in order of the text."""
-    kept: list[Span] = []
-    titles: list[Span] = []
-    for span in spans:
-        if span.entity_type == "work":
-            titles.append(span)
-        elif any(t.start <= span.start and span.end <= t.end for t in titles):
-            continue
-        kept.append(span)
-    return sorted(kept, key=lambda s: (s.start, -s.end))
-
-
-def _capitalised_words(found: Sequence[Sequence[Found]]) -> frozenset[str]:
-    return frozenset(
-        span.name
-        for chunk in found
-        for sentence in chunk
-        for span in sentence.spans
-        if not span.initial
-    )
-
-
-def _confirmed(word: str, known: frozenset[str], vocabulary: frozenset[str]) -> bool:
-    """Whether a word that opens a sentence is a name, going by the rest of its document."""
-    lower = word.casefold()
-    if word in known:
-        return True
-    return lower not in COMMON_WORDS and lower not in vocabulary
-
-
-def _mentions(spans: Sequence[Span], sentence: int) -> list[Mention]:
-    counts: dict[str, int] = {}
-    first: dict[str, Span] = {}
-    for span in spans:
-        key = entity_key(span.name)
-        if len(key) < 2 or (key in STOP_WORDS):
-            continue
-        counts[key] = counts.get(key, 0) + 1
-        first.setdefault(key, span)
-    return [
-        Mention(
-            name=span.name,
-            entity_type=span.entity_type,
-            sentence=sentence,
-            start=span.start,
-            end=span.end,
-            count=counts[key],
+        about = about_names(document.title)
+        scanner = _scanner(document)
+        found = [scanner.scan(chunk.text) for chunk in chunks]
+        aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
+        fuller = list(_full_name_of_subject(about, found))
+        if fuller:
+            about = tuple((name, "person") for name, _ in about)
+            aliases += fuller
+        speakers = _speakers(chunks)
+        names = read_names(document.text, found, about, aliases, speakers)
+        subject = about[-1][0] if about else None
+        return Extraction(
+            chunks=tuple(
+                _read_chunk(chunk.text, sentences, names, subject)
+                for chunk, sentences in zip(chunks, found, strict=True)
+            ),
+            about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
+            aliases=tuple(dict.fromkeys(aliases)),
         )
-        for key, span in first.items()
-    ]
 
 
 def about_names(title: str) -> tuple[tuple[str, str], ...]:
-    """The title, the title without its parenthesis, and the part before its comma."""
+    """(name, entity_type) of a title, of it without parenthesis, and of the part before a comma."""
     bare, inside = split_parenthesis(title)
     if not bare:
         return ()
     kind = (inside and type_of_description(inside)) or type_of_name(bare)
-    names = [(title.strip(), kind)]
-    if inside:
-        names.append((bare, kind))
+    names = [(title.strip(), kind), (bare, kind)]
     if ", " in bare:
         names.append((bare.split(", ", 1)[0], kind))
     return tuple(dict.fromkeys(n for n in names if len(entity_key(n[0])) > 1))
+
+
+def _scanner(document: Document) -> Scanner:
+    caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
+    title, _ = split_parenthesis(document.title)
+    phrase = title if " " in title and not is_one_name(title) else ""
+    return Scanner(title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless)
+
+
+def _speakers(chunks: Sequence[Chunk]) -> list[str]:
+    """Names before the colon that opens a chunk of a conversation."""
+    found = (_SPEAKER.match(chunk.text) for chunk in chunks)
+    names = dict.fromkeys(match["name"] for match in found if match)
+    return [n for n in names if n.casefold() not in STARTERS and n.casefold() not in COMMON_WORDS]
+
+
+def _full_name_of_subject(
+    about: Sequence[tuple[str, str]], found: Sequence[Sequence[Found]]
+) -> Iterator[AliasEvidence]:
+    """The document's first words, where they are the person of its title with more names.
+
+    "Rafael Baledón": "Rafael Baledón Cárdenas was a Mexican actor".
+    """
+    if not about or not found or not found[0] or not found[0][0].spans:
+        return
+    title, first = about[-1][0], found[0][0].spans[0]
+    if first.start > 1 or not (is_person_shaped(title) and is_person_shaped(first.name)):
+        return
+    words, more = title.split(), first.name.split()
+    if len(more) > len(words) and set(words) <= set(more):
+        yield AliasEvidence(
+            alias=first.name,
+            name=title,
+            method="exact",
+            score=STATED_SCORE,
+            evidence=f"{first.name} opens the text titled {title}",
+        )
+
+
+def _read_chunk(
+    text: str, found: Sequence[Found], names: Names, subject: str | None
+) -> ChunkExtraction:
+    mentions: list[Mention] = []
+    relations: list[ExtractedRelation] = []
+    for ordinal, sentence in enumerate(found):
+        spans = [span for span in sentence.spans if names.is_name(span)]
+        given = {alias.alias for alias in sentence.aliases}
+        mentions.extend(_mentions(spans, ordinal, names, given))
+        if len(spans) > 1 or subject:
+            told = _apart(spans, names)
+            relations.extend(
+                find_relations(text, sentence.start, sentence.end, told, subject, ordinal)
+            )
+    return ChunkExtraction(
+        sentences=tuple((sentence.start, sentence.end) for sentence in found),
+        mentions=tuple(mentions),
+        relations=tuple(relations),
+    )
+
+
+def _mentions(
+    spans: Sequence[Span], sentence: int, names: Names, given: Collection[str]
+) -> Iterator[Mention]:
+    """One mention a name, where it stands first, with how often it is said.
+
+    Names `given` as aliases in this sentence are mentioned as such, so that they are known.
+    """
+    places: dict[str, list[Span]] = {}
+    for span in spans:
+        key = entity_key(span.name if span.name in given else names.resolve(span.name))
+        if len(key) > 1 and (key not in STOP_WORDS or span.name in given):
+            places.setdefault(key, []).append(span)
+    for same in places.values():
+        first = same[0]
+        name = first.name if first.name in given else names.resolve(first.name)
+        yield Mention(
+            name=name,
+            entity_type=names.type_of(first, name),
+            sentence=sentence,
+            start=first.start,
+            end=first.end,
+            count=len(same) if len(same) == 1 else len({span.start for span in same}),
+        )
+
+
+def _apart(spans: Sequence[Span], names: Names) -> list[Span]:
+    """Names in full that do not overlap, the longer first."""
+    kept: list[Span] = []
+    for span in spans:
+        if not span.nested and (not kept or span.start >= kept[-1].end):
+            full = names.resolve(span.name)
+            kept.append(span if full == span.name else span._replace(name=full))
+    return kept

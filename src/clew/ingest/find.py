@@ -67,8 +67,28 @@ class _Ignores:
 
     def verdict(self, path: str, is_folder: bool) -> bool | None:
         """True: ignored; False: taken back by a `!` rule; None: no rule speaks of it."""
-        relative = _relative(path, self.folder)
-        return self.rules.check_file(relative + "/" if is_folder else relative).include
+        relative = _relative(path, self.folder) + ("/" if is_folder else "")
+        for pattern in reversed(self.rules.patterns):
+            if pattern.include is not None and _is_meant(pattern, relative):
+                return pattern.include
+        return None
+
+
+def _is_meant(pattern: pathspec.Pattern, path: str) -> bool:
+    """Whether a rule matches the path itself.
+
+    pathspec also matches whatever lies below a match, which `*` and `!docs` together must not: the
+    walk has asked about each folder on the way, so that here only the last step counts.
+    """
+    if not isinstance(pattern, pathspec.RegexPattern) or pattern.regex is None:
+        return False
+    found = list(pattern.regex.finditer(path))
+    # pathspec's mark of where a match as a folder ends
+    marks = [match.end("ps_d") for match in found if match.groupdict().get("ps_d")]
+    if marks:
+        return len(path) in marks
+    # `logs/**` matches `logs/` up to its end, but means its inside alone.
+    return bool(found) and not (path.endswith("/") and found[0].end() == len(path))
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,9 +30,16 @@ _NOUNS = {
 _IS_A = re.compile(
     r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were|became) (?:an?|the|one of the) (?P<what>[\w'’ -]{3,80})"
 )
+_LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
+_WHERE = re.compile(
+    r"\b(?:born|died|located|situated|lives?|lived|living|based|village|city|town|suburb|capital"
+    r"|raised|moved|resides|buried|headquartered) (?:in|of|to|near|at) (?:the )?$"
+)
+_BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
+_SURNAME_SUFFIXES = frozenset("hill hills lake bay park street forest castle church falls bank banks".split())
 _PARENTHESIS = re.compile(r"\s*\((?P<inside>[^()]+)\)\s*$")
 
 
@@ -43,6 +50,8 @@ def type_of_name(name: str) -> str:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1:
         return "place" if first in PLACES else "name"
+    if len(tokens) == 2 and first in FIRST_NAMES and last in _SURNAME_SUFFIXES:
+        return "person"
     for kind, suffixes in NAME_SUFFIXES.items():
         if last in suffixes:
             return kind
@@ -69,10 +78,18 @@ def is_person_shaped(name: str) -> bool:
     return all(t.replace(".", "").replace("-", "").replace("'", "").isalpha() for t in tokens)
 
 
-def type_said_after(text: str, end: int, limit: int) -> str | None:
-    """The kind that a sentence gives to the name ending at `end`: "… was an American actor"."""
-    match = _IS_A.match(text, end, limit)
-    return type_of_description(match["what"]) if match else None
+def type_in_context(text: str, left: int, right: int, start: int, end: int) -> str | None:
+    """The kind that the words around the name `text[left:right]` show; None where they do not.
+
+    "… was an American actor", "… (born 1970", "lived in …"; `start` and `end` are the sentence's.
+    """
+    said = _IS_A.match(text, right, end)
+    if said and (kind := type_of_description(said["what"])):
+        return kind
+    if _LIFE.match(text, right, end):
+        return "person"
+    where = text.endswith(_BEFORE_PLACES, start, left)
+    return "place" if where and _WHERE.search(text, max(start, left - 24), left) else None
 
 
 def type_of_description(description: str) -> str | None:

@@ -45,9 +45,10 @@ _FOLLOWER = (
     rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{_W}+|(?:{_PREFIXES})[-‐’'][{UPPER}]{_W}*(?:[-‐]{_W}+)*)"
 )
 _CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, reverse=True))
-_NUMBER = rf"\d{{1,3}}(?!{_W}|[.,:/–-]\d|[%°])"
+_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{_W}|[.,:/–-]\d|[%°])"  # a year is no part of a name
 _SPAN = re.compile(
-    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER})*"
+    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
+    rf"|,?[ ](?:Jr|Sr)\b\.?)*"
 )
 _SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
@@ -62,32 +63,39 @@ _GROUP_HEADS = ORGANISATION_PREFIXES | frozenset(
 _GROUP_TAILS = NAME_SUFFIXES["organisation"] | NAME_SUFFIXES["place"] | {"sons", "partners"}
 _CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
 _TOKEN = re.compile(r"\S+")
+_SHOUTED = re.compile(r"(?:[^\W\d_a-z]|[\W\d_])+")
 
 Token = tuple[int, str]
 """A word and where it starts."""
 
 
-def find_names(text: str, start: int, end: int) -> Iterator[Span]:
+def find_names(text: str, start: int, end: int) -> list[Span]:
     """Capitalised spans of the sentence `text[start:end]`, each followed by the names in it.
 
     "University of Chicago" is followed by "Chicago"; "Nolan's Inception" by "Nolan" and
     "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
     """
-    if _is_shouted(text[start:end]):
-        return
+    found: list[Span] = []
+    if _is_shouted(text, start, end):
+        return found
     position = start
     while match := _SPAN.search(text, position, end):
         left, position = match.span()
         left = _with_prefix(text, start, left)
-        if left < 0:
-            continue
-        position = _with_joint(text, left, position, end)
-        yield from _read_span(text, left, position, _opens(text, start, left))
+        if left >= 0:
+            position = _with_joint(text, left, position, end)
+            found += _read_span(text, left, position, _opens(text, start, left))
+    return found
 
 
-def _is_shouted(sentence: str) -> bool:
+def is_one_name(text: str) -> bool:
+    """Whether capitals and connectors alone show the whole text to be one name."""
+    return _SPAN.fullmatch(text) is not None
+
+
+def _is_shouted(text: str, start: int, end: int) -> bool:
     """Whether a sentence of several words is all in capitals, so that they say nothing."""
-    return sentence.isupper() and sentence.count(" ") > 2
+    return text[start : start + 3].isupper() and _SHOUTED.fullmatch(text, start, end) is not None
 
 
 def _with_prefix(text: str, start: int, left: int) -> int:
@@ -100,7 +108,7 @@ def _with_prefix(text: str, start: int, left: int) -> int:
             number = _NUMBER_BEFORE.search(text, max(start, left - 10), left)
             return number.start() if number else left
         return left
-    if before.isalnum() or before in "-‐’'":
+    if before in "-‐’'" or before.isalnum():
         small = _SMALL_PREFIX.search(text, max(start, left - 4), left)
         if small:
             return small.start()
@@ -125,36 +133,40 @@ def _with_joint(text: str, left: int, right: int, end: int) -> int:
 
 def _opens(text: str, start: int, position: int) -> bool:
     """Whether a word at `position` would be capitalised anyhow."""
-    before = text[max(start, position - 3) : position].rstrip(" ")
-    return not before or before[-1] in _OPENERS
+    before = position - 1
+    while before >= start and text[before] == " ":
+        before -= 1
+    return before < start or text[before] in _OPENERS
 
 
-def _read_span(text: str, left: int, right: int, opens: bool) -> Iterator[Span]:
+def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[Span]:
+    raw = text[left:right]
+    if raw.isalnum():
+        return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
     first, last = _trim(tokens, opens)
     if last - first == 1:
-        yield from _single(*tokens[first], opens and first == 0)
-    elif last > first:
-        yield from _several(tokens[first:last])
+        return _single(*tokens[first], opens and first == 0)
+    return _several(tokens[first:last]) if last > first else ()
 
 
-def _single(start: int, token: str, opens: bool) -> Iterator[Span]:
+def _single(start: int, token: str, opens: bool) -> Sequence[Span]:
     name = _bare(token)
     lower = name.casefold().strip(".").replace("’", "'")
-    acronym = len(name) > 1 and name.isupper()
-    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not acronym):
-        return
-    if _CONTRACTION.search(lower):
-        return
-    yield Span(
-        start, start + len(name), name, type_of_name(name), initial=opens and name[1:].islower()
-    )
+    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
+        return ()
+    if "'" in lower and _CONTRACTION.search(lower):
+        return ()
+    initial = opens and name[1:].islower()
+    return (Span(start, start + len(name), name, type_of_name(name), initial),)
 
 
 def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
     """Range of the tokens without those that stand there for the sentence's sake."""
     first, last = 0, len(tokens)
     while first < last and _is_filler(tokens, first, opens):
+        first += 1
+    while 0 < first < last and tokens[first][1].isdigit():  # "September 23"
         first += 1
     while last > first and tokens[last - 1][1] in _CONNECTORS:
         last -= 1
@@ -174,14 +186,15 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in _CONNECTORS
 
 
-def _several(tokens: Sequence[Token]) -> Iterator[Span]:
+def _several(tokens: Sequence[Token]) -> Sequence[Span]:
     if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
-        return
+        return ()
     whole = _span(tokens)
-    yield whole
+    found = [whole]
     for part in _parts(tokens, whole.entity_type):
         if len(part) > 1 or _names_alone(part[0][1]):
-            yield _span(part)._replace(nested=True)
+            found.append(_span(part, nested=True))
+    return found
 
 
 def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
@@ -218,10 +231,10 @@ def _names_alone(token: str) -> bool:
     )
 
 
-def _span(tokens: Sequence[Token]) -> Span:
-    name = _bare(" ".join(token for _, token in tokens))
-    last_start, last = tokens[-1]
-    return Span(tokens[0][0], last_start + len(_bare(last)), name, type_of_name(name))
+def _span(tokens: Sequence[Token], *, nested: bool = False) -> Span:
+    name = _bare(" ".join([token for _, token in tokens]))
+    start, (last_start, last) = tokens[0][0], tokens[-1]
+    return Span(start, last_start + len(_bare(last)), name, type_of_name(name), nested=nested)
 
 
 def _bare(token: str) -> str:

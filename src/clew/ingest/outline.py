@@ -6,17 +6,18 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 Trail = tuple[str, ...]
 
-_FENCE = re.compile(
-    r"^ {0,3}(?P<mark>`{3,}|~{3,})[^\n]*\n(?:.*?^ {0,3}(?P=mark)[`~]*[ \t]*$|.*\Z)",
-    re.MULTILINE | re.DOTALL,
+_FENCE_BODY = r"[^\n]*\n(?:.*?^ {0,3}(?P=mark)[`~]*[ \t]*$|.*\Z)"
+# Tildes open a fence after a blank line only: elsewhere they underline a heading.
+_FENCES = (
+    re.compile(r"^ {0,3}(?P<mark>`{3,})" + _FENCE_BODY, re.MULTILINE | re.DOTALL),
+    re.compile(r"(?:\A|(?<=\n\n)) {0,3}(?P<mark>~{3,})" + _FENCE_BODY, re.MULTILINE | re.DOTALL),
 )
 _TABLE = re.compile(r"^[ \t]*[|+][^\n]*(?:\n[ \t]*[|+][^\n]*)+", re.MULTILINE)
-_ATX = re.compile(
-    r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>\S[^\n]*?)[ \t]*#*[ \t]*$", re.MULTILINE
-)
+_ATX = re.compile(r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>[^\s][^\n]*)", re.MULTILINE)
 _UNDERLINED = re.compile(
     r"""(?:\A|(?<=\n\n)|(?<=\n[ \t]\n)|(?P<over>^(?P<rule>[=\-~^"'`*+#<>_:.])(?P=rule){2,})\n)
     [ ]{0,3}(?P<title>[^\s|#][^\n]*)\n
@@ -25,6 +26,8 @@ _UNDERLINED = re.compile(
 )
 _LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
 _ANCHOR = re.compile(r"\s*\{[#.][^}]*\}$")
+_LONGEST_TITLE = 300
+_RESTRUCTURED = frozenset({"text/x-rst", "text/prs.fallenstein.rst"})
 _MARKDOWN_UNDERLINES = "=-"
 
 
@@ -65,9 +68,15 @@ def common_trail(trails: Sequence[Trail]) -> Trail:
 
 def fences(text: str) -> list[tuple[int, int]]:
     """Ranges of fenced code blocks, fences included; an open fence runs to the end."""
-    if "```" not in text and "~~~" not in text:
-        return []
-    return [match.span() for match in _FENCE.finditer(text)]
+    marks = ("```", "~~~")
+    spans = sorted(
+        match.span()
+        for mark, fence in zip(marks, _FENCES, strict=True)
+        if mark in text
+        for match in fence.finditer(text)
+    )
+    ends = [0, *accumulate((end for _, end in spans), max)]
+    return [span for span, end in zip(spans, ends, strict=False) if span[0] >= end]
 
 
 def tables(text: str) -> list[tuple[int, int]]:
@@ -83,10 +92,11 @@ def headings(text: str, media_type: str) -> list[Heading]:
     Setext underlines count in any text (`=` above `-`). In reStructuredText every adornment
     does, and levels follow the order in which adornments first appear.
     """
-    found = _atx(text) + _underlined(text, media_type)
+    atx = [] if media_type in _RESTRUCTURED else _atx(text)
+    found = atx + _underlined(text, media_type)
     if not found:
         return []
-    fenced = fences(text)
+    fenced = [] if media_type in _RESTRUCTURED else fences(text)
     found = [heading for heading in found if not _within(heading.start, fenced)]
     return sorted(found, key=lambda heading: heading.start)
 
@@ -115,14 +125,14 @@ def _atx(text: str) -> list[Heading]:
             start=match.start(),
             end=match.end(),
             level=len(match["marks"]),
-            title=_plain(match["title"]),
+            title=_plain(_unclosed(match["title"].rstrip())),
         )
         for match in _ATX.finditer(text)
     ]
 
 
 def _underlined(text: str, media_type: str) -> list[Heading]:
-    restructured = media_type in {"text/x-rst", "text/prs.fallenstein.rst"}
+    restructured = media_type in _RESTRUCTURED
     if not restructured and "\n===" not in text and "\n---" not in text:
         return []
     found = []
@@ -134,14 +144,21 @@ def _underlined(text: str, media_type: str) -> list[Heading]:
         if style not in order:
             order.append(style)
         level = order.index(style) + 1 if restructured else 1 + _MARKDOWN_UNDERLINES.index(style[0])
-        title = _plain(match["title"].strip())
+        title = _plain(match["title"].rstrip())
         found.append(Heading(start=match.start(), end=match.end(), level=level, title=title))
     return found
 
 
+def _unclosed(title: str) -> str:
+    """A Markdown heading without the marks that may close it; the `#` of a word stays."""
+    open_title = title.rstrip("#")
+    return open_title.rstrip() if open_title[-1:] in {"", " ", "\t"} else title
+
+
 def _plain(title: str) -> str:
     """The words of a heading without links, anchors and emphasis."""
-    return _ANCHOR.sub("", _LINK.sub(r"\1", title)).replace("**", "").replace("`", "").strip(" *_")
+    words = _LINK.sub(r"\1", title[:_LONGEST_TITLE])
+    return _ANCHOR.sub("", words).replace("**", "").replace("`", "").strip(" *_")
 
 
 def _within(offset: int, ranges: list[tuple[int, int]]) -> bool:

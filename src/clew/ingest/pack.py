@@ -6,7 +6,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Sequence
 from itertools import accumulate, pairwise
 
-from clew.ingest.units import Break, Unit
+from clew.ingest.units import CHARACTERS_A_TOKEN, Break, Unit
 
 Span = tuple[int, int]
 """First unit, and the one after the last."""
@@ -65,7 +65,7 @@ class _Packer:
     def _longest(self, start: int, done: int, last: int) -> Span:
         """The longest span that begins at `start`, later where it could not reach past `done`."""
         end = bisect_right(self._totals, self._totals[start] + self._limit) - 1
-        end = min(max(end, done + 1), last)
+        end = min(max(end, done + 1), last)  # a unit over the limit makes a span of its own
         while not self._within(start, end):
             if end > done + 1:
                 end -= 1
@@ -78,11 +78,12 @@ class _Packer:
         if end - start == 1:
             return True
         weight = self._weight(start, end)
-        if weight > self._limit:
-            return False
-        if self._fits is None or weight + (end - start) <= self._limit:
+        first, last = self._units[start], self._units[end - 1]
+        # Blank runs between units weigh nothing but have a length.
+        short = last.end - first.start <= self._limit * CHARACTERS_A_TOKEN
+        if self._fits is None or (short and weight + (end - start) <= self._limit):
             return True
-        return self._fits(self._units[start], self._units[end - 1])
+        return self._fits(first, last)
 
     def _best_border(self, start: int, done: int, end: int, last: int) -> int:
         """The strongest border up to `end`; among equals the one that fills spans evenly."""
@@ -106,9 +107,9 @@ class _Packer:
             too_much = weight + self._units[end].weight > self._limit
             if too_much or self._units[i + 1].strength >= Break.HEADING:
                 break
+            if weight - self._overlap >= best_miss:
+                break
             miss = abs(weight - self._overlap)
             if self._units[i].strength >= needed and miss < best_miss:
                 best, best_miss = i, miss
-            if weight >= self._overlap:
-                break
         return best

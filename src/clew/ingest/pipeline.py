@@ -68,7 +68,7 @@ class Ingest:
 
     @property
     def recipe(self) -> str:
-        """How documents are split, embedded and extracted; a document made otherwise is made anew."""
+        """How documents are split, embedded, extracted; one made otherwise is made anew."""
         parts = {
             "split": self.split_settings.model_dump(),
             "embedder": self.embedder.name,

@@ -9,6 +9,7 @@ from clew.ingest.spans import Span
 
 _PAIRS = re.compile(
     r"\"\s?(?P<straight>[^\"\n]{2,90}?)\s?\""
+    r"|``\s?(?P<latex>[^`'\n]{2,90}?)\s?''"
     r"|“\s?(?P<curly>[^“”\n]{2,90}?)\s?”"
     r"|„\s?(?P<low>[^„“”\n]{2,90}?)\s?[“”]"
     r"|«\s?(?P<angle>[^«»\n]{2,90}?)\s?»"
@@ -18,7 +19,7 @@ _PAIRS = re.compile(
     r"|(?<![\w*])\*{1,2}(?P<star>[^\s*][^*\n]{0,88})\*{1,2}(?![\w*])"
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
-_MARK = re.compile(r"[\"“„«《〈『「*_]|(?<!\w)['‘]")
+_MARK = re.compile(r"``|[\"“„«《〈『「*_]|(?<!\w)['‘]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 

@@ -77,8 +77,10 @@ def file_digest(path: Path) -> str:
 
     Raises `UnreadableError` where the file cannot be read.
     """
-    with _file_errors(path), path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    with _file_errors(path):
+        _regular_status(path)
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> ReadResult:
@@ -163,14 +165,20 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise UnreadableError(file_source(path), reason) from error
 
 
+def _regular_status(path: Path) -> os.stat_result:
+    """The status of a file that can be read to its end: no folder, no pipe, no device."""
+    status = path.stat()
+    if stat.S_ISDIR(status.st_mode):
+        os.scandir(path).close()  # a folder that cannot be listed says why
+    if not stat.S_ISREG(status.st_mode):
+        raise UnreadableError(file_source(path), "not a regular file")
+    return status
+
+
 def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
     """A file's bytes, and when it was last written to."""
     with _file_errors(path):
-        status = path.stat()
-        if stat.S_ISDIR(status.st_mode):
-            os.scandir(path).close()  # a folder that cannot be listed says why
-        if not stat.S_ISREG(status.st_mode):
-            raise UnreadableError(file_source(path), "not a regular file")
+        status = _regular_status(path)
         if status.st_size > settings.max_megabytes * 1_000_000:
             size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
             raise UnreadableError(file_source(path), f"too large ({size})")

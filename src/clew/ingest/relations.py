@@ -115,6 +115,10 @@ _ACTIVE = re.compile(
     rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST.replace(' ', '|')}|{_PRESENT.replace(' ', '|')})"
     rf"(?: (?P<prep>{_PREPOSITIONS}))?"
 )
+_ATTRIBUTE = re.compile(
+    rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
+    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES.replace(' ', '|')}) (?P<prep>{_PREPOSITIONS}))$"
+)
 _NOUN_OF = re.compile(
     rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?(?P<noun>[a-z]{{3,}}) (?P<prep>of|to|for)"
 )
@@ -123,7 +127,10 @@ _NO_RELATION_NOUNS = frozenset(
     " native variety couple pair set range group piece work".split()
 )
 _NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
-_BREAK = re.compile(r"[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
+_BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
+_CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
+_IS = re.compile(r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were) (?:an?|the|one of the) ")
+_KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
 _SPACE = re.compile(r"\s+")
 _DETERMINERS = frozenset(
     "the a an his her their its our both fellow future former late famous famed noted then".split()
@@ -132,7 +139,7 @@ _DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
 _IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
 _SUBJECT = re.compile(
     r"(?:he|she|it|they|(?:the|this) (?P<noun>"
-    + "|".join(sorted(WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS))
+    + "|".join(sorted(_KINDS - PERSON_NOUNS))
     + r"))\s+(?=\w)",
     re.IGNORECASE,
 )
@@ -145,39 +152,66 @@ def find_relations(
 
     `subject` is what the document is about; it stands for a pronoun that opens the sentence.
     """
-    told = [n for n in names if n.name.casefold() not in DEMONYMS]
     seen: set[tuple[str, str, str]] = set()
-    for head, gap, tail, factor in _pairs(text, start, told, subject):
-        phrase = read_phrase(gap)
-        if phrase is None or entity_key(head.name) == entity_key(tail.name):
-            continue
+    for head, phrase, tail in _facts(text, start, end, names, subject):
         first, last = (tail, head) if phrase.inverse else (head, tail)
-        fact = (entity_key(first.name), phrase.relation_type, entity_key(last.name))
-        if fact in seen or first.entity_type == "date":
+        fact = (entity_key(first), phrase.relation_type, entity_key(last))
+        if fact in seen or fact[0] == fact[2]:
             continue
         seen.add(fact)
         yield ExtractedRelation(
-            head=first.name,
-            tail=last.name,
+            head=first,
+            tail=last,
             relation_type=phrase.relation_type,
             sentence=sentence,
-            confidence=round(phrase.confidence * factor, 3),
+            confidence=phrase.confidence,
             is_causal=phrase.is_causal,
         )
 
 
-def _pairs(
-    text: str, start: int, names: Sequence[Span], subject: str | None
-) -> Iterator[tuple[Span, str, Span, float]]:
-    """Neighbours with the words between them and a factor for how sure the head is."""
-    if names and subject:
-        opening = _SUBJECT.match(text, start, names[0].start)
-        if opening:
-            head = Span(start, opening.end() - 1, subject)
-            yield head, text[opening.end() - 1 : names[0].start], names[0], PRONOUN_FACTOR
-    for left, right in zip(names, names[1:], strict=False):
-        if 5 < right.start - left.end <= LONGEST_GAP:
-            yield left, text[left.end : right.start], right, 1.0
+def _facts(
+    text: str, start: int, end: int, names: Sequence[Span], subject: str | None
+) -> Iterator[tuple[str, Phrase, str]]:
+    """(name before, phrase, name after) of neighbours; the sentence's topic where that is meant."""
+    told = [n for n in names if n.name.casefold() not in DEMONYMS]
+    if not told:
+        return
+    opening = _SUBJECT.match(text, start, told[0].start) if subject else None
+    topic = subject if opening else told[0].name if _IS.match(text, told[0].end, end) else None
+    if opening and subject:
+        phrase = read_phrase(text[opening.end() - 1 : told[0].start])
+        if phrase:
+            confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
+            yield subject, phrase._replace(confidence=confidence), told[0].name
+    for left, right in zip(told, told[1:], strict=False):
+        gap = text[left.end : right.start]
+        if not 5 < len(gap) <= LONGEST_GAP or text.startswith(("'s", "’s"), right.end):
+            continue
+        phrase = None if left.entity_type == "date" else read_phrase(gap)
+        if phrase and phrase.inverse and right.entity_type == "date":
+            continue
+        if phrase and not gap.startswith(","):
+            yield left.name, phrase, right.name
+        elif topic and (later := read_attribute(gap)):
+            yield topic, later, right.name
+        elif phrase:
+            yield left.name, phrase, right.name
+
+
+@lru_cache(maxsize=20_000)
+def read_attribute(gap: str) -> Phrase | None:
+    """The relation of a sentence's topic that words state after a noun, a comma or "and".
+
+    "X is a 1957 comedy film directed by Y", "… from Z, formed in Y", "… and starring Y".
+    """
+    if _CLOSED.search(gap) or _NEGATION.search(gap):
+        return None
+    match = _ATTRIBUTE.search(_phrase(gap))
+    if match is None or not (match["noun"] in _KINDS or match["noun"] in ("and", ",", None)):
+        return None
+    if match["starring"]:
+        return Phrase("stars", 0.65)
+    return Phrase(f"{match['verb']}_{match['prep']}".replace("-", "_"), 0.65)
 
 
 @lru_cache(maxsize=20_000)
@@ -200,7 +234,6 @@ def read_phrase(gap: str) -> Phrase | None:
 def _phrase(gap: str) -> str:
     """The gap in small letters, without the words that belong to the name after it."""
     words = _SPACE.sub(" ", gap.casefold()).strip()
-    words = words.removeprefix("'s ").removeprefix("’s ")
     while (shorter := _shortened(words)) != words:
         words = shorter
     return words
@@ -228,7 +261,7 @@ def _verb_phrase(words: str) -> Phrase | None:
 
 
 def _noun_phrase(words: str) -> Phrase | None:
-    noun = _NOUN_OF.fullmatch(words if words.startswith(",") else words + "")
+    noun = _NOUN_OF.fullmatch(words)
     if noun is None or noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
         return None
     return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)

@@ -30,8 +30,9 @@ def mark_topics(
     if len(units) < _FEWEST:
         return list(units)
     vectors = embed_documents(_windows(units, text))
-    similarities = np.einsum("ij,ij->i", vectors[:-1], vectors[1:])
-    padded = np.pad(similarities, 1, constant_values=np.inf)
+    # Rounded: what differs by less is no turn.
+    similarities = np.einsum("ij,ij->i", vectors[:-1], vectors[1:]).round(3)
+    padded = np.pad(similarities, 1, constant_values=similarities.max())
     # Only the lowest point of a slope: a topic is more than one sentence.
     lowest = (similarities < padded[:-2]) & (similarities <= padded[2:])
     low = similarities <= np.percentile(similarities, _PERCENTILE)

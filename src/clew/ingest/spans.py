@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from clew.types import AliasEvidence
+
 
 class Span(NamedTuple):
     """A candidate name and where it stands."""
@@ -19,8 +21,10 @@ class Span(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What one sentence holds, in order of the text, outer names before what is nested in them."""
+    """What one sentence holds."""
 
     start: int
     end: int
     spans: tuple[Span, ...]
+    """In order of the text, a longer one before what is nested in it."""
+    aliases: tuple[AliasEvidence, ...] = ()

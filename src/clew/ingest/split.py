@@ -22,6 +22,7 @@ from clew.ingest.units import (
     mark,
     meter,
     prose_units,
+    stripped,
     word_units,
 )
 from clew.settings import SplitSettings
@@ -138,7 +139,7 @@ class _Splitter:
         limit = min(self._settings.chunk_tokens, self._room)
         if self._document.pieces or len(pages) > 1 or len(self._text) > limit * CHARACTERS_A_TOKEN:
             return None
-        start, end = _stripped(self._text, 0, len(self._text))
+        start, end = stripped(self._text, 0, len(self._text))
         trail = self._outline.trail(start, end)
         context = context_of(self._document, trail)
         if len(context) > self._context_room:
@@ -168,7 +169,7 @@ class _Splitter:
     def _piece_units(self) -> list[Unit]:
         found: list[Unit] = []
         for piece in self._document.pieces:
-            start, end = _stripped(self._text, piece.start, piece.end)
+            start, end = stripped(self._text, piece.start, piece.end)
             if start == end:
                 continue
             units = list(divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE))
@@ -208,9 +209,14 @@ class _Splitter:
         strengths = {}
         for start in self._document.page_starts:
             index = bisect_left(units, start, key=lambda unit: unit.start)
-            if index < len(units) and units[index].strength < Break.PAGE:
-                strengths[units[index].start] = Break.PAGE
+            if 0 < index < len(units) and units[index].strength < Break.PAGE:
+                within = self._is_within_sentence(units[index - 1].end, units[index].start)
+                strengths[units[index].start] = Break.WORD if within else Break.PAGE
         return mark(units, strengths)
+
+    def _is_within_sentence(self, end: int, start: int) -> bool:
+        """Whether what stands before `end` goes on at `start`, on the next page."""
+        return self._text[start].islower() and self._text[end - 1] not in ".!?…:"
 
     # --- chunks ---
 
@@ -281,13 +287,6 @@ def _sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Secti
         )
         for i, (start, end) in enumerate(pairwise(borders))
     )
-
-
-def _stripped(text: str, start: int, end: int) -> Span:
-    """The range without its blank edges; empty where all of it is blank."""
-    part = text[start:end]
-    left = start + len(part) - len(part.lstrip())
-    return left, max(left, start + len(part.rstrip()))
 
 
 def _check_pieces(document: Document) -> None:

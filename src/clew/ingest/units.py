@@ -19,6 +19,7 @@ CHARACTERS_A_TOKEN = 12
 """A text of more characters a token than this counts as more tokens."""
 _WORDS = re.compile(r"(?:\S+[^\S\n]*){1,8}\s*")
 _BLANK_LINE = re.compile(r"\n\s*\n")
+_LIST_NUMBER = re.compile(r"\(?(?:\d{1,3}|[A-Za-z])[.)]")
 _BLANKS = re.compile(r"\s+")
 _CLAUSE_END = re.compile(r"[,;:、，；：]")
 _ZERO_WIDTH_JOINER = "\u200d"
@@ -70,10 +71,28 @@ def prose_units(text: str, start: int, end: int, weigh: Weigh, limit: int) -> li
     """
     found: list[Unit] = []
     for left, right, whole in _blocks(text, start, end):
-        parts = [(0, right - left)] if whole else sentences(text[left:right])
+        parts = [stripped(text, left, right)] if whole else _sentences(text, left, right)
         for a, b in parts:
-            strength = _border(text, found[-1].end if found else start, left + a)
-            found.extend(divide(text, left + a, left + b, weigh, limit, strength))
+            strength = _border(text, found[-1].end if found else start, a)
+            found.extend(divide(text, a, b, weigh, limit, strength))
+    return found
+
+
+def stripped(text: str, start: int, end: int) -> tuple[int, int]:
+    """The range without its blank edges; empty where all of it is blank."""
+    part = text[start:end]
+    left = start + len(part) - len(part.lstrip())
+    return left, max(left, start + len(part.rstrip()))
+
+
+def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
+    """Sentences, the number of a list's item together with its first one."""
+    found: list[tuple[int, int]] = []
+    for a, b in sentences(text[start:end]):
+        if found and _LIST_NUMBER.fullmatch(text, *found[-1]):
+            found[-1] = (found[-1][0], start + b)
+        else:
+            found.append((start + a, start + b))
     return found
 
 
@@ -96,10 +115,10 @@ def word_units(text: str, start: int, end: int, weigh: Weigh, limit: int) -> Ite
     A group over an eighth of `limit` is halved; a single word only where it is over `limit`.
     """
     for match in _WORDS.finditer(text, start, end):
-        right = match.start() + len(match[0].rstrip())
-        at_line = match.start() == 0 or text[match.start() - 1] == "\n"
+        left, right = stripped(text, *match.span())
+        at_line = left == 0 or text[left - 1] == "\n"
         strength = Break.LINE if at_line else Break.WORD
-        yield from _halve(text, match.start(), right, weigh, limit, strength)
+        yield from _halve(text, left, right, weigh, limit, strength)
 
 
 def _halve(
@@ -113,8 +132,8 @@ def _halve(
             yield Unit(start, end, weight, strength)
             return
     middle = _cut(text, start, end, between_words)
-    left_end = start + len(text[start:middle].rstrip())
-    yield from _halve(text, start, left_end, weigh, limit, strength)
+    left = stripped(text, start, middle)
+    yield from _halve(text, *left, weigh, limit, strength)
     yield from _halve(text, middle, end, weigh, limit, Break.WORD)
 
 

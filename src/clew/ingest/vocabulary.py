@@ -164,6 +164,36 @@ COMMON_WORDS = _words(
     owing owned performed placed played produced proud provided raised recorded regarding
     remained replaced seen sent separate set spanning speaking stationed studied
     succeeding supported surrounded taken thanked upset wanted watched winning wondering
+    directed really considered transition got established normal ice initial tough took density
+    significant average late cross comparison recent gives tornado nominated makes referred sold
+    shot mixing supporting takes worldwide officially relatively active appreciate attention
+    additional expression numerous highly respect standing historic featuring felt awarded
+    commonly super particularly box largely annual notable locations detailed interesting
+    historical filmed stuff enough regarded lately announced tornadoes pre northeast treatment
+    eldest ski scheduled acclaimed representing split completed surrounding exciting mixed
+    difficult coordinates internationally critically titled constructed lowest ahead performing
+    loved lying snowfall challenges staying damage licensed managed reminds frozen ultimately
+    worries busy dream nearby lay partially hang lifetime frequently nominations immediately
+    vice memory dams organized push losing build introducing incorporated centered decade
+    dancing themes chat visual drawing declared formally debt finishing friendship exploring
+    epic eleven brands criteria loosely nicknamed ninth specialized capture lucky tons pets
+    precipitation attacks spending dedication headquartered portions freezing turns spreading
+    occurring affiliated crazy improving describing onset focusing earning registered relief
+    creativity scoring challenging widespread popularly sponsored dubbed vocal missed bet
+    connecting achieving unusually lasting circle drafted ownership forty tackle hoping
+    struggles injuries refined anger democracy safety agricultural treaties ruling impressive
+    everywhere desire vibrations latitude daytime speak thirty fuel footage competing judicial
+    summers elsewhere purchased guidance trips enjoying adorable dozens killer gaining raising
+    checked retiring thunderstorms virtually cherish catch proceeds cassette collectively
+    wanting accused wavelength corrupt rescue humidity bars relaxing uplifting practicing
+    incorporating swimming cameo specializing administratively hanging searching attending
+    investing interpretations invented documented observers athletic trick seasonal dying
+    relaxed brave obstacles empowering stepping offseason glider feeder reflections harmony
+    unhappy technically localized hurricanes sustained clouds profits naturalized consolidation
+    conversations unconditional adapting mentors sending prints colorful tickets bounce reunion
+    intent lectures deriving lined pilots scarce fix begun geographically blessed laughter
+    confident reflecting admitting ha whoa aha hooray bravo cheers greetings mhm nah nope duh
+    ooh shh
     """
 )
 """Ordinary words that often open a sentence; a name alone only where the document shows it."""
@@ -182,7 +212,7 @@ CALENDAR = (
 
 CONNECTORS = (
     "of the de la las los del della delle di da do dos das du des le les el al van von vom der den"
-    " ten ter zu zur av af bin binti ibn ben abu y und et & upon -e -ye -i 'n' 'n o'"
+    " ten ter zu zur av af bin binti ibn ben abu ap ab verch ferch mac y und et & upon -e -ye -i 'n' 'n o'"
 ).split()
 """Lower-case words inside names."""
 

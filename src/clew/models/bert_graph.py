@@ -1,8 +1,9 @@
 """A BERT sentence encoder as an ONNX graph, written from its weights.
 
-onnxruntime's fused operators are used directly (`Attention`, `SkipLayerNormalization`,
-`BiasGelu`), so that a session starts without an optimiser's pass. Pooling and normalisation are
-part of the graph: tokens in, unit vectors out.
+onnxruntime's fused operators are used directly (`MultiHeadAttention`,
+`SkipLayerNormalization`, `BiasGelu`), so that a session
+starts without an optimiser's pass. Pooling and normalisation are part of the graph: tokens in, unit
+vectors out.
 
     input_ids, attention_mask: (batch, tokens) int64  →  embedding: (batch, dimension) float32
 """
@@ -21,6 +22,7 @@ from clew.errors import ModelError
 from clew.models.model_config import ModelConfig
 from clew.models.sentence_graph import (
     initializers,
+    make_node,
     output_info,
     pooling_constants,
     pooling_nodes,
@@ -28,8 +30,6 @@ from clew.models.sentence_graph import (
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
-
-    from clew.settings import Precision
 
 Array = NDArray[Any]
 
@@ -53,11 +53,22 @@ def build_bert(config: ModelConfig, weights: Mapping[str, Array]) -> ModelProto:
     return _BertGraph(config, weights).build()
 
 
-def bert_from_safetensors(path: Path, config: ModelConfig, precision: Precision) -> ModelProto:
-    """`build_bert` of the weights in a safetensors file."""
+def read_safetensors(path: Path) -> dict[str, Array]:
+    """Tensors by name.
+
+    Raises:
+        ModelError: The file is damaged, or holds numbers of a kind that numpy does not have.
+    """
+    from safetensors import SafetensorError
     from safetensors.numpy import load_file
 
-    return build_bert(config, load_file(path))
+    try:
+        return load_file(path)
+    except (OSError, SafetensorError, TypeError) as error:
+        raise ModelError(
+            f"cannot read the weights {str(path)!r}: {error}. Expected a whole safetensors file "
+            "of float32 or float16; fetch or install the model again"
+        ) from error
 
 
 def check_architecture(config: ModelConfig) -> None:
@@ -120,16 +131,14 @@ class _BertGraph:
 
     def _attention(self, hidden: str, name: str) -> str:
         parts = [name + part for part in ("query", "key", "value")]
-        weights = np.concatenate([self._tensor(part + ".weight").T for part in parts], axis=1)
         biases = np.concatenate([self._tensor(part + ".bias") for part in parts])
         inputs = [
-            hidden,
-            self._constant(name + "weight", weights),
+            *[self._matmul(hidden, part) for part in parts],
             self._constant(name + "bias", biases),
             "int_mask",
         ]
         heads = int(self._config.architecture["num_attention_heads"])
-        return self._fused("Attention", inputs, name + "output", num_heads=heads)
+        return self._fused("MultiHeadAttention", inputs, name + "output", num_heads=heads)
 
     def _residual(self, hidden: str, skip: str, name: str) -> str:
         bias = self._named(name + ".dense.bias")
@@ -160,11 +169,18 @@ class _BertGraph:
         self._constants[name] = np.ascontiguousarray(array)
         return name
 
-    def _fused(self, operator: str, inputs: Sequence[str], output: str, **options: Any) -> str:
+    def _fused(self, operator: str, inputs: Sequence[str], output: str, **options: float) -> str:
         return self._add(operator, inputs, output, domain=_FUSED, **options)
 
-    def _add(self, operator: str, inputs: Sequence[str], output: str, **options: Any) -> str:
-        self._nodes.append(helper.make_node(operator, list(inputs), [output], **options))
+    def _add(
+        self,
+        operator: str,
+        inputs: Sequence[str],
+        output: str,
+        domain: str = "",
+        **options: float,
+    ) -> str:
+        self._nodes.append(make_node(operator, inputs, output, domain, **options))
         return output
 
     def _model(self) -> ModelProto:

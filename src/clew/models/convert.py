@@ -7,12 +7,15 @@ starts three to four times as fast, and word vectors that no text needs are neve
 from __future__ import annotations
 
 import hashlib
+import json
 import logging
 import os
+import re
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -32,6 +35,9 @@ CONVERTER_VERSION = 1
 
 _GRAPH = "model.onnx"
 _DATA = "model.data"
+_SCRATCH = ".new-"
+_ABANDONED_SECONDS = 3600
+_DIGEST = re.compile(r"[0-9a-f]{64}")
 
 
 def default_cache() -> Path:
@@ -47,18 +53,20 @@ def weights_digest(files: ModelFiles, cache: Path) -> str:
     Raises:
         ModelError: The weights cannot be read, or the cache cannot be written.
     """
-    with _file_errors(files.weights):
-        stat = files.weights.stat()
-        stamp = f"{files.weights}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
+    paths = _weight_files(files)
+    with _file_errors(files.folder):
+        stamp = "\n".join(_stamp(path) for path in paths)
         memo = cache / "digests" / hashlib.sha256(stamp.encode()).hexdigest()
-        if memo.is_file() and len(known := memo.read_text(encoding="latin-1")) == 64:
+        if memo.is_file() and _DIGEST.fullmatch(known := memo.read_text(encoding="latin-1")):
             return known
-        with files.weights.open("rb") as stream:
-            digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        digest = hashlib.sha256()
+        for path in paths:
+            with path.open("rb") as stream:
+                digest.update(hashlib.file_digest(stream, "sha256").digest())
     with _file_errors(cache), _scratch_folder(memo.parent) as scratch:
-        (scratch / "digest").write_text(digest, encoding="ascii")
+        (scratch / "digest").write_text(digest.hexdigest(), encoding="ascii")
         (scratch / "digest").replace(memo)
-    return digest
+    return digest.hexdigest()
 
 
 def converted_model(
@@ -71,12 +79,11 @@ def converted_model(
     Raises:
         ModelError: The model cannot be converted, or the cache cannot be written.
     """
-    digest = weights_digest(files, cache)
-    recipe = f"{config.pooling}-{precision}-v{CONVERTER_VERSION}"
-    folder = cache / f"{files.name.replace('/', '--')}-{digest[:16]}-{recipe}"
+    folder = cache / _folder_name(files, config, precision, weights_digest(files, cache))
     if not (folder / _GRAPH).is_file():
         logger.info("converting the model %s (%s), once", files.name, precision)
         model = build(files, config, precision)
+        _sweep(cache)
         with _file_errors(cache), _scratch_folder(cache) as scratch:
             _save(model, scratch / folder.name)
             _put_in_place(scratch / folder.name, folder)
@@ -98,13 +105,50 @@ def discard(graph: Path) -> None:
 
 
 def build(files: ModelFiles, config: ModelConfig, precision: Precision) -> ModelProto:
-    """The graph, in memory: from safetensors, or from ONNX with pooling put behind it."""
-    from clew.models.bert_graph import bert_from_safetensors
-    from clew.models.sentence_graph import from_onnx
+    """The graph, in memory: from safetensors, or from ONNX with pooling put behind it.
+
+    Raises:
+        ModelError: The weights are damaged, or of an architecture that is not supported.
+    """
+    from clew.models.bert_graph import build_bert, read_safetensors
+    from clew.models.sentence_graph import add_pooling, read_onnx
 
     if files.weights.suffix == ".safetensors":
-        return bert_from_safetensors(files.weights, config, precision)
-    return from_onnx(files.weights, config, precision)
+        model = build_bert(config, read_safetensors(files.weights))
+    else:
+        model = read_onnx(files.weights)
+        add_pooling(model, config)
+    if precision == "fp32":
+        return model
+    from clew.models.quantise import quantise
+
+    return quantise(model)
+
+
+def _sweep(cache: Path) -> None:
+    """Remove what processes that were killed in the middle of writing have left."""
+    for scratch in cache.glob(f"{_SCRATCH}*"):
+        with suppress(OSError):
+            if time.time() - scratch.stat().st_mtime > _ABANDONED_SECONDS:
+                shutil.rmtree(scratch)
+
+
+def _folder_name(files: ModelFiles, config: ModelConfig, precision: Precision, weights: str) -> str:
+    """Names everything that the graph depends on."""
+    described = json.dumps([weights, dict(config.architecture), config.pooling], sort_keys=True)
+    digest = hashlib.sha256(described.encode()).hexdigest()[:16]
+    return f"{files.name.replace('/', '--')}-{digest}-{precision}-v{CONVERTER_VERSION}"
+
+
+def _weight_files(files: ModelFiles) -> list[Path]:
+    """The weights, and what lies beside an ONNX graph that is too large for one file."""
+    beside = files.weights.with_name(files.weights.name + "_data")
+    return [files.weights, beside] if beside.is_file() else [files.weights]
+
+
+def _stamp(path: Path) -> str:
+    stat = path.stat()
+    return f"{path}\0{stat.st_size}\0{stat.st_mtime_ns}\0{stat.st_ino}"
 
 
 def _save(model: ModelProto, folder: Path) -> None:
@@ -114,24 +158,27 @@ def _save(model: ModelProto, folder: Path) -> None:
     folder.mkdir()
     onnx.save(model, folder / _GRAPH, save_as_external_data=True, location=_DATA)
     for path in folder.iterdir():
-        with path.open("rb") as stream:
+        with path.open("rb+") as stream:
             os.fsync(stream.fileno())
 
 
 def _put_in_place(built: Path, folder: Path) -> None:
+    """Give a folder its name, unless another process was first or left it without a graph."""
     try:
         built.rename(folder)
     except OSError:
-        if not (folder / _GRAPH).is_file():
-            raise
-        logger.debug("another process was first to write %s", folder)
+        if (folder / _GRAPH).is_file():
+            logger.debug("another process was first to write %s", folder)
+            return
+        discard(folder / _GRAPH)
+        built.rename(folder)
 
 
 @contextmanager
 def _scratch_folder(parent: Path) -> Iterator[Path]:
     """A folder on the same file system, so that renames out of it are atomic; gone afterwards."""
     parent.mkdir(parents=True, exist_ok=True)
-    scratch = Path(tempfile.mkdtemp(prefix=".new-", dir=parent))
+    scratch = Path(tempfile.mkdtemp(prefix=_SCRATCH, dir=parent))
     try:
         yield scratch
     finally:

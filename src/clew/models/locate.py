@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 from dataclasses import dataclass
 from pathlib import Path
+from typing import cast
 
 from clew.errors import ModelError
 
@@ -49,7 +50,7 @@ def locate_model(model: str, cache: Path | None = None) -> ModelFiles:
     Raises:
         ModelError: Nowhere to be found, or incomplete; says what was tried and what to do.
     """
-    folder = Path(model).expanduser()
+    folder = _expand(model)
     if folder.is_dir():
         return _files(folder.resolve().name, folder.resolve(), private=True)
     tried = [f"a directory {str(folder)!r} (there is none)"]
@@ -63,6 +64,13 @@ def locate_model(model: str, cache: Path | None = None) -> ModelFiles:
     hub_name = _BUNDLED_HUB_NAME if model == BUNDLED_MODEL else model
     name = BUNDLED_MODEL if hub_name == _BUNDLED_HUB_NAME else model
     return _files(name, _hub_folder(model, hub_name, cache, tried))
+
+
+def _expand(model: str) -> Path:
+    try:
+        return Path(model).expanduser()
+    except RuntimeError:  # "~somebody" who has no home here
+        return Path(model)
 
 
 def _files(name: str, folder: Path, *, private: bool = False) -> ModelFiles:
@@ -95,10 +103,14 @@ def _looks_like_path(model: str) -> bool:
 
 
 def _hub_folder(model: str, hub_name: str, cache: Path | None, tried: list[str]) -> Path:
-    """The hub's snapshot: the cached one where it is whole, so that a warm start needs no network."""
+    """The hub's snapshot: the cached one where it is whole, which needs no network."""
     try:
         from huggingface_hub import snapshot_download
-        from huggingface_hub.errors import HFValidationError, LocalEntryNotFoundError
+        from huggingface_hub.errors import (
+            HfHubHTTPError,
+            HFValidationError,
+            LocalEntryNotFoundError,
+        )
     except ImportError as error:
         tried.append("the Hugging Face hub (huggingface-hub is not installed)")
         raise _not_found(model, tried) from error
@@ -115,9 +127,11 @@ def _hub_folder(model: str, hub_name: str, cache: Path | None, tried: list[str])
     except HFValidationError as error:
         tried.append(f"the Hugging Face hub ({error})")
         raise _not_found(model, tried) from error
+    # The HTTP client's own root, for what the hub's library lets through; it has changed clients.
+    http_error = cast("type[Exception]", HfHubHTTPError.__bases__[0])
     try:
         return Path(snapshot_download(hub_name, allow_patterns=_HUB_PATTERNS, cache_dir=cache))
-    except OSError as error:  # the hub's HTTP errors and a missing network alike
+    except (OSError, http_error) as error:
         tried.append(f"the Hugging Face hub ({_first_line(error)})")
         raise _not_found(model, tried) from error
 

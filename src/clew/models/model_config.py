@@ -34,7 +34,7 @@ class ModelConfig:
 def read_model_config(folder: Path) -> ModelConfig:
     """The configuration in a folder of the sentence-transformers layout.
 
-    Only `config.json` is needed; pooling is then the mean over at most 256 tokens, without prefixes.
+    Only `config.json` is needed; pooling is then the mean, over at most 256 tokens.
 
     Raises:
         ModelError: A file is missing or damaged, or asks for what is not supported.

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -23,6 +24,11 @@ if TYPE_CHECKING:
 
     from clew.settings import EmbedSettings
     from clew.types import Vector, Vectors
+
+    TokenIds: TypeAlias = NDArray[np.int64]
+
+_ENCODED_AT_ONCE = 256
+_ERRORS_ONLY = 3
 
 
 class OnnxEmbedder:
@@ -69,12 +75,12 @@ class OnnxEmbedder:
             return self._tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
-        """(len(texts), dimension) float32, unit length, in the order given; (0, dimension) for none.
+        """(len(texts), dimension) float32, unit length, in the order given.
 
         Texts of like length share a batch, so that little is computed for padding.
         """
         prefix = self._located[1].document_prefix
-        tokens = [self._special(e) for e in self._encode([prefix + text for text in texts])]
+        tokens = self._token_ids([prefix + text for text in texts])
         vectors = np.empty((len(texts), self.dimension), np.float32)
         order = sorted(range(len(texts)), key=lambda i: len(tokens[i]))
         for start in range(0, len(order), self._settings.batch_size):
@@ -84,8 +90,7 @@ class OnnxEmbedder:
 
     def embed_query(self, text: str) -> Vector:
         """(dimension,) float32, unit length."""
-        [encoding] = self._encode([self._located[1].query_prefix + text])
-        vector: Vector = self._run([self._special(encoding)])[0]
+        vector: Vector = self._run(self._token_ids([self._located[1].query_prefix + text]))[0]
         return vector
 
     def count_tokens(self, text: str) -> int:
@@ -100,19 +105,28 @@ class OnnxEmbedder:
                 self._model = files, read_model_config(files.folder)
             return self._model
 
-    def _encode(self, texts: list[str]) -> list[Encoding]:
+    def _encode(self, texts: Sequence[str]) -> list[Encoding]:
         """Without special tokens and whole. Lone surrogates, which no UTF-8 has, become `?`."""
         clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
         return self.tokenizer.encode_batch_fast(clean, add_special_tokens=False)
 
-    def _special(self, encoding: Encoding) -> list[int]:
-        """Token ids cut to the model's length, special tokens added; never empty."""
+    def _token_ids(self, texts: Sequence[str]) -> list[TokenIds]:
+        """What the model reads of each text: cut, special tokens added, never empty.
+
+        Texts are encoded a few at a time: an encoding is some fifty times as large as its ids.
+        """
         config = self._located[1]
         room = config.max_tokens - self.tokenizer.num_special_tokens_to_add(False)
-        encoding.truncate(room)
-        return self.tokenizer.post_process(encoding).ids or [config.pad_id]
+        found: list[TokenIds] = []
+        for start in range(0, len(texts), _ENCODED_AT_ONCE):
+            for encoding in self._encode(texts[start : start + _ENCODED_AT_ONCE]):
+                encoding.truncate(room)
+                ids = self.tokenizer.post_process(encoding).ids or [config.pad_id]
+                found.append(np.array(ids, np.int64))
+        return found
 
-    def _run(self, tokens: list[list[int]]) -> Vectors:
+    def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
+        """(len(tokens), dimension); padded to the longest."""
         session = self._load_session()
         shape = len(tokens), max(map(len, tokens))
         ids = np.full(shape, self._located[1].pad_id, np.int64)
@@ -121,9 +135,10 @@ class OnnxEmbedder:
             ids[row, : len(text)] = text
             mask[row, : len(text)] = 1
         inputs = {"input_ids": ids, "attention_mask": mask}
-        if len(session.get_inputs()) > 2:
+        if any(given.name == "token_type_ids" for given in session.get_inputs()):
             inputs["token_type_ids"] = np.zeros(shape, np.int64)
-        vectors: Vectors = session.run(None, inputs)[0]
+        with _onnxruntime_errors(f"cannot run the model {self.name!r}"):
+            vectors: Vectors = session.run(None, inputs)[0]
         return vectors
 
     def _load_session(self) -> InferenceSession:
@@ -145,29 +160,54 @@ class OnnxEmbedder:
 
 
 def _load_tokenizer(path: Path) -> Tokenizer:
+    """Raises `ModelError` where the file is no tokenizer."""
     from tokenizers import Tokenizer
 
     try:
-        tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
-        raise ModelError(str(path)) from error
+        tokenizer = Tokenizer.from_buffer(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise ModelError(
+            f"cannot read the tokenizer {str(path)!r}: {error}. Fetch or install the model again"
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 def _open_session(graph: Path, threads: int) -> InferenceSession:
-    import onnxruntime as ort
+    """Raises `ModelError` where the graph or its weights are damaged."""
+    import onnxruntime
+
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = threads or _available_cores()
+    options.log_severity_level = _ERRORS_ONLY
+    # Threads that wait for work spin while a text is embedded, which is fast, and sleep afterwards,
+    # which leaves the processor to the rest of the program.
+    options.add_session_config_entry("session.force_spinning_stop", "1")
+    with _onnxruntime_errors(f"cannot load the converted model {str(graph)!r}"):
+        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
+
+
+@contextmanager
+def _onnxruntime_errors(what: str) -> Iterator[None]:
+    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`."""
     from onnxruntime.capi import onnxruntime_pybind11_state as errors
 
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = threads or _available_cores()
-    options.log_severity_level = 3
-    options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
-        return ort.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-    except (errors.Fail, errors.InvalidProtobuf, errors.InvalidGraph) as error:
-        raise ModelError(f"onnxruntime cannot load {str(graph)!r}: {error}") from error
+        yield
+    except (
+        errors.Fail,
+        errors.InvalidArgument,
+        errors.InvalidGraph,
+        errors.InvalidProtobuf,
+        errors.NoSuchFile,
+        errors.NotImplemented,
+        errors.RuntimeException,
+    ) as error:
+        raise ModelError(
+            f"{what}: {error}. Check that tokenizer and weights belong together, "
+            "or choose another model with the setting embed.model"
+        ) from error
 
 
 def _available_cores() -> int:

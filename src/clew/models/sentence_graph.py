@@ -17,10 +17,9 @@ from onnx import TensorProto, helper, numpy_helper
 from clew.errors import ModelError
 
 if TYPE_CHECKING:
-    from onnx import ModelProto, NodeProto
+    from onnx import ModelProto, NodeProto, ValueInfoProto
 
     from clew.models.model_config import ModelConfig, Pooling
-    from clew.settings import Precision
 
 OUTPUT = "clew_embedding"
 """Name of the graph's output, (batch, dimension) float32, unit length."""
@@ -75,20 +74,37 @@ def add_pooling(model: ModelProto, config: ModelConfig) -> None:
     graph.output.append(output_info(config.dimension))
 
 
+def make_node(
+    operator: str, inputs: Sequence[str], output: str, domain: str = "", **options: float
+) -> NodeProto:
+    """A node of one output; the options are its attributes."""
+    node = helper.make_node(operator, list(inputs), [output], domain=domain)
+    node.attribute.extend(helper.make_attribute(name, value) for name, value in options.items())
+    return node
+
+
 def initializers(constants: Mapping[str, NDArray[Any]]) -> Sequence[TensorProto]:
     """Constants as the graph holds them."""
     return [numpy_helper.from_array(array, name) for name, array in constants.items()]
 
 
-def output_info(dimension: int) -> Any:
+def output_info(dimension: int) -> ValueInfoProto:
     """Type and shape of `OUTPUT`."""
     return helper.make_tensor_value_info(OUTPUT, TensorProto.FLOAT, ["batch", dimension])
 
 
-def from_onnx(path: Path, config: ModelConfig, precision: Precision) -> ModelProto:
-    """An exported encoder with pooling behind it."""
-    import onnx
+def read_onnx(path: Path) -> ModelProto:
+    """An exported graph with its weights.
 
-    model = onnx.load(path)
-    add_pooling(model, config)
-    return model
+    Raises:
+        ModelError: The file is damaged.
+    """
+    import onnx
+    from google.protobuf.message import DecodeError  # type: ignore[import-untyped]
+
+    try:
+        return onnx.load(path)
+    except (OSError, DecodeError, onnx.checker.ValidationError) as error:
+        raise ModelError(
+            f"cannot read the ONNX model {str(path)!r}: {error}. Fetch or export it again"
+        ) from error

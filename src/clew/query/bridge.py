@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.text import terms
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -45,6 +47,10 @@ class Coverage:
         self.sentence_masks: Masks = np.zeros(snapshot.sentences, dtype=np.uint64)
         for bit, row in enumerate(analysis.term_rows):
             self.sentence_masks[snapshot.postings.row(row)] |= np.uint64(1 << bit)
+        self.named = _named_terms(analysis, snapshot)
+        """The bits of terms that belong to a seed's name."""
+        self.named_share = float(self.share(np.array([self.named]))[0])
+        """Share of the question's idf that those terms hold, 0 to 1."""
 
     def with_context(self, sentences: Ints) -> Masks:
         """Terms that each sentence or its chunk's context holds."""
@@ -53,7 +59,7 @@ class Coverage:
 
     def passages(self, rows: Ints) -> Masks:
         """Terms that each chunk or its context holds."""
-        entries, owner = self._sentences_of(rows)
+        entries, owner = self.sentences_by_owner(rows)
         masks = np.zeros(len(rows), dtype=np.uint64)
         np.bitwise_or.at(masks, owner, self.sentence_masks[entries])
         return masks
@@ -64,7 +70,13 @@ class Coverage:
         held = (masks[..., None] >> bits) & np.uint64(1)
         return (held @ self.idf / self.total).astype(np.float32)
 
-    def _sentences_of(self, rows: Ints) -> tuple[Ints, Ints]:
+    def unnamed_share(self, masks: Masks) -> Floats:
+        """The same among the terms that belong to no seed's name; 0 where there are none."""
+        share = self.share(masks & ~self.named)
+        return share / max(1 - self.named_share, np.float32(1e-6))
+
+    def sentences_by_owner(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Rows of the chunks' sentences and contexts, and which of the chunks each belongs to."""
         starts = self._snapshot.sentence_starts
         counts = starts[rows + 1] - starts[rows]
         owner = np.repeat(np.arange(len(rows)), counts)
@@ -73,20 +85,34 @@ class Coverage:
 
     def sentences_of(self, rows: Ints) -> Ints:
         """Rows of all sentences of the chunks, their contexts left out."""
-        entries, _ = self._sentences_of(rows)
+        entries, _ = self.sentences_by_owner(rows)
         starts = self._snapshot.sentence_starts
         return entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
 
 
+def _named_terms(analysis: Analysis, snapshot: Snapshot) -> np.uint64:
+    named = snapshot.term_rows([term for seed in analysis.seeds for term in terms(seed.key)])
+    bits = np.flatnonzero(np.isin(analysis.term_rows, named)).astype(np.uint64)
+    return np.bitwise_or.reduce(np.uint64(1) << bits, initial=np.uint64(0))
+
+
 def find_bridges(
-    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: Floats
+    analysis: Analysis,
+    snapshot: Snapshot,
+    coverage: Coverage,
+    prior: Floats,
+    allowed: NDArray[np.bool_] | None = None,
 ) -> Bridges:
     """The entities of the sentences that cover the question best.
 
     `prior` (C,) is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
     where it mentions a seed, the seed's weight times half of 1 + prior) times its coverage.
+    Sentences of passages that are not `allowed` (C,) are not read.
     """
     sentences, weights = _candidates(analysis, snapshot, coverage, prior)
+    if allowed is not None:
+        open_to_all = allowed[snapshot.sentence_chunk[sentences]]
+        sentences, weights = sentences[open_to_all], weights[open_to_all]
     if not len(sentences):
         return Bridges(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.int64))
     counts = weights * coverage.share(coverage.with_context(sentences))

@@ -20,6 +20,15 @@ def derived_files(folder: Path, kind: str | None = None) -> dict[Path, int]:
     return found
 
 
+def folder_size(folder: Path) -> int:
+    """Bytes of the files in a folder; one that vanishes meanwhile counts for nothing."""
+    size = 0
+    for path in folder.iterdir():
+        with suppress(OSError):
+            size += path.stat().st_size
+    return size
+
+
 def remove_files(paths: Iterable[Path]) -> None:
     """Delete what can be deleted; a file that another process holds open is left to the next."""
     for path in paths:

@@ -22,7 +22,7 @@ from clew.stores import (
     sqlite_snapshot,
     sqlite_statistics,
 )
-from clew.stores.derived import derived_files, remove_files
+from clew.stores.derived import derived_files, folder_size, remove_files
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.types import (
@@ -74,6 +74,7 @@ class SqliteStore:
                 " give another one with --store"
             ) from error
         self._database = Database(folder / "clew.db", busy_seconds, sqlite_filters.define_functions)
+        self._embedder = embedder
         self._most_mentioned = (-1, 0)  # generation, value
         try:
             self._open(embedder)
@@ -89,9 +90,17 @@ class SqliteStore:
                 remove_files(derived_files(self.folder))
             with self._database.write() as connection:
                 migrate(connection)
-        if embedder is not None and self.embedder() != embedder:
+        if embedder is not None:
+            self.claim(*embedder)
+
+    def claim(self, embedder: str, dimension: int) -> None:
+        """Make sure that the store's vectors are this embedder's; the first one is remembered.
+
+        Raises `StoreMismatchError` where they are another's.
+        """
+        if self.embedder() != (embedder, dimension):
             with self._database.write() as connection:
-                _remember_embedder(connection, embedder)
+                _remember_embedder(connection, (embedder, dimension))
 
     def close(self) -> None:
         """Let go of files and connections; may be called twice."""
@@ -106,15 +115,20 @@ class SqliteStore:
 
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
-        embedder = self.embedder()
+        self.save_many([entry])
+
+    def save_many(self, entries: Sequence[IndexedDocument]) -> None:
+        """Save documents in one transaction: all of them or none, and faster than one by one."""
+        embedder = self._embedder or self.embedder()
         if embedder is None:
             raise StoreError(
                 f"the store in {str(self.folder)!r} has no embedder yet; open it with"
                 " embedder=(name, dimension) before saving"
             )
-        prepared = sqlite_save.prepare(entry, embedder[1])
+        prepared = [sqlite_save.prepare(entry, embedder[1]) for entry in entries]
         with self._database.write() as connection:
-            sqlite_save.write_document(connection, prepared)
+            for document in prepared:
+                sqlite_save.write_document(connection, document)
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """See `ports.DocumentStore`."""
@@ -163,6 +177,11 @@ class SqliteStore:
             found = sqlite_filters.read_matching_chunks(connection, where)
         return np.array(found, dtype=np.int64)
 
+    def sentences(self, chunk_ids: Sequence[int]) -> dict[int, tuple[str, ...]]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_sentences(connection, chunk_ids)
+
     # --- keywords
 
     def search_keywords(
@@ -178,6 +197,11 @@ class SqliteStore:
         """See `ports.GraphStore`."""
         with self._database.read() as connection:
             return self._entities(connection, entity_ids)
+
+    def entity_names(self, entity_ids: Sequence[int]) -> dict[int, str]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_graph.read_entity_names(connection, entity_ids)
 
     def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
         """See `ports.GraphStore`; no name, no entities."""
@@ -212,6 +236,11 @@ class SqliteStore:
         with self._database.read() as connection:
             return sqlite_graph.read_relations(connection, entity_ids, limit)
 
+    def chunk_relations(self, chunk_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_graph.read_chunk_relations(connection, chunk_ids)
+
     def link_rules(self) -> dict[str, str]:
         """Target key by key, for what was merged, split or renamed by hand."""
         with self._database.read() as connection:
@@ -239,6 +268,12 @@ class SqliteStore:
             sqlite_save.count_change(connection, entities_moved=True)
 
     # --- what derived structures are built from
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """See `ports.SnapshotSource`."""
+        with self._database.read():
+            yield
 
     def generation(self) -> int:
         """See `ports.SnapshotSource`."""
@@ -278,11 +313,10 @@ class SqliteStore:
     # --- the store as a whole
 
     def statistics(self) -> dict[str, Any]:
-        """Counts by name, `relation_types` by type, `embedder`, `generation` and `bytes` on disk."""
+        """Counts by name, `relation_types` by type, `embedder`, `generation`, `bytes` on disk."""
         with self._database.read() as connection:
             counts = sqlite_statistics.read_statistics(connection)
-        size = sum(path.stat().st_size for path in self.folder.iterdir() if path.is_file())
-        return {**counts, "bytes": size}
+        return {**counts, "bytes": folder_size(self.folder)}
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant; with `repair`, mend whatever can be derived from the texts."""

@@ -43,9 +43,12 @@ class Database:
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that sees one state of the store; not to be nested."""
+        """A transaction that sees one state of the store; inside another, that one's."""
         with self._translated():
             connection = self._connection()
+            if connection.in_transaction:
+                yield connection
+                return
             # The first statement, not BEGIN, takes the lock and may find the store busy.
             self._patiently(connection, "BEGIN", "SELECT 1 FROM sqlite_master LIMIT 1")
             with _finished(connection):

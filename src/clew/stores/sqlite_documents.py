@@ -93,6 +93,18 @@ def read_document_chunks(connection: sqlite3.Connection, document_id: str) -> li
     return [_chunk(*row) for row in rows]
 
 
+def read_sentences(
+    connection: sqlite3.Connection, chunk_ids: Sequence[int]
+) -> dict[int, tuple[str, ...]]:
+    """Texts of the sentences by chunk id; unknown ids are left out."""
+    sql = "SELECT id, text, sentences FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(sql, (id_list(chunk_ids),))
+    return {
+        chunk_id: tuple(text[start:end] for start, end in json.loads(sentences))
+        for chunk_id, text, sentences in rows
+    }
+
+
 def read_sections(
     connection: sqlite3.Connection, section_ids: Sequence[int]
 ) -> list[StoredSection]:

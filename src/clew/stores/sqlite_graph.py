@@ -50,6 +50,11 @@ SELECT * FROM entity_relations WHERE id IN (
 ORDER BY weight DESC, id LIMIT ?2
 """
 
+_CHUNK_RELATIONS = """
+SELECT r.* FROM json_each(?) AS wanted JOIN entity_relations r ON r.chunk_id = wanted.value
+ORDER BY wanted.key, r.id
+"""
+
 
 # --- reading -----------------------------------------------------------------------------
 
@@ -102,6 +107,21 @@ def read_relations(
     rows = connection.execute(_RELATIONS, (id_list(entity_ids), limit))
     names = [column[0] for column in rows.description]
     return [_relation(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def read_chunk_relations(
+    connection: sqlite3.Connection, chunk_ids: Sequence[int]
+) -> list[Relation]:
+    """Relations that the chunks state, in the order of the ids given, then by id."""
+    rows = connection.execute(_CHUNK_RELATIONS, (id_list(chunk_ids),))
+    names = [column[0] for column in rows.description]
+    return [_relation(dict(zip(names, row, strict=True))) for row in rows]
+
+
+def read_entity_names(connection: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, str]:
+    """Name by id, of the entities that exist."""
+    sql = "SELECT id, name FROM entities WHERE id IN (SELECT value FROM json_each(?))"
+    return dict(connection.execute(sql, (id_list(entity_ids),)))
 
 
 def read_entity_chunks(connection: sqlite3.Connection, entity_id: int) -> list[int]:
@@ -201,7 +221,7 @@ def _check_used(connection: sqlite3.Connection, part: Sequence[str], held: Seque
     ).fetchone()
     if row is None:
         raise InputError(
-            f"cannot split the names {list(held)!r}: no text would name the entity of {list(part)!r};"
+            f"cannot split the names {list(held)!r}: no text names the half {list(part)!r};"
             " each half needs a name that some document holds"
         )
 

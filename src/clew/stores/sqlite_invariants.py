@@ -61,7 +61,7 @@ def sections(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def chunks(connection: sqlite3.Connection) -> Iterator[str]:
-    """A chunk's text is the document's at its range; it begins in its section, its sentences fit."""
+    """A chunk's text is the document's at its range; its section and its sentences fit."""
     texts = _document_texts(connection)
     document_id, whole = "", ""
     rows = connection.execute(
@@ -83,12 +83,12 @@ def chunks(connection: sqlite3.Connection) -> Iterator[str]:
 def mentions(connection: sqlite3.Connection) -> Iterator[str]:
     """Mentions lie in a sentence and in the text of their chunk; relations in a sentence."""
     rows = connection.execute(
-        'SELECT m.chunk_id, m.sentence, m.start, m."end", m.count, length(c.text)'
+        'SELECT m.chunk_id, m.sentence, m.start, m."end", m.count'
         " FROM mentions m JOIN chunks c ON c.id = m.chunk_id"
         " WHERE m.sentence < -1 OR m.sentence >= json_array_length(c.sentences) OR m.count < 1"
-        ' OR m.start < 0 OR m."end" < m.start OR m."end" > length(CAST(c.text AS BLOB))'
+        ' OR m.start < 0 OR m."end" < m.start OR m."end" > c."end" - c.start'
     )
-    for chunk_id, sentence, start, end, count, _ in rows:
+    for chunk_id, sentence, start, end, count in rows:
         yield f"chunk {chunk_id}: mention at {start}:{end} of sentence {sentence}, {count} times"
     rows = connection.execute(
         "SELECT r.id, r.sentence, r.chunk_id FROM relations r JOIN chunks c ON c.id = r.chunk_id"

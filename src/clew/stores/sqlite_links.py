@@ -103,16 +103,20 @@ class _Resolver:
         self._known: dict[str, tuple[int, int, str]] = {r[0]: (r[1], r[2], r[3]) for r in rows}
         self._types: dict[int, str] = {row[2]: row[4] for row in rows}
         self._stored_types = dict(self._types)
-        self._rules: dict[str, tuple[str, str]] = {
-            key: (target, name)
-            for key, target, name in self._connection.execute(
-                "SELECT key, target, name FROM link_rules"
-                " WHERE key IN (SELECT value FROM json_each(?1))"
-                " OR target IN (SELECT value FROM json_each(?1))",
-                (keys,),
-            )
-        }
-        self._targets = {target for target, _ in self._rules.values()}
+        self._rules = self._read_rules(keys)
+        self._targets = set(self._rules.values())
+
+    def _read_rules(self, keys: str) -> dict[str, str]:
+        # Most stores have no rules, and asking for these keys' costs more than asking for any.
+        if self._connection.execute("SELECT 1 FROM link_rules LIMIT 1").fetchone() is None:
+            return {}
+        rows = self._connection.execute(
+            "SELECT key, target FROM link_rules"
+            " WHERE key IN (SELECT value FROM json_each(?1))"
+            " OR target IN (SELECT value FROM json_each(?1))",
+            (keys,),
+        )
+        return dict(rows)
 
     def place(self, key: str) -> int:
         """The entity of a key, which has an alias afterwards."""
@@ -171,7 +175,7 @@ class _Resolver:
         return known[1] if known else None
 
     def _ruled_entity(self, key: str) -> int:
-        group = self._rules[key][0] if key in self._rules else key
+        group = self._rules.get(key, key)
         if group not in self._group_entities:
             row = self._connection.execute(_GROUP_MEMBER, (group,)).fetchone()
             self._group_entities[group] = row[0] if row else self._add_group(group, key)

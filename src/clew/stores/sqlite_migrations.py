@@ -134,7 +134,9 @@ CREATE VIEW entity_relations AS
     SELECT r.id, h.entity_id AS from_entity_id, t.entity_id AS to_entity_id, r.relation_type,
         r.weight, r.is_causal, r.confidence, r.context, r.valid_from, r.valid_until,
         r.recorded_at, r.retracted_at, r.chunk_id, r.sentence, r.extractor
-    FROM relations r JOIN aliases h ON h.id = r.from_alias_id JOIN aliases t ON t.id = r.to_alias_id;
+    FROM relations r
+    JOIN aliases h ON h.id = r.from_alias_id
+    JOIN aliases t ON t.id = r.to_alias_id;
 
 CREATE VIEW used_aliases AS
     SELECT a.id, a.entity_id FROM aliases a

@@ -133,17 +133,17 @@ def show_living_names(connection: sqlite3.Connection, ids: str) -> None:
                 SELECT a.name, a.key FROM aliases a WHERE a.entity_id = entities.id
                 ORDER BY a.id LIMIT 1)
             WHERE id IN (SELECT value FROM json_each(?)) AND NOT EXISTS (
-                SELECT 1 FROM aliases a WHERE a.entity_id = entities.id AND a.key = entities.key)""",
+                SELECT 1 FROM aliases a
+                WHERE a.entity_id = entities.id AND a.key = entities.key)""",
         (ids,),
     )
 
 
 def count_change(connection: sqlite3.Connection, *, entities_moved: bool = False) -> None:
     """Count the commit under way, and the move of entities of old chunks."""
-    names = ["generation", *(["epoch"] if entities_moved else [])]
-    connection.executemany(
-        "UPDATE meta SET value = value + 1 WHERE name = ?", [(name,) for name in names]
-    )
+    connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'generation'")
+    if entities_moved:
+        connection.execute("UPDATE meta SET value = value + 1 WHERE name = 'epoch'")
 
 
 # --- rows --------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ def _metadata(source: str, metadata: Metadata) -> str:
 
 def _names(entry: IndexedDocument) -> dict[str, Named]:
     """Every name that a mention, a relation or the title needs, with its first telling type."""
-    given = list(entry.extraction.about)
+    given = list(entry.extraction.about) if entry.split.chunks else []
     for chunk in entry.extraction.chunks:
         given += [(m.name, m.entity_type) for m in chunk.mentions]
         given += [(name, "name") for r in chunk.relations for name in (r.head, r.tail)]

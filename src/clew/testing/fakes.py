@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import zlib
+import hashlib
 from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ class HashEmbedder:
 
     Each term is hashed to one signed place of the vector ("feature hashing", Weinberger et al.,
     2009) and weighs the square root of its count. A text without terms gets the vector of its own
-    characters' hash, so that no vector is zero. The same text gives the same vector in every process.
+    characters' hash, so that no vector is zero. The same in every process.
 
     Args:
         dimension: Length of a vector; the larger, the fewer terms collide.
@@ -87,5 +87,6 @@ class HashEmbedder:
         return " ".join(read[: self._max_tokens])
 
     def _place(self, term: str) -> tuple[int, int]:
-        code = zlib.crc32(term.encode("utf-8", "surrogatepass"))
+        digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+        code = int.from_bytes(digest, "little")
         return code // 2 % self._dimension, 1 if code % 2 else -1

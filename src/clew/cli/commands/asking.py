@@ -39,19 +39,24 @@ def search(
         ),
     ] = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Passages, at most.", show_default=False)
+        int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
     ] = None,
     where: WhereOption = None,
     max_tokens: Annotated[
         int | None,
-        typer.Option(min=1, help="Tokens of the assembled context, at most.", show_default=False),
+        typer.Option(
+            metavar="N", min=1, help="Tokens of the assembled context, at most.", show_default=False
+        ),
     ] = None,
     context: Annotated[
         bool,
         typer.Option("--context", help="Print the assembled context alone, for a language model."),
     ] = False,
 ) -> None:
-    """Find the passages that answer a question, and show the path that leads to each."""
+    """Find the passages that answer a question, and show the path that leads to each.
+
+    `clew query` is the same command.
+    """
     asked = sys.stdin.read() if question == ["-"] else " ".join(question)
     with common.open() as engine:
         result = engine.search(
@@ -69,11 +74,9 @@ def search(
 
 def print_result(result: SearchResult, limit: int | None = None) -> None:
     """Print the first passages of a result (None: all), each with its citation and its path."""
-    from clew.cli.render import passages
+    from clew.cli.render import print_passages
 
-    console = stdout_console()
-    for passage in passages(result, limit):
-        console.print(passage)
+    print_passages(stdout_console(), result, limit)
 
 
 def _print_notes(result: SearchResult) -> None:

@@ -19,7 +19,7 @@ Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="An entity,
 def show(
     common: Common,
     name: Name,
-    limit: Annotated[int, typer.Option(min=1, help="Relations, at most.")] = 20,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Relations, at most.")] = 20,
 ) -> None:
     """Print an entity: its names, why each is one, and its relations."""
     with common.open() as engine:
@@ -60,7 +60,7 @@ def split(
     common: Common,
     name: Name,
     aliases: Annotated[
-        list[str], typer.Argument(metavar="ALIAS...", help="Names that are another entity's.")
+        list[str], typer.Argument(metavar="ALIAS", help="Names that are another entity's.")
     ],
 ) -> None:
     """Take names out of an entity into one of their own; indexing again remembers it."""
@@ -84,8 +84,8 @@ def rename(
 def neighbors(
     common: Common,
     name: Name,
-    depth: Annotated[int, typer.Option(min=1, max=5, help="Steps away, at most.")] = 1,
-    limit: Annotated[int, typer.Option(min=1, help="Entities, at most.")] = 50,
+    depth: Annotated[int, typer.Option(metavar="N", min=1, help="Steps away, at most.")] = 1,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entities, at most.")] = 50,
 ) -> None:
     """List the entities around an entity, and what ties them to it."""
     with common.open() as engine:

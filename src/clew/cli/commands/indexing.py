@@ -23,7 +23,7 @@ def index(
     common: Common,
     paths: Annotated[
         list[str],
-        typer.Argument(metavar="PATH...", help="Files and folders; `-` reads standard input."),
+        typer.Argument(metavar="PATH", help="Files and folders; `-` reads standard input."),
     ],
     include: Annotated[
         list[str] | None,
@@ -110,7 +110,7 @@ def delete(
     common: Common,
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Documents: id, source, or the end of a source."),
+        typer.Argument(metavar="NAME", help="Documents: id, source, or the end of a source."),
     ] = None,
     where: WhereOption = None,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,

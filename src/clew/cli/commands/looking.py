@@ -91,15 +91,20 @@ def stats(common: Common) -> None:
 
 def export(
     common: Common,
-    format: Annotated[  # noqa: A002 - the option's name
-        ExportFormat, typer.Option("--format", help="GraphML, or JSON Lines of everything.")
+    format: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="`graphml`: the graph; `jsonl`: everything, as JSON Lines.",
+        ),
     ] = ExportFormat.jsonl,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="File to write; else standard output."),
+        typer.Option("--output", "-o", metavar="FILE", help="File to write; else standard output."),
     ] = None,
 ) -> None:
-    """Write the graph of entities and relations in a format that other programs read."""
+    """Write the graph, or all that the store holds, in a format that other programs read."""
     with common.open() as engine:
         pieces = engine.export(format.value)
         if output is None:
@@ -113,7 +118,7 @@ def export(
 
 
 def _write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file through a neighbour, so that what was there stays unless all could be written."""
+    """Write a file through a neighbour: what was there stays unless all could be written."""
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

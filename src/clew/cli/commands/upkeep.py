@@ -49,7 +49,7 @@ def _print_check(report: CheckReport) -> None:
 def evaluate(
     common: Common,
     folders: Annotated[
-        list[Path], typer.Argument(metavar="DIR...", help="Data sets in the BEIR layout.")
+        list[Path], typer.Argument(metavar="DIR", help="Data sets in the BEIR layout.")
     ],
     strategy: Annotated[
         str, typer.Option(metavar="NAMES", help="Strategies to compare, separated by commas.")

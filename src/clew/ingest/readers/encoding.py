@@ -6,8 +6,6 @@ import codecs
 import re
 from contextlib import suppress
 
-from charset_normalizer import from_bytes
-
 from clew.ingest.readers.common import RawFile, clean_text
 
 # UTF-32 first: its little-endian mark begins with that of UTF-16.
@@ -85,6 +83,8 @@ def _guessed(raw: RawFile) -> str:
     if _is_sparse(raw.data):
         with suppress(UnicodeDecodeError):
             return raw.data.decode("cp1252")  # Western European, the most common by far
+    from charset_normalizer import from_bytes  # only the rare file needs it
+
     best = from_bytes(raw.data).best()
     if best is None:
         raise raw.unreadable("undecodable")

@@ -30,7 +30,7 @@ _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 )
 _HYPHENATED = re.compile(r"(?<=[^\W\d_])(?:-|\u2010)\n(?=[^\W\d_])|\u00ad\n?")
-_PRODUCER_PREFIX = re.compile(r"^(?:Microsoft \w+ - )")
+_PRODUCER_PREFIX = re.compile(r"^Microsoft \w+ -\s*")
 
 # What pypdf lets through from a damaged or hostile file, besides errors of its own.
 _FAULTS: tuple[type[Exception], ...] = (

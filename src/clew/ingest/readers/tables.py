@@ -54,12 +54,8 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     # The process-wide limit (131,072 characters a cell) is only ever raised: cells may hold texts.
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
-    try:
-        names = _column_names(next(lines, []))
-        rows = [row for cells in lines if (row := dict(_cells(names, cells)))]
-    except csv.Error as error:
-        raise raw.unreadable(f"malformed table (line {lines.line_num}: {error})") from error
-    return names, rows
+    names = _column_names(next(lines, []))
+    return names, [row for cells in lines if (row := dict(_cells(names, cells)))]
 
 
 def _delimiter(raw: RawFile, text: str) -> str:

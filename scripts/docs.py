@@ -1,0 +1,235 @@
+"""Write or check the pages of docs/ that say what the code says.
+
+    uv run python scripts/docs.py            write docs/cli.md and docs/settings.md
+    uv run python scripts/docs.py --check    exit with 1 where they, or a version, are out of date
+
+The command line is read from the typer application, the settings from their JSON schema.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import tomllib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup, TyperOption
+from typer.main import get_command
+
+from clew import __version__
+from clew.cli.app import EXIT_STATUSES, app
+from clew.cli.common import COMMON_OPTIONS
+from clew.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+GENERATED = "<!-- Written by scripts/docs.py; change the code, not this page. -->"
+
+
+def main() -> int:
+    """Do what the arguments say; the exit status."""
+    parser = argparse.ArgumentParser(description="Write or check the generated pages.")
+    parser.add_argument("--check", action="store_true", help="write nothing, compare")
+    parser.add_argument("--root", type=Path, default=ROOT, help="folder that holds docs/")
+    arguments = parser.parse_args()
+    pages = {"docs/cli.md": command_line_page(), "docs/settings.md": settings_page()}
+    if arguments.check:
+        return check(arguments.root, pages)
+    for name, text in pages.items():
+        path = arguments.root / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+        print(f"{name} written")
+    return 0
+
+
+def check(root: Path, pages: Mapping[str, str]) -> int:
+    """Name what is out of date; 1 where anything is."""
+    stale = [name for name, text in pages.items() if read(root / name) != text]
+    for name in stale:
+        print(f"{name} is out of date; run: python scripts/docs.py")
+    versions = list(wrong_versions(root))
+    for line in versions:
+        print(line)
+    return int(bool(stale or versions))
+
+
+def read(path: Path) -> str | None:
+    """The file's text; None where there is no file."""
+    return path.read_text(encoding="utf-8") if path.exists() else None
+
+
+def wrong_versions(root: Path) -> Iterator[str]:
+    """Places that name another version than `clew.__version__`."""
+    project = tomllib.loads(read(root / "pyproject.toml") or "").get("project", {})
+    if project.get("version", __version__) != __version__:
+        yield f"pyproject.toml has version {project['version']}, clew.__version__ {__version__}"
+    newest = re.search(r"^## \[?(\d+\.\d+\S*?)\]?(?:\s|$)", read(root / "CHANGELOG.md") or "", re.M)
+    if newest and newest[1] != __version__:
+        yield f"CHANGELOG.md begins with {newest[1]}, clew.__version__ is {__version__}"
+
+
+# --- the command line --------------------------------------------------------------------
+
+
+def command_line_page() -> str:
+    """docs/cli.md."""
+    root = get_command(app)
+    assert isinstance(root, TyperGroup)
+    shared = [option for option in options(root) if option.name in COMMON_OPTIONS]
+    parts = [
+        "# Command line",
+        GENERATED,
+        root.help or "",
+        "Data goes to standard output; progress, notes and errors go to standard error. "
+        "Colours and progress bars appear on a terminal only, and `NO_COLOR` is honoured.",
+        EXIT_STATUSES.replace("Exit status:", "Exit status:\n\n-", 1).replace("; ", "\n- "),
+        "## Options of every command",
+        "They stand before the command's name or after it.",
+        bullets(describe_option(option) for option in shared),
+        *commands(root, "clew"),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def commands(group: TyperGroup, trail: str) -> Iterator[str]:
+    """Sections for the group's commands, in their order, those of groups within groups too."""
+    for name, command in group.commands.items():
+        if isinstance(command, TyperGroup):
+            yield from commands(command, f"{trail} {name}")
+        elif isinstance(command, TyperCommand) and not command.hidden:
+            yield from command_section(command, f"{trail} {name}")
+
+
+def command_section(command: TyperCommand, trail: str) -> Iterator[str]:
+    """Heading, usage, what it does, its arguments and its own options."""
+    arguments = [p for p in command.params if p.param_type_name == "argument"]
+    own = [option for option in options(command) if option.name not in COMMON_OPTIONS]
+    shown = [
+        argument_usage(a.metavar or (a.name or "").upper(), a.required, a.nargs) for a in arguments
+    ]
+    yield f"## `{trail}`"
+    yield command.help or ""
+    yield f"```\n{' '.join([trail, '[OPTIONS]', *shown])}\n```"
+    described = [
+        *(
+            f"`{usage}`: {getattr(a, 'help', '')}"
+            for usage, a in zip(shown, arguments, strict=True)
+        ),
+        *(describe_option(option) for option in own),
+    ]
+    if described:
+        yield bullets(described)
+
+
+def argument_usage(name: str, required: bool, nargs: int) -> str:
+    """`NAME`, `NAME...`, `[NAME]` or `[NAME]...`."""
+    return (name if required else f"[{name}]") + ("..." if nargs == -1 else "")
+
+
+def options(command: TyperCommand | TyperGroup) -> list[TyperOption]:
+    """The options that the application itself defines, in their order."""
+    return [p for p in command.params if isinstance(p, TyperOption)]
+
+
+def describe_option(option: TyperOption) -> str:
+    """Its names, its value's name, what it does, its default."""
+    names = ", ".join(f"`{name}`" for name in option.opts)
+    value = "" if option.is_flag else f" `{option.metavar or 'TEXT'}`"
+    default = option.default
+    shown = f" Default: `{default}`." if default not in (None, False, "") else ""
+    return f"{names}{value}: {option.help}{shown}"
+
+
+def bullets(items: Iterable[str]) -> str:
+    """A list in Markdown."""
+    return "\n".join(f"- {item}" for item in items)
+
+
+# --- settings ----------------------------------------------------------------------------
+
+SETTINGS_INTRODUCTION = """\
+Each setting comes from the first of these that has it: an argument, an environment variable, the
+file `clew.toml` in the working directory, the default. In `clew.toml` the groups are tables:
+
+```toml
+namespace = "work"
+
+[split]
+chunk_tokens = 180
+```"""
+
+
+def settings_page() -> str:
+    """docs/settings.md."""
+    schema = Settings.model_json_schema()
+    definitions: dict[str, Any] = schema["$defs"]
+    groups = {
+        name: definitions[field["$ref"].rpartition("/")[2]]
+        for name, field in schema["properties"].items()
+        if "$ref" in field
+    }
+    single = {name: field for name, field in schema["properties"].items() if name not in groups}
+    parts = [
+        "# Settings",
+        GENERATED,
+        SETTINGS_INTRODUCTION,
+        "## General",
+        settings_table("", single),
+    ]
+    for name, group in groups.items():
+        parts += [f"## `{name}`", group["description"], settings_table(name, group["properties"])]
+    return "\n\n".join(parts) + "\n"
+
+
+def settings_table(group: str, fields: Mapping[str, Any]) -> str:
+    """A row a setting."""
+    header = "| Setting | Environment variable | Type | Default | Range | Meaning |"
+    rows = [setting_row(group, name, field) for name, field in fields.items()]
+    return "\n".join([header, "| --- " * 6 + "|", *rows])
+
+
+def setting_row(group: str, name: str, field: Mapping[str, Any]) -> str:
+    """Name, variable, type, default, range and meaning of a setting."""
+    path = [group, name] if group else [name]
+    default = field.get("default")
+    cells = [
+        f"`{'.'.join(path)}`",
+        f"`CLEW_{'__'.join(path).upper()}`",
+        type_name(field),
+        "" if default is None else f"`{json.dumps(default).strip(chr(34))}`",
+        value_range(field),
+        field.get("description", ""),
+    ]
+    return "| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |"
+
+
+def type_name(field: Mapping[str, Any]) -> str:
+    """The JSON type, or `path`; what may be left out is what it is when given."""
+    given: Mapping[str, Any] = next(
+        (choice for choice in field.get("anyOf", ()) if choice.get("type") != "null"), field
+    )
+    return str(given.get("format") or given["type"])
+
+
+def value_range(field: Mapping[str, Any]) -> str:
+    """The values that can be."""
+    if "enum" in field:
+        return ", ".join(f"`{value}`" for value in field["enum"])
+    words = {
+        "minimum": "at least",
+        "exclusiveMinimum": "above",
+        "maximum": "at most",
+        "exclusiveMaximum": "below",
+    }
+    limits = [f"{words[name]} {field[name]:,}" for name in words if name in field]
+    if "pattern" in field:
+        limits.append(f"matches `{field['pattern']}`")
+    return ", ".join(limits)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,420 @@
+"""The engine: everything that a user of the library, the command line or a server can do."""
+
+from __future__ import annotations
+
+import threading
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal, Self
+
+from clew.errors import InputError, NotFoundError, UnreadableError
+from clew.types import IndexReport, RelationEvidence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from clew.graph.snapshot import Snapshot
+    from clew.ingest.pipeline import Ingest
+    from clew.ingest.run import IndexRun
+    from clew.ports import Embedder
+    from clew.settings import Settings
+    from clew.stores.sqlite import SqliteStore
+    from clew.stores.vectors import VectorMatrix
+    from clew.types import (
+        Alias,
+        CheckReport,
+        Document,
+        DocumentInfo,
+        Entity,
+        Relation,
+        SearchResult,
+        StoredChunk,
+        StoredSection,
+    )
+
+    Progress = Callable[[str, int, int | None], None]
+    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+
+NEIGHBOR_DEPTH = 3
+"""Steps from an entity to its neighbours, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Neighbor:
+    """An entity that a relation leads to."""
+
+    entity: Entity
+    relation: str
+    weight: float
+    """0 to 1."""
+    depth: int
+    """Steps from where the question began, from 1."""
+    evidence: str
+    """The sentence that says so; empty where there is none."""
+
+
+class Clew:
+    """One namespace's store and what can be done with it; made by `clew.open`.
+
+    Threads may share an engine. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self, settings: Settings, store: SqliteStore, vectors: VectorMatrix, ingest: Ingest
+    ) -> None:
+        self.settings = settings
+        self.store = store
+        self._vectors = vectors
+        self._ingest = ingest
+        self._snapshot: Snapshot | None = None
+        self._refreshing = threading.Lock()
+        self._writing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """The engine itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the engine."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files; may be called twice."""
+        self.store.close()
+
+    # --- what questions are asked of (see `clew.query.asking.Library`)
+
+    @property
+    def embedder(self) -> Embedder:
+        """The model that texts and questions are embedded with."""
+        return self._ingest.embedder
+
+    @property
+    def vectors(self) -> VectorMatrix:
+        """The vector index, brought up to the store's generation."""
+        with self._refreshing:
+            self._vectors.refresh()
+        return self._vectors
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph, brought up to the store's generation."""
+        from clew.graph.snapshot_files import current_snapshot
+
+        with self._refreshing:
+            self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
+            return self._snapshot
+
+    # --- indexing
+
+    def index(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        prune: bool = False,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Index files and folders; what has not changed is left as it is.
+
+        What cannot be read is reported in `skipped`, and what was stored of it before stays.
+        `prune` drops documents whose file below the given paths is gone. Raises `InputError` for a
+        path that does not exist.
+        """
+        from clew.ingest.read import find_files
+
+        roots = [Path(path) for path in paths]
+        there = [root for root in roots if root.exists() or not prune]
+        read = self.settings.read
+        files = list(find_files(there, include=include, exclude=exclude, settings=read))
+        run = self._start(progress)
+        return self._finish(run, run.changed_files(files), prune=roots if prune else ())
+
+    def add_documents(
+        self, documents: Iterable[Document], *, progress: Progress | None = None
+    ) -> IndexReport:
+        """Index documents that the caller has made; those that are unchanged are left alone."""
+        run = self._start(progress)
+        return self._finish(run, run.changed_documents(list(documents)))
+
+    def add(
+        self,
+        text: str,
+        *,
+        source: str | None = None,
+        title: str = "",
+        media_type: str = "text/plain",
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Index one text in place of the one with the same `source`; the document's id.
+
+        Raises `UnreadableError` for a text of white space alone.
+        """
+        from clew.ingest.read import document_from_text
+
+        document = document_from_text(
+            text, source=source, title=title, media_type=media_type, metadata=metadata
+        )
+        report = self.add_documents([document])
+        for skipped in report.skipped:
+            raise UnreadableError(skipped.source, skipped.reason)
+        return document.id
+
+    def _start(self, progress: Progress | None) -> IndexRun:
+        from clew.ingest.run import IndexRun
+
+        self._claim_embedder()
+        return IndexRun(self.store, self._ingest.recipe, self.settings.read, progress)
+
+    def _finish(
+        self, run: IndexRun, documents: Iterator[Document], prune: Sequence[Path] = ()
+    ) -> IndexReport:
+        started = time.perf_counter()
+        with self._writing:
+            done = self._ingest.run(documents, run.saved)
+            run.prune(prune)
+        if run.added or run.changed or run.pruned:
+            self._persist()
+        return IndexReport(
+            added=run.added,
+            changed=run.changed,
+            unchanged=run.unchanged,
+            pruned=run.pruned,
+            chunks=done.chunks,
+            skipped=tuple(run.skipped),
+            seconds=time.perf_counter() - started,
+            embedding_seconds=done.embedding_seconds,
+        )
+
+    def _claim_embedder(self) -> None:
+        """Make sure that the store holds vectors of this embedder and of no other."""
+        self.store.claim(self.embedder.name, self.embedder.dimension)
+
+    def _persist(self) -> None:
+        """Write down what is derived from the store, so that the next process need not."""
+        from clew.graph.snapshot_files import write_snapshot
+
+        self.vectors.persist()
+        write_snapshot(self.snapshot, self.store.folder)
+
+    # --- asking
+
+    def search(
+        self,
+        question: str,
+        *,
+        strategy: str | None = None,
+        limit: int | None = None,
+        where: Sequence[str] = (),
+        max_tokens: int | None = None,
+    ) -> SearchResult:
+        """The passages that answer the question, best first, each with why it was found.
+
+        `where` filters on metadata (`year>=2020`), inside the search. What is not given comes from
+        the settings. Raises `InputError` for an unknown strategy, a filter that cannot be read, or
+        a limit below 1.
+        """
+        from clew.query.conditions import parse_conditions
+        from clew.query.pipeline import ask
+
+        defaults = self.settings.search
+        self._claim_embedder()
+        return ask(
+            self,
+            question,
+            strategy=defaults.strategy if strategy is None else strategy,
+            limit=_at_least_one("limit", defaults.limit if limit is None else limit),
+            max_tokens=_at_least_one(
+                "max_tokens", defaults.max_tokens if max_tokens is None else max_tokens
+            ),
+            where=parse_conditions(where),
+        )
+
+    # --- documents
+
+    def documents(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
+        """All documents, or those that meet every filter, by source."""
+        from clew.query.conditions import parse_conditions
+
+        return self.store.documents(where=parse_conditions(where))
+
+    def document(self, name: str) -> DocumentInfo:
+        """A document by id, by source, by path, or by the only ending of a source that fits.
+
+        Raises `NotFoundError` where none or more than one fits.
+        """
+        from clew.types import document_id
+
+        resolved = Path(name).resolve().as_posix()
+        ids = [name, document_id(name), document_id(resolved)]
+        found = self.store.documents(ids=ids)
+        if not found:
+            found = [d for d in self.store.documents() if d.source.endswith(name) and name]
+        if len(found) == 1:
+            return found[0]
+        raise NotFoundError(_not_one("document", name, [d.source for d in found], "clew documents"))
+
+    def sections(self, name: str) -> list[StoredSection]:
+        """A document's sections in order."""
+        return self.store.document_sections(self.document(name).id)
+
+    def chunks(self, name: str) -> list[StoredChunk]:
+        """A document's chunks in order."""
+        return self.store.document_chunks(self.document(name).id)
+
+    def text(self, name: str) -> str:
+        """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it."""
+        document, mark, ordinal = name.rpartition("#")
+        if mark and ordinal.isdecimal() and self.store.documents(ids=[document]):
+            for chunk in self.store.document_chunks(document):
+                if chunk.ordinal == int(ordinal):
+                    return chunk.text
+        return "".join(section.text for section in self.sections(name))
+
+    def delete(self, names: Sequence[str]) -> int:
+        """Delete documents and whatever only they hold; the number deleted.
+
+        All names are looked up first: where one is unknown, `NotFoundError` is raised and nothing
+        is deleted.
+        """
+        ids = [self.document(name).id for name in names]
+        with self._writing:
+            deleted = self.store.delete(ids)
+        self._persist()
+        return deleted
+
+    # --- the graph
+
+    def entity(self, name: str) -> Entity:
+        """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
+        from clew.text import entity_key
+
+        found = self.store.resolve([entity_key(name)]).get(entity_key(name))
+        if found is None and name.isdecimal():
+            found = int(name)
+        entities = self.store.entities([found]) if found is not None else []
+        if entities:
+            return entities[0]
+        near = [entity.name for entity in self.find_entities(name, 5)]
+        raise NotFoundError(_not_one("entity", name, near, "clew entity show"))
+
+    def find_entities(self, text: str, limit: int = 10) -> list[Entity]:
+        """Entities whose name is, begins with or holds the text, best first."""
+        return self.store.find_entities(text, limit)
+
+    def aliases(self, name: str) -> list[Alias]:
+        """The names of an entity, and why they are."""
+        return self.store.aliases(entity_id=self.entity(name).id)
+
+    def relations(self, name: str, limit: int = 50) -> list[RelationEvidence]:
+        """An entity's relations, heaviest first."""
+        found = self.store.relations([self.entity(name).id], limit)
+        ends = {end for r in found for end in (r.from_entity_id, r.to_entity_id)}
+        names = self.store.entity_names(sorted(ends))
+        sentences = self._sentences(found)
+        return [
+            RelationEvidence(
+                head=names[r.from_entity_id],
+                relation=r.relation_type,
+                tail=names[r.to_entity_id],
+                evidence=sentences[r.id],
+            )
+            for r in found
+        ]
+
+    def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
+        """Entities that relations lead to, nearest and heaviest first, each once.
+
+        Raises `InputError` for a depth outside 1 to 3.
+        """
+        if not 1 <= depth <= NEIGHBOR_DEPTH:
+            raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
+        start = self.entity(name).id
+        seen, edge = {start}, [start]
+        found: list[Neighbor] = []
+        for step in range(1, depth + 1):
+            reached = self._step(edge, seen, step, limit - len(found))
+            found.extend(reached)
+            edge = [neighbor.entity.id for neighbor in reached]
+            if not edge:
+                break
+        return found
+
+    def _step(self, edge: list[int], seen: set[int], depth: int, room: int) -> list[Neighbor]:
+        relations = self.store.relations(edge) if room > 0 else []
+        sentences = self._sentences(relations)
+        reached: dict[int, Relation] = {}
+        for relation in relations:
+            for end in (relation.from_entity_id, relation.to_entity_id):
+                if end not in seen and len(reached) < room:
+                    seen.add(end)
+                    reached[end] = relation
+        return [
+            Neighbor(
+                entity=entity,
+                relation=reached[entity.id].relation_type,
+                weight=reached[entity.id].weight,
+                depth=depth,
+                evidence=sentences[reached[entity.id].id],
+            )
+            for entity in self.store.entities(list(reached))
+        ]
+
+    def merge(self, source: str, target: str) -> None:
+        """Take the first entity for the second from now on; `split` undoes it."""
+        with self._writing:
+            self.store.merge(self.entity(source).id, self.entity(target).id, "merged by hand")
+
+    def split(self, name: str, alias_names: Sequence[str]) -> Entity:
+        """Take names out of an entity, into one of their own."""
+        from clew.text import entity_key
+
+        with self._writing:
+            made = self.store.split(self.entity(name).id, [entity_key(a) for a in alias_names])
+        return self.store.entities([made])[0]
+
+    def rename(self, name: str, new_name: str) -> None:
+        """Show an entity under another name; the old one still finds it."""
+        with self._writing:
+            self.store.rename(self.entity(name).id, new_name)
+
+    def _sentences(self, relations: Sequence[Relation]) -> dict[int, str]:
+        """The sentence that states each relation, by relation id."""
+        texts = self.store.sentences([r.chunk_id for r in relations if r.chunk_id is not None])
+        found: dict[int, str] = {}
+        for r in relations:
+            of_chunk = texts.get(r.chunk_id, ()) if r.chunk_id is not None else ()
+            position = -1 if r.sentence is None else r.sentence
+            found[r.id] = of_chunk[position] if 0 <= position < len(of_chunk) else ""
+        return found
+
+    # --- upkeep
+
+    def stats(self) -> dict[str, Any]:
+        """Counts of everything in the store, its embedder, its size on disk."""
+        return self.store.statistics()
+
+    def check(self, repair: bool = False) -> CheckReport:
+        """Verify every invariant of the store; with `repair`, mend what is derived."""
+        return self.store.check(repair=repair)
+
+    def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
+        """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""
+        from clew.graph.export import export
+
+        return export(self.store, format)
+
+
+def _at_least_one(name: str, value: int) -> int:
+    if value < 1:
+        raise InputError(f"{name} {value!r} cannot be; expected at least 1")
+    return value
+
+
+def _not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+    if not found:
+        return f"no {kind} {name!r}; `{command}` shows what there is"
+    shown = ", ".join(repr(item) for item in found[:5])
+    return f"no single {kind} {name!r}; near it: {shown}"

@@ -1,0 +1,1 @@
+"""The graph as arrays, and what is computed on it."""

@@ -1,0 +1,1 @@
+"""Asking: from a question to passages, and why they were found."""

@@ -1,0 +1,267 @@
+"""Candidates for an answer, and what speaks for each, as a matrix for the learned ranker.
+
+Every feature is relative (to the best passage, to the question's own weight) or a rank, so that one
+ranker serves stores of any size.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.query.bridge import Bridges, Coverage, find_bridges
+from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals, unit
+from clew.query.walks import Walks, take_walks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.query.analyse import Analysis
+    from clew.query.signals import VectorsOf
+
+    Columns = dict[str, Floats]
+
+__all__ = ["FEATURES", "Channels", "Evidence", "gather"]
+
+FROM_WALK, FROM_CHANNEL, FROM_HYBRID, FROM_FUSED = 60, 20, 30, 20
+"""Best passages of each ranking that become candidates."""
+
+FEATURES = (
+    # how well the passage answers by itself
+    *("vector", "vector_share", "vector_rank", "window_vector", "window_vector_share"),
+    *("window_vector_rank", "keyword", "keyword_share", "keyword_rank", "window_keyword"),
+    *("window_keyword_share", "window_keyword_rank", "prior", "hybrid", "hybrid_rank", "fused"),
+    "fused_rank",
+    # where walks lead
+    *("walk", "walk_rank", "walk_seeds", "walk_seeds_rank", "walk_bridges", "walk_bridges_rank"),
+    *("walk_asked", "walk_asked_rank", "walk_far", "walk_far_rank"),
+    # the question's entities
+    *("seeds", "seeds_share", "seeds_count", "seeds_about", "seeds_about_share", "seeds_best"),
+    # the entities that sentences tie to them
+    *("bridge", "bridge_about", "bridge_idf", "bridge_about_idf"),
+    # the question's words
+    *("cover", "cover_open", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
+    # what the best passage leaves open
+    *("residual", "like_best"),
+    # the passage and the question themselves
+    *("entities", "length", "question_seeds", "question_terms", "question_named"),
+    "question_best_vector",
+)
+"""Names of the columns of `Evidence.matrix`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """What ranking and explaining share."""
+
+    analysis: Analysis
+    coverage: Coverage
+    bridges: Bridges
+    rows: Ints
+    """(n,) candidates, as sorted rows of the snapshot."""
+    walk: Floats
+    """(n,) 0 to 1: the main walk's value over its highest."""
+    matrix: Floats
+    """(n, len(FEATURES)) float32."""
+
+
+class Incidence:
+    """Candidates and the entities that they mention, an entry a pair."""
+
+    def __init__(self, snapshot: Snapshot, rows: Ints) -> None:
+        self.size = len(rows)
+        entries, self.owner = snapshot.passage_entities.entries(rows)
+        self.entity: Ints = snapshot.passage_entities.items[entries]
+        self.passage: Ints = rows[self.owner]
+        self.about = snapshot.passage_about[entries]
+
+    def total(self, values: Floats) -> Floats:
+        """(n,) sum over each candidate's entries."""
+        return np.bincount(self.owner, weights=values, minlength=self.size).astype(np.float32)
+
+    def highest(self, values: Floats) -> Floats:
+        """(n,) highest over each candidate's entries, at least 0."""
+        highest = np.zeros(self.size, np.float32)
+        np.maximum.at(highest, self.owner, values.astype(np.float32))
+        return highest
+
+
+def gather(
+    analysis: Analysis, snapshot: Snapshot, channels: Channels, vectors_of: VectorsOf
+) -> Evidence:
+    """Candidates from the channels and from walks, and the features of each.
+
+    `vectors_of` is asked twice at most, for some hundreds of rows.
+    """
+    reader = VectorReader(vectors_of)
+    signals = read_signals(analysis, snapshot, channels, reader)
+    coverage = Coverage(analysis, snapshot)
+    bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
+    walks = take_walks(analysis, bridges, snapshot, signals.prior, channels.allowed)
+    rows = _candidates(signals, walks)
+    incidence = Incidence(snapshot, rows)
+    columns = (
+        _by_itself(analysis, snapshot, signals, rows, reader)
+        | _by_walks(walks, snapshot, rows)
+        | _by_seeds(analysis, snapshot, incidence)
+        | _by_bridges(bridges, snapshot, incidence)
+        | _by_words(coverage, signals, rows)
+        | _by_remainder(analysis, signals, rows, reader)
+        | _of_question(analysis, coverage, channels, snapshot, rows)
+    )
+    matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
+    return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
+
+
+def _candidates(signals: Signals, walks: Walks) -> Ints:
+    walked = best(walks.everything, FROM_WALK).rows
+    channels = (signals.vector, signals.keyword, signals.window_vector, signals.window_keyword)
+    found = [
+        walks.passages[walked],
+        *(ranking.rows[:FROM_CHANNEL] for ranking in channels),
+        best(signals.hybrid, FROM_HYBRID).rows,
+        best(signals.fused, FROM_FUSED).rows,
+    ]
+    return np.unique(np.concatenate(found))
+
+
+def _by_itself(
+    analysis: Analysis, snapshot: Snapshot, signals: Signals, rows: Ints, reader: VectorReader
+) -> Columns:
+    windows = reader.windows(snapshot, rows) @ analysis.vector
+    vectors = reader.read(rows) @ analysis.vector
+    values = {
+        "window_vector": (windows, signals.window_vector),
+        "vector": (vectors, signals.vector),
+        "keyword": (signals.keyword_scores[rows], signals.keyword),
+        "window_keyword": (signals.window_keyword_scores[rows], signals.window_keyword),
+    }
+    columns: Columns = {"prior": signals.prior[rows]}
+    for name, (value, ranking) in values.items():
+        columns[name] = value
+        columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
+        columns[f"{name}_rank"] = ranking.reciprocal(snapshot.size)[rows]
+    for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
+        columns[name] = fusion[rows]
+        columns[f"{name}_rank"] = best(fusion).reciprocal(snapshot.size)[rows]
+    return columns
+
+
+def _first(ranking: Ranked) -> float:
+    return float(ranking.scores[0]) if len(ranking.scores) else 0.0
+
+
+def _by_walks(walks: Walks, snapshot: Snapshot, rows: Ints) -> Columns:
+    places = np.searchsorted(walks.passages, rows)
+    places = np.minimum(places, max(len(walks.passages) - 1, 0))
+    visited = walks.passages[places] == rows if len(walks.passages) else np.zeros(len(rows), bool)
+    columns: Columns = {}
+    for name, values in (
+        ("walk", walks.everything),
+        ("walk_seeds", walks.seeds),
+        ("walk_bridges", walks.bridges),
+        ("walk_asked", walks.asked),
+        ("walk_far", walks.far),
+    ):
+        ranks = best(values).reciprocal(len(values))
+        for column, of_passage in ((name, values), (f"{name}_rank", ranks)):
+            columns[column] = np.zeros(len(rows), np.float32)
+            columns[column][visited] = of_passage[places[visited]]
+    return columns
+
+
+def _by_seeds(analysis: Analysis, snapshot: Snapshot, incidence: Incidence) -> Columns:
+    weight = _spread(((s.row, s.weight) for s in analysis.seeds), len(snapshot.entity_ids))
+    weights = weight[incidence.entity]
+    total = sum(seed.weight for seed in analysis.seeds) or 1.0
+    mentioned, about = incidence.total(weights), incidence.total(weights * incidence.about)
+    return {
+        "seeds": mentioned,
+        "seeds_share": mentioned / total,
+        "seeds_count": incidence.total((weights > 0).astype(np.float32)),
+        "seeds_about": about,
+        "seeds_about_share": about / total,
+        "seeds_best": incidence.highest(weights),
+    }
+
+
+def _by_bridges(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Columns:
+    """A bridge counts everywhere but in the passage whose sentence is the bridge."""
+    size = len(snapshot.entity_ids)
+    pairs = zip(bridges.entities.tolist(), bridges.scores.tolist(), strict=True)
+    score = _spread(pairs, size)[incidence.entity]
+    home = np.full(size, -1, dtype=np.int64)
+    home[bridges.entities] = snapshot.sentence_chunk[bridges.sentences]
+    away = home[incidence.entity] != incidence.passage
+    rare = snapshot.entity_idf[incidence.entity] / np.log1p(max(snapshot.size, 1))
+    return {
+        "bridge": incidence.highest(score * away),
+        "bridge_idf": incidence.highest(score * away * rare),
+        "bridge_about": incidence.highest(score * incidence.about),
+        "bridge_about_idf": incidence.highest(score * incidence.about * rare),
+    }
+
+
+def _spread(pairs: Iterable[tuple[int, float]], size: int) -> Floats:
+    values = np.zeros(size, np.float32)
+    for row, value in pairs:
+        values[row] = value
+    return values
+
+
+def _by_words(coverage: Coverage, signals: Signals, rows: Ints) -> Columns:
+    masks = coverage.passages(rows)
+    first = np.argmax(signals.hybrid[rows]) if len(rows) else 0
+    held = masks[first] if len(rows) else np.uint64(0)
+    sentences, owner = coverage.sentences_by_owner(rows)
+    with_context = coverage.share(coverage.with_context(sentences))
+    unnamed = coverage.unnamed_share(coverage.sentence_masks[sentences])
+    return {
+        "cover": coverage.share(masks),
+        "cover_open": coverage.share(masks & ~held),
+        "cover_sentence": _highest(with_context, owner, len(rows)),
+        "cover_unnamed": coverage.unnamed_share(masks),
+        "cover_unnamed_sentence": _highest(unnamed, owner, len(rows)),
+    }
+
+
+def _highest(values: Floats, owner: Ints, size: int) -> Floats:
+    highest = np.zeros(size, np.float32)
+    np.maximum.at(highest, owner, values)
+    return highest
+
+
+def _by_remainder(
+    analysis: Analysis, signals: Signals, rows: Ints, reader: VectorReader
+) -> Columns:
+    """Similarity to what the best passage leaves open of the question, and to that passage."""
+    if not len(rows):
+        return {"residual": np.zeros(0, np.float32), "like_best": np.zeros(0, np.float32)}
+    vectors = reader.read(rows)
+    first = vectors[np.argmax(signals.hybrid[rows])]
+    remainder = unit(analysis.vector - (analysis.vector @ first) * first)
+    return {"residual": vectors @ remainder, "like_best": vectors @ first}
+
+
+def _of_question(
+    analysis: Analysis, coverage: Coverage, channels: Channels, snapshot: Snapshot, rows: Ints
+) -> Columns:
+    """The passage's size, and the question's own: the same for every candidate."""
+    starts = snapshot.passage_entities.starts
+    best_vector = float(channels.vector_scores[0]) if len(channels.vector_scores) else 0.0
+    question = {
+        "question_seeds": len(analysis.seeds),
+        "question_terms": len(analysis.term_rows),
+        "question_named": coverage.named_share,
+        "question_best_vector": best_vector,
+    }
+    columns: Columns = {
+        "entities": (starts[rows + 1] - starts[rows]).astype(np.float32),
+        "length": snapshot.chunk_terms[rows],
+    }
+    return columns | {
+        name: np.full(len(rows), value, np.float32) for name, value in question.items()
+    }

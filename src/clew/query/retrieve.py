@@ -1,0 +1,87 @@
+"""The channels: passages by nearness of meaning and by words, each with its own scores."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.ports import KeywordIndex, VectorIndex
+    from clew.types import Ids, Scores, Vector
+
+DEPTH = 200
+"""Passages that a channel finds, at most, for those that fuse or rank what it found."""
+RRF_K = 60
+"""Constant of reciprocal rank fusion, Cormack et al. 2009."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Chunks, best first, each once."""
+
+    ids: Ids
+    scores: Scores
+
+    def top(self, limit: int) -> Ranking:
+        """The first ones."""
+        return Ranking(self.ids[:limit], self.scores[:limit])
+
+    def then(self, other: Ranking) -> Ranking:
+        """These, then the other's that are not among them, whose scores go on downwards."""
+        rest = other.ids[~np.isin(other.ids, self.ids)]
+        floor = self.scores.min() if len(self.scores) else np.float32(0)
+        below = (floor - 1 - np.arange(len(rest))).astype(np.float32)
+        return Ranking(np.concatenate([self.ids, rest]), np.concatenate([self.scores, below]))
+
+
+@dataclass(slots=True)
+class Channels:
+    """One question's channels; each searches when it is first asked for, and once."""
+
+    vector: Vector
+    terms: Sequence[str]
+    vector_index: VectorIndex
+    keyword_index: KeywordIndex
+    allowed: Ids | None
+    depth: int = DEPTH
+    _found: dict[str, Ranking] = field(default_factory=dict)
+
+    def by_vector(self) -> Ranking:
+        """Scores are cosines, -1 to 1."""
+        if "vector" not in self._found:
+            found = self.vector_index.search_vector(self.vector, self.depth, self.allowed)
+            self._found["vector"] = Ranking(*found)
+        return self._found["vector"]
+
+    def by_keyword(self) -> Ranking:
+        """Scores are BM25, above 0."""
+        if "keyword" not in self._found:
+            found = self.keyword_index.search_keywords(self.terms, self.depth, self.allowed)
+            self._found["keyword"] = Ranking(*found)
+        return self._found["keyword"]
+
+    def scores(self) -> dict[str, dict[int, float]]:
+        """Score by chunk id by channel, for the channels that were asked."""
+        return {
+            name: dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
+            for name, found in self._found.items()
+        }
+
+
+def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
+    """Sum of 1 / (60 + rank) over the rankings, rank from 1; ties go to the smaller id.
+
+    Does not depend on the order of the rankings.
+    """
+    ids = np.concatenate([ranking.ids for ranking in rankings])
+    votes = np.concatenate([1 / (RRF_K + 1 + np.arange(len(r.ids))) for r in rankings])
+    distinct, inverse = np.unique(ids, return_inverse=True)
+    # Summed from the smallest vote up, so that rounding does not depend on the order either.
+    order = np.argsort(votes, kind="stable")
+    total = np.bincount(inverse[order], weights=votes[order], minlength=len(distinct))
+    best = np.lexsort((distinct, -total))
+    return Ranking(distinct[best], total[best].astype(np.float32))

@@ -1,0 +1,265 @@
+"""Exact nearest neighbours over a matrix that is mapped from a file derived from the store.
+
+The file `vectors-<generation>.npy` holds one record a chunk, sorted by id: `id` (int64) and
+`vector` (float32, unit length). What was saved since lies in memory as a tail, what was deleted is masked;
+once either grows, a new file is written. One file a state, put in place by renaming, so that any
+number of processes may read and write the folder.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import threading
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import StoreError
+from clew.stores.derived import derived_files, remove_files
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.ports import SnapshotSource
+    from clew.types import Ids, Scores, Vector, Vectors
+
+_KIND = "vectors"
+_WORTH_SHARE = 0.1
+_WORTH_CHUNKS = 1000  # below this, reading the store is as fast as mapping a file
+_BLOCK = 8192
+# Products of a matrix in float32 differ in the last bits with a row's position: rows this near to
+# the worst one kept are compared again, in float64, so that order and ties are exact.
+_ROUNDING = 1e-4
+
+_ABANDONED_SECONDS = 3600.0
+
+_log = logging.getLogger("clew")
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """The matrix at one generation; replaced whole, so that searches need no lock."""
+
+    generation: int
+    base: Vectors
+    """(b, dim), usually mapped from a file."""
+    tail: Vectors
+    """(t, dim), saved since."""
+    ids: Ids
+    """(b + t,) ids of the rows of both, sorted."""
+    alive: NDArray[np.bool_]
+    """(b + t,) False where the chunk was deleted."""
+
+    def rows(self, positions: NDArray[np.intp]) -> Vectors:
+        """(len(positions), dim) rows of base and tail together."""
+        size = len(self.base)
+        found = np.empty((len(positions), self.base.shape[1]), dtype=np.float32)
+        low = positions < size
+        found[low] = self.base[positions[low]]
+        found[~low] = self.tail[positions[~low] - size]
+        return found
+
+    def worth_writing(self) -> bool:
+        """Whether tail or deleted rows outgrow the file."""
+        changed = len(self.tail) + int(np.count_nonzero(~self.alive))
+        return changed > max(_WORTH_CHUNKS, _WORTH_SHARE * len(self.base))
+
+
+class VectorMatrix:
+    """`ports.VectorIndex` over a store's embeddings; threads may share one."""
+
+    def __init__(self, store: SnapshotSource, folder: Path) -> None:
+        """Nothing is read before it is needed; `folder` is the store's."""
+        self._store = store
+        self._folder = folder
+        self._lock = threading.Lock()
+        self._state: _State | None = None
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
+        state = self._current()
+        if not state.alive.any() or limit <= 0:
+            return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
+        if vector.shape != state.base.shape[1:]:
+            raise StoreError(
+                f"cannot search for a vector of shape {vector.shape!r}; expected"
+                f" {state.base.shape[1:]!r}, from the embedder that the store was built with"
+            )
+        scores = np.concatenate([state.base @ vector, state.tail @ vector])
+        eligible = state.alive if allowed is None else state.alive & np.isin(state.ids, allowed)
+        positions, exact = _best(state, vector, scores, np.flatnonzero(eligible), limit)
+        return state.ids[positions], exact
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """See `ports.VectorIndex`."""
+        state = self._current()
+        wanted = np.asarray(chunk_ids, dtype=np.int64)
+        positions = np.searchsorted(state.ids, wanted)
+        known = positions < len(state.ids)
+        known[known] = (state.ids[positions[known]] == wanted[known]) & state.alive[
+            positions[known]
+        ]
+        if not known.all():
+            raise StoreError(
+                f"no embedding of the chunks {wanted[~known][:5].tolist()!r}; expected ids of"
+                " chunks that are in the store now: search again"
+            )
+        return state.rows(positions)
+
+    def refresh(self) -> None:
+        """Take in what was saved and deleted since; a single read where nothing was."""
+        self._current()
+
+    def persist(self) -> None:
+        """Write the file now, so that the next process starts from it."""
+        state = self._current()
+        with self._lock:
+            try:
+                self._state = self._write(state)
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write vectors to {str(self._folder)!r} ({error.strerror}); they are"
+                    " derived from the store: free some space or check the folder's rights"
+                ) from error
+
+    def _current(self) -> _State:
+        state = self._state
+        if state is not None and state.generation == self._store.generation():
+            return state
+        with self._lock:
+            state = self._read(self._state or self._load())
+            if state.worth_writing():
+                try:
+                    state = self._write(state)
+                except OSError as error:  # searching goes on from memory
+                    _log.warning("cannot write vectors to %s: %s", self._folder, error)
+            self._state = state
+            return state
+
+    def _read(self, before: _State) -> _State:
+        """The state of now, from an earlier one."""
+        # First the generation, last the ids: what is committed in between is seen again next time.
+        generation = self._store.generation()
+        if generation == before.generation:
+            return before
+        last = int(before.ids[-1]) if len(before.ids) else 0
+        new_ids, new = self._store.embeddings(after=last)
+        ids = np.concatenate([before.ids, new_ids])
+        alive = np.isin(ids, self._store.chunk_ids())
+        if len(before.ids) == 0:
+            return _State(generation, new, new[:0], ids, alive)
+        return _State(generation, before.base, np.concatenate([before.tail, new]), ids, alive)
+
+    def _load(self) -> _State:
+        """The newest file that is the store's; an empty state where there is none."""
+        generation = self._store.generation()
+        files = derived_files(self._folder, _KIND)
+        for path in sorted(files, key=files.__getitem__, reverse=True):
+            state = _mapped(path, files[path]) if files[path] <= generation else None
+            if state is not None and self._is_ours(state):
+                return state
+        empty = np.empty((0, 0), dtype=np.float32)
+        return _State(-1, empty, empty, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
+
+    def _is_ours(self, state: _State) -> bool:
+        """Whether the file's last living row is the store's.
+
+        A database brought back from a backup counts on from an older generation, and its newest
+        ids then stand for other chunks than in a file that was left behind.
+        """
+        living = np.flatnonzero(np.isin(state.ids, self._store.chunk_ids()))
+        if len(living) == 0:
+            return False
+        last = living[-1]
+        ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
+        return len(ids) > 0 and np.array_equal(rows[0], state.base[last])
+
+    def _write(self, state: _State) -> _State:
+        """Write the living rows to a file of their own and map it."""
+        living = np.flatnonzero(state.alive)
+        current = isinstance(state.base, np.memmap) and len(living) == len(state.base)
+        if len(living) == 0 or (current and len(state.tail) == 0):
+            return state
+        path = self._folder / f"{_KIND}-{state.generation}.npy"
+        temporary = self._folder / f".{path.name}.{secrets.token_hex(4)}"
+        try:
+            _write_records(temporary, state, living)
+            os.replace(temporary, path)
+        except OSError:
+            remove_files([temporary])
+            raise
+        self._remove_older(state.generation)
+        return _mapped(path, state.generation) or state
+
+    def _remove_older(self, generation: int) -> None:
+        """Remove what is out of date, and what a process that was killed left half written."""
+        files = derived_files(self._folder, _KIND)
+        remove_files(path for path, of in files.items() if of < generation)
+        for path in self._folder.glob(f".{_KIND}-*"):
+            with suppress(OSError):
+                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
+                    path.unlink()
+
+
+def _best(
+    state: _State,
+    vector: Vector,
+    scores: Scores,
+    eligible: NDArray[np.intp],
+    limit: int,
+) -> tuple[NDArray[np.intp], Scores]:
+    """Positions of the best eligible rows and their exact scores; ties go to the smaller id."""
+    candidates = scores[eligible]
+    if len(eligible) > limit:
+        worst = np.partition(candidates, -limit)[-limit]
+        eligible = eligible[candidates >= worst - _ROUNDING]
+    rows = state.rows(eligible).astype(np.float64)
+    exact = np.clip((rows * vector).sum(axis=1), -1.0, 1.0).astype(np.float32)
+    order = np.lexsort((eligible, -exact))[:limit]
+    return eligible[order], exact[order]
+
+
+def _mapped(path: Path, generation: int) -> _State | None:
+    """The state in a file; None where it cannot be read, since it can be made again."""
+    try:
+        records = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+    if records.dtype.names != ("id", "vector") or records.ndim != 1:
+        return None
+    ids = np.ascontiguousarray(records["id"])
+    return _State(
+        generation,
+        records["vector"],
+        np.empty((0, records["vector"].shape[1]), np.float32),
+        ids,
+        np.ones(len(ids), dtype=np.bool_),
+    )
+
+
+def _write_records(path: Path, state: _State, living: NDArray[np.intp]) -> None:
+    """Write in blocks, so that the matrix is never in memory twice."""
+    record = np.dtype([("id", "<i8"), ("vector", "<f4", (state.base.shape[1],))])
+    header = {
+        "descr": np.lib.format.dtype_to_descr(record),
+        "fortran_order": False,
+        "shape": (len(living),),
+    }
+    with path.open("wb") as file:  # written, not mapped: a full disk is then an error, not a crash
+        np.lib.format.write_array_header_1_0(file, header)
+        for start in range(0, len(living), _BLOCK):
+            block = living[start : start + _BLOCK]
+            records = np.empty(len(block), dtype=record)
+            records["id"], records["vector"] = state.ids[block], state.rows(block)
+            file.write(records.tobytes())
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,551 @@
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+from safetensors.numpy import load_file, save_file
+from scipy.special import erf
+from tokenizers import Tokenizer, models, pre_tokenizers, processors
+
+from clew.errors import ModelError
+from clew.models.onnx import OnnxEmbedder
+from clew.models.quantise import quantise_weight
+from clew.settings import EmbedSettings
+
+Array = NDArray[np.float32]
+
+WORDS = ["red", "green", "blue", "bird", "fish", "stone", "river", "night", "##s"]
+VOCABULARY = {word: i for i, word in enumerate(["[PAD]", "[UNK]", "[CLS]", "[SEP]", *WORDS])}
+SIZE, HEADS, LAYERS, POSITIONS, EPSILON = 32, 4, 2, 16, 1e-12
+CONFIG: dict[str, Any] = {
+    "model_type": "bert",
+    "hidden_act": "gelu",
+    "hidden_size": SIZE,
+    "num_attention_heads": HEADS,
+    "num_hidden_layers": LAYERS,
+    "max_position_embeddings": POSITIONS,
+    "layer_norm_eps": EPSILON,
+    "pad_token_id": 0,
+}
+TEXTS = ["red fish", "", "blue stones night", "green bird river red red fish blue", "unheard of"]
+
+
+# --- a model of a few thousand random weights, and its forward pass in plain numpy -----------
+
+
+def random_weights(seed: int = 7) -> dict[str, Array]:
+    rng = np.random.default_rng(seed)
+    weights: dict[str, Array] = {}
+
+    def linear(name: str, rows: int, columns: int) -> None:
+        weights[name + ".weight"] = rng.normal(0, 0.3, (columns, rows)).astype(np.float32)
+        weights[name + ".bias"] = rng.normal(0, 0.3, columns).astype(np.float32)
+
+    def norm(name: str) -> None:
+        weights[name + ".weight"] = rng.normal(1, 0.2, SIZE).astype(np.float32)
+        weights[name + ".bias"] = rng.normal(0, 0.2, SIZE).astype(np.float32)
+
+    for name, rows in (("word", len(VOCABULARY)), ("position", POSITIONS), ("token_type", 2)):
+        table = rng.normal(0, 1, (rows, SIZE)).astype(np.float32)
+        weights[f"embeddings.{name}_embeddings.weight"] = table
+    norm("embeddings.LayerNorm")
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}."
+        for part in ("query", "key", "value"):
+            linear(f"{name}attention.self.{part}", SIZE, SIZE)
+        linear(name + "attention.output.dense", SIZE, SIZE)
+        norm(name + "attention.output.LayerNorm")
+        linear(name + "intermediate.dense", SIZE, 4 * SIZE)
+        linear(name + "output.dense", 4 * SIZE, SIZE)
+        norm(name + "output.LayerNorm")
+    return weights
+
+
+def forward(weights: dict[str, Array], ids: list[int]) -> NDArray[np.float64]:
+    """One text without padding, (tokens, SIZE), in float64."""
+
+    def linear(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        return np.asarray(x @ weights[name + ".weight"].T.astype(float) + weights[name + ".bias"])
+
+    def norm(x: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+        centred = x - x.mean(-1, keepdims=True)
+        scaled = centred / np.sqrt((centred**2).mean(-1, keepdims=True) + EPSILON)
+        return np.asarray(scaled * weights[name + ".weight"] + weights[name + ".bias"])
+
+    x = weights["embeddings.word_embeddings.weight"][ids].astype(float)
+    x = x + weights["embeddings.position_embeddings.weight"][: len(ids)]
+    x = norm(x + weights["embeddings.token_type_embeddings.weight"][0], "embeddings.LayerNorm")
+    for layer in range(LAYERS):
+        name = f"encoder.layer.{layer}."
+        heads = [
+            linear(x, f"{name}attention.self.{part}").reshape(len(ids), HEADS, -1).swapaxes(0, 1)
+            for part in ("query", "key", "value")
+        ]
+        logits = heads[0] @ heads[1].swapaxes(1, 2) / np.sqrt(SIZE / HEADS)
+        shares = np.exp(logits - logits.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        attended = (shares @ heads[2]).swapaxes(0, 1).reshape(len(ids), SIZE)
+        attended = linear(attended, name + "attention.output.dense")
+        x = norm(x + attended, name + "attention.output.LayerNorm")
+        raised = linear(x, name + "intermediate.dense")
+        active = raised * 0.5 * (1 + erf(raised / np.sqrt(2)))
+        x = norm(x + linear(active, name + "output.dense"), name + "output.LayerNorm")
+    return x
+
+
+def reference(weights: dict[str, Array], text: str, pooling: str = "mean") -> Array:
+    whole = tokenizer()
+    whole.no_truncation()
+    whole.no_padding()
+    tokens = whole.encode(text, add_special_tokens=False).ids[: POSITIONS - 2]
+    hidden = forward(weights, [VOCABULARY["[CLS]"], *tokens, VOCABULARY["[SEP]"]])
+    pooled = hidden.mean(0) if pooling == "mean" else hidden[0]
+    return np.asarray(pooled / np.linalg.norm(pooled), np.float32)
+
+
+def tokenizer() -> Tokenizer:
+    """Cuts and pads to a useless length, as files on the hub do; the embedder must not heed it."""
+    made = Tokenizer(models.WordPiece(VOCABULARY, unk_token="[UNK]"))
+    made.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
+    made.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+    )
+    made.enable_truncation(5)
+    made.enable_padding(length=5)
+    return made
+
+
+def write_json(path: Path, value: object) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(value), encoding="utf-8")
+
+
+def write_model(folder: Path, weights: dict[str, Array] | None = None) -> Path:
+    write_json(folder / "config.json", CONFIG)
+    tokenizer().save(str(folder / "tokenizer.json"))
+    save_file(random_weights() if weights is None else weights, folder / "model.safetensors")
+    return folder
+
+
+Open = Callable[..., OnnxEmbedder]
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return write_model(tmp_path / "tiny")
+
+
+@pytest.fixture
+def cache(tmp_path: Path) -> Path:
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def opened(model: Path, cache: Path) -> Open:
+    def open_embedder(**changed: object) -> OnnxEmbedder:
+        given = {"model": str(model), "cache": cache, "threads": 1, **changed}
+        return OnnxEmbedder(EmbedSettings.model_validate(given))
+
+    return open_embedder
+
+
+def graph_folder(cache: Path) -> Path:
+    [graph] = cache.glob("*/model.onnx")
+    return graph.parent
+
+
+# --- meaning ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("batch_size", [1, 2, 8])
+def test_vectors_are_those_of_a_plain_forward_pass(opened: Open, batch_size: int) -> None:
+    vectors = opened(batch_size=batch_size).embed_documents(TEXTS)
+
+    expected = np.stack([reference(random_weights(), text) for text in TEXTS])
+    assert vectors.dtype == np.float32
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_pooling_by_the_first_token(opened: Open, model: Path) -> None:
+    write_json(model / "1_Pooling" / "config.json", {"pooling_mode_cls_token": True})
+
+    vectors = opened().embed_documents(TEXTS)
+
+    expected = np.stack([reference(random_weights(), text, "cls") for text in TEXTS])
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+
+
+def test_half_precision_weights_with_a_leading_name(tmp_path: Path, cache: Path) -> None:
+    halves = {f"bert.{name}": array.astype(np.float16) for name, array in random_weights().items()}
+    write_model(tmp_path / "halves", halves)  # type: ignore[arg-type]
+    settings = EmbedSettings(model=str(tmp_path / "halves"), cache=cache)
+
+    vector = OnnxEmbedder(settings).embed_query("red fish")
+
+    assert vector @ reference(random_weights(), "red fish") > 0.999
+
+
+def test_a_question_is_embedded_as_a_document_is_unless_the_model_says_otherwise(
+    opened: Open, model: Path
+) -> None:
+    embedder = opened()
+    np.testing.assert_allclose(
+        embedder.embed_query("red fish"), embedder.embed_documents(["red fish"])[0], atol=1e-6
+    )
+
+    prompts = {"query": "blue ", "document": "green "}
+    write_json(model / "config_sentence_transformers.json", {"prompts": prompts})
+    prompted = opened()
+    weights = random_weights()
+    np.testing.assert_allclose(
+        prompted.embed_query("fish"), reference(weights, "blue fish"), atol=1e-5
+    )
+    np.testing.assert_allclose(
+        prompted.embed_documents(["fish"])[0], reference(weights, "green fish"), atol=1e-5
+    )
+
+
+def test_a_long_text_is_cut_to_what_the_model_reads_but_counted_whole(opened: Open) -> None:
+    embedder = opened()
+    long = "red fish blue bird " * 2500
+
+    assert embedder.max_tokens == POSITIONS
+    assert embedder.count_tokens(long) == 10_000
+    np.testing.assert_allclose(
+        embedder.embed_query(long), reference(random_weights(), long), atol=1e-5
+    )
+
+
+@pytest.mark.parametrize("precision", ["fp32", "int8"])
+@pytest.mark.parametrize("text", ["", " \n", "😀🎉", "\ud800", "\0", "red " * 10_000, "的" * 999])
+def test_odd_texts_have_finite_unit_vectors(
+    opened: Open, precision: Literal["fp32", "int8"], text: str
+) -> None:
+    vectors = opened(precision=precision).embed_documents([text, "red"])
+
+    assert np.isfinite(vectors).all()
+    np.testing.assert_allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-5)
+
+
+def test_no_texts(opened: Open) -> None:
+    assert opened().embed_documents([]).shape == (0, SIZE)
+
+
+# --- int8 ------------------------------------------------------------------------------------
+
+
+def test_int8_is_close_to_fp32(opened: Open) -> None:
+    exact = opened().embed_documents(TEXTS)
+    rough = opened(precision="int8").embed_documents(TEXTS)
+
+    assert not np.array_equal(exact, rough)
+    assert (exact * rough).sum(axis=1).min() > 0.99
+
+
+def test_an_int8_vector_does_not_depend_on_its_batch(opened: Open) -> None:
+    embedder = opened(precision="int8")
+
+    together = embedder.embed_documents(TEXTS)
+    alone = np.stack([embedder.embed_query(text) for text in TEXTS])
+
+    np.testing.assert_allclose(together, alone, atol=1e-5)
+
+
+@given(st.integers(0, 2**32 - 1), st.integers(1, 20), st.integers(1, 20))
+def test_a_quantised_weight_is_within_half_a_step(seed: int, rows: int, columns: int) -> None:
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(0, rng.choice([0, 1e-6, 1, 1e6]), (rows, columns)).astype(np.float32)
+
+    numbers, scale = quantise_weight(weight)
+
+    assert np.abs(numbers).max() <= 63
+    assert (np.abs(numbers * scale - weight) <= scale * 0.501).all()
+
+
+# --- models that came as ONNX ------------------------------------------------------------------
+
+
+def write_exported(folder: Path, *, opset: int = 13, output: str = "last_hidden_state") -> Array:
+    """An encoder that looks words up and multiplies them by a matrix; gives (words, SIZE)."""
+    rng = np.random.default_rng(3)
+    table = rng.normal(size=(len(VOCABULARY), SIZE)).astype(np.float32)
+    matrix = rng.normal(size=(SIZE, SIZE)).astype(np.float32)
+    names = ["input_ids", "attention_mask", "token_type_ids"]
+    graph = helper.make_graph(
+        [
+            helper.make_node("Gather", ["table", "input_ids"], ["words"]),
+            helper.make_node("MatMul", ["words", "matrix"], [output]),
+        ],
+        "encoder",
+        [helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "t"]) for name in names],
+        [helper.make_tensor_value_info(output, TensorProto.FLOAT, ["b", "t", SIZE])],
+        [numpy_helper.from_array(table, "table"), numpy_helper.from_array(matrix, "matrix")],
+    )
+    opsets = [helper.make_opsetid("", opset)]
+    (folder / "onnx").mkdir(parents=True)
+    onnx.save(
+        helper.make_model(graph, opset_imports=opsets, ir_version=8), folder / "onnx/model.onnx"
+    )
+    write_json(folder / "config.json", CONFIG)
+    tokenizer().save(str(folder / "tokenizer.json"))
+    return table @ matrix
+
+
+@pytest.mark.parametrize(("precision", "tolerance"), [("fp32", 1e-5), ("int8", 0.05)])
+def test_an_exported_model_is_pooled(
+    tmp_path: Path, cache: Path, precision: Literal["fp32", "int8"], tolerance: float
+) -> None:
+    words = write_exported(tmp_path / "exported")
+    settings = EmbedSettings(model=str(tmp_path / "exported"), cache=cache, precision=precision)
+
+    vectors = OnnxEmbedder(settings).embed_documents(["red fish", "blue"])
+
+    for vector, text in zip(vectors, ["red fish", "blue"], strict=True):
+        pooled = words[[2, *(VOCABULARY[word] for word in text.split()), 3]].mean(0)
+        np.testing.assert_allclose(vector, pooled / np.linalg.norm(pooled), atol=tolerance)
+
+
+def test_an_exported_model_without_token_vectors(tmp_path: Path, cache: Path) -> None:
+    write_exported(tmp_path / "exported", output="logits")
+    embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))
+
+    with pytest.raises(ModelError, match=r"outputs \['logits'\]; expected .*'last_hidden_state'"):
+        embedder.embed_query("red")
+
+
+def test_a_damaged_exported_model(tmp_path: Path, cache: Path) -> None:
+    write_exported(tmp_path / "exported")
+    (tmp_path / "exported/onnx/model.onnx").write_bytes(b"\xff" * 100)
+    embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))
+
+    with pytest.raises(ModelError, match=r"cannot read the ONNX model .*model\.onnx"):
+        embedder.embed_query("red")
+
+
+# --- the cache of converted models -------------------------------------------------------------
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: cut(folder / "model.data"),
+        lambda folder: (folder / "model.data").unlink(),
+        lambda folder: cut(folder / "model.onnx"),
+        lambda folder: (folder / "model.onnx").write_bytes(b"not a graph"),
+        lambda folder: (folder / "model.onnx").write_bytes(b""),
+        lambda folder: (folder / "model.onnx").unlink(),
+    ],
+    ids=["cut data", "no data", "cut graph", "other graph", "empty graph", "no graph"],
+)
+def test_a_damaged_conversion_is_made_again(
+    opened: Open, cache: Path, damage: Callable[[Path], object]
+) -> None:
+    before = opened().embed_query("red fish")
+    damage(graph_folder(cache))
+
+    np.testing.assert_array_equal(opened().embed_query("red fish"), before)
+    assert list(cache.glob(".new-*")) == []
+
+
+def test_other_weights_are_converted_anew(opened: Open, model: Path, cache: Path) -> None:
+    first = opened()
+    first.embed_query("red fish")
+    save_file(random_weights(seed=8), model / "model.safetensors")
+    second = opened()
+
+    np.testing.assert_allclose(
+        second.embed_query("red fish"), reference(random_weights(seed=8), "red fish"), atol=1e-5
+    )
+    assert len(list(cache.glob("*/model.onnx"))) == 2
+
+
+def test_a_change_of_configuration_is_converted_anew(opened: Open, model: Path) -> None:
+    four_heads = opened().embed_query("red fish")
+    write_json(model / "config.json", CONFIG | {"num_attention_heads": 2})
+
+    assert np.abs(opened().embed_query("red fish") - four_heads).max() > 1e-3
+
+
+def test_what_a_killed_conversion_left_is_swept(opened: Open, cache: Path) -> None:
+    abandoned, active = cache / ".new-abandoned", cache / ".new-active"
+    abandoned.mkdir(parents=True)
+    active.mkdir()
+    os.utime(abandoned, (time.time() - 7200,) * 2)
+
+    opened().embed_query("red fish")
+
+    assert not abandoned.exists()
+    assert active.exists()
+
+
+EMBED = """
+import sys
+from clew.models.onnx import OnnxEmbedder
+from clew.settings import EmbedSettings
+vector = OnnxEmbedder(EmbedSettings(model=sys.argv[1], cache=sys.argv[2])).embed_query("red fish")
+print(vector.tobytes().hex(), sorted({"onnx", "safetensors"} & set(sys.modules)))
+"""
+
+
+def embedding_process(model: Path, cache: Path) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", EMBED, str(model), str(cache)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def test_processes_may_convert_at_the_same_time(model: Path, cache: Path) -> None:
+    racing = [embedding_process(model, cache) for _ in range(3)]
+    outputs = [process.communicate(timeout=120)[0] for process in racing]
+
+    assert [process.returncode for process in racing] == [0, 0, 0]
+    vectors = [np.frombuffer(bytes.fromhex(out.split()[0]), np.float32) for out in outputs]
+    for vector in vectors:
+        np.testing.assert_allclose(vector, reference(random_weights(), "red fish"), atol=1e-5)
+    assert graph_folder(cache).is_dir()
+    assert list(cache.glob(".new-*")) == []
+
+
+def test_a_converted_model_needs_neither_onnx_nor_safetensors(
+    opened: Open, model: Path, cache: Path
+) -> None:
+    opened().embed_query("red fish")
+
+    output, _ = embedding_process(model, cache).communicate(timeout=120)
+
+    assert output.split(maxsplit=1)[1].strip() == "[]"
+
+
+def test_threads_share_one_embedder(opened: Open) -> None:
+    embedder = opened()
+    vectors: list[Array] = []
+
+    def embed() -> None:
+        vectors.append(embedder.embed_documents(TEXTS))
+
+    threads = [threading.Thread(target=embed) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    expected = np.stack([reference(random_weights(), text) for text in TEXTS])
+    assert len(vectors) == 4
+    for found in vectors:
+        np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+# --- identity ----------------------------------------------------------------------------------
+
+
+def test_the_name_of_a_directory_tells_its_weights(opened: Open, model: Path, cache: Path) -> None:
+    name = opened().name
+    assert name.startswith("tiny@")
+    assert name.endswith("/fp32")
+    assert opened().name == name
+    assert opened(precision="int8").name == name.replace("/fp32", "/int8")
+
+    save_file(random_weights(seed=8), model / "model.safetensors")
+    assert opened().name != name
+
+
+def test_a_damaged_digest_is_taken_anew(opened: Open, cache: Path) -> None:
+    name = opened().name
+    [memo] = (cache / "digests").iterdir()
+    memo.write_text("../nonsense")
+
+    assert opened().name == name
+    assert memo.read_text() != "../nonsense"
+
+
+def test_nothing_is_read_before_it_is_needed(cache: Path) -> None:
+    embedder = OnnxEmbedder(EmbedSettings(model="./nowhere", cache=cache))
+
+    assert not cache.exists()
+    with pytest.raises(ModelError, match=r"cannot find the embedding model '\./nowhere'"):
+        _ = embedder.name
+
+
+# --- errors ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("name", "value"), [("model_type", "roberta"), ("hidden_act", "relu")])
+def test_another_architecture(opened: Open, model: Path, name: str, value: str) -> None:
+    write_json(model / "config.json", CONFIG | {name: value})
+
+    with pytest.raises(ModelError, match=f"{name} = '{value}' cannot be built .*onnx/model.onnx"):
+        opened().embed_query("red")
+
+
+def test_a_missing_tensor(opened: Open, model: Path) -> None:
+    weights = load_file(model / "model.safetensors")
+    del weights["embeddings.LayerNorm.bias"]
+    save_file(weights, model / "model.safetensors")
+
+    with pytest.raises(ModelError, match=r"no tensor 'embeddings\.LayerNorm\.bias'"):
+        opened().embed_query("red")
+
+
+def test_damaged_weights(opened: Open, model: Path) -> None:
+    cut(model / "model.safetensors")
+
+    with pytest.raises(ModelError, match=r"cannot read the weights .*model\.safetensors"):
+        opened().embed_query("red")
+
+
+def test_a_damaged_tokenizer(opened: Open, model: Path) -> None:
+    cut(model / "tokenizer.json")
+
+    with pytest.raises(ModelError, match=r"cannot read the tokenizer .*tokenizer\.json"):
+        opened().count_tokens("red")
+
+
+def test_a_tokenizer_of_another_model(opened: Open, model: Path) -> None:
+    weights = random_weights()
+    weights["embeddings.word_embeddings.weight"] = np.ones((4, SIZE), np.float32)
+    save_file(weights, model / "model.safetensors")
+
+    with pytest.raises(ModelError, match="tokenizer and weights belong together"):
+        opened().embed_query("red")
+
+
+def test_a_cache_that_cannot_be_written(opened: Open, tmp_path: Path) -> None:
+    (tmp_path / "occupied").write_text("a file")
+
+    with pytest.raises(ModelError, match=r"cannot use .*occupied.*embed\.cache"):
+        opened(cache=tmp_path / "occupied").embed_query("red")
+
+
+@pytest.mark.parametrize(
+    ("file", "content", "message"),
+    [
+        ("config.json", "{", r"cannot read the model's configuration .*config\.json"),
+        ("config.json", "[]", "holds list; expected a JSON object"),
+        ("config.json", "{}", "has no 'hidden_size'"),
+        ("1_Pooling/config.json", '{"pooling_mode_max_tokens": true}', "pooling by max_tokens"),
+    ],
+)
+def test_a_damaged_configuration(
+    opened: Open, model: Path, file: str, content: str, message: str
+) -> None:
+    (model / file).parent.mkdir(exist_ok=True)
+    (model / file).write_text(content)
+
+    with pytest.raises(ModelError, match=message):
+        _ = opened().dimension
