@@ -7,10 +7,6 @@ import os
 import pytest
 from hypothesis import HealthCheck, settings
 
-# The suites are shipped, so pytest does not take them for tests by their names; with this, a failed
-# assertion in them shows its values as in any other test.
-pytest.register_assert_rewrite("clew.testing.conformance")
-
 # A slow machine must not fail a property: only what a test says counts, not how long it takes.
 settings.register_profile(
     "clew", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True

@@ -73,8 +73,8 @@ def open(
     project within it. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
     that cannot be opened.
     """
+    from clew.engine import Clew
     from clew.settings import load_settings
-    from clew.wiring import make_engine
 
     if settings is None:
         settings = load_settings(store=store, namespace=namespace)
@@ -83,4 +83,4 @@ def open(
         known = {name: value for name, value in given.items() if value is not None}
         if known:
             settings = load_settings(**{**settings.model_dump(), **known})
-    return make_engine(settings, embedder=embedder, extractor=extractor)
+    return Clew(settings, embedder=embedder, extractor=extractor)

@@ -15,11 +15,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.graph.snapshot import Snapshot
-    from clew.ingest.pipeline import Ingest
     from clew.ingest.run import IndexRun
-    from clew.ports import Embedder
+    from clew.ports import Embedder, Extractor
     from clew.settings import Settings
-    from clew.stores.sqlite import SqliteStore
     from clew.stores.vectors import VectorMatrix
     from clew.types import (
         Alias,
@@ -61,12 +59,19 @@ class Clew:
     """
 
     def __init__(
-        self, settings: Settings, store: SqliteStore, vectors: VectorMatrix, ingest: Ingest
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        extractor: Extractor | None = None,
     ) -> None:
+        from clew.wiring import make_parts
+
+        parts = make_parts(settings, embedder=embedder, extractor=extractor)
         self.settings = settings
-        self.store = store
-        self._vectors = vectors
-        self._ingest = ingest
+        self.store = parts.store
+        self._vectors = parts.vectors
+        self._ingest = parts.ingest
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
         self._writing = threading.Lock()

@@ -1,27 +1,35 @@
-"""From settings to an engine; the only place that turns a name into a class."""
+"""From settings to the parts of an engine; the only place that turns a name into a class."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.engine import Clew
+from clew.ingest.pipeline import Ingest
+from clew.stores.sqlite import SqliteStore
+from clew.stores.vectors import VectorMatrix
 
 if TYPE_CHECKING:
     from clew.ports import Embedder, Extractor
     from clew.settings import Settings
 
 
-def make_engine(
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an engine is made of."""
+
+    store: SqliteStore
+    vectors: VectorMatrix
+    ingest: Ingest
+
+
+def make_parts(
     settings: Settings, *, embedder: Embedder | None = None, extractor: Extractor | None = None
-) -> Clew:
-    """An engine on the settings' store and namespace; models load when they are first needed.
+) -> Parts:
+    """The parts that the settings name; models load when they are first needed.
 
     `embedder` and `extractor` replace those that the settings name.
     """
-    from clew.ingest.pipeline import Ingest
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.vectors import VectorMatrix
-
     store = SqliteStore(
         settings.store.expanduser() / settings.namespace, busy_seconds=settings.busy_seconds
     )
@@ -32,7 +40,7 @@ def make_engine(
         split_settings=settings.split,
         link_settings=settings.link,
     )
-    return Clew(settings, store, VectorMatrix(store, store.folder), ingest)
+    return Parts(store, VectorMatrix(store, store.folder), ingest)
 
 
 def _embedder(settings: Settings) -> Embedder:

@@ -6,11 +6,9 @@ import re
 from collections.abc import Iterator
 
 from clew.ingest.spans import Span
-from clew.ingest.vocabulary import MONTHS
+from clew.ingest.vocabulary import MONTHS, MONTHS_SHORT
 
-_MONTH = "|".join(
-    [*(name.capitalize() for name in MONTHS), *"Jan Feb Mar Apr Jun Jul Aug Sept Sep Oct Nov Dec".split()]
-)
+_MONTH = "|".join(name.capitalize() for name in (*MONTHS, *MONTHS_SHORT))
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
 # A year first (a cheap scan), then what stands around it: most text holds no digits at all.
 _YEAR = re.compile(r"[12]\d{3}(?!\d)")
@@ -23,7 +21,8 @@ _AFTER = re.compile(
 )
 _NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:])$")
 _NO_YEAR_AFTER = re.compile(
-    r"[%°A-Za-z]|[.,]\d| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
+    r"[%°A-Za-z]|[.,]\d"
+    r"| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
     r"|inhabitants|residents|families|households|students|members|seats|votes|copies|men|soldiers"
     r"|employees|points|runs|times|words|tons|tonnes|dollars|euros)\b"
 )

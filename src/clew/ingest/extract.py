@@ -34,7 +34,7 @@ class PatternExtractor:
     name = "pattern/1"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
-        """One `ChunkExtraction` a chunk, in order. Deterministic: the same text, the same result."""
+        """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         about = about_names(document.title)
         scanner = _scanner(document)
         found = [scanner.scan(chunk.text) for chunk in chunks]
@@ -45,6 +45,7 @@ class PatternExtractor:
             aliases += fuller
         speakers = _speakers(chunks)
         names = read_names(document.text, found, about, aliases, speakers)
+        aliases += names.nicknames
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
@@ -72,7 +73,9 @@ def _scanner(document: Document) -> Scanner:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
     phrase = title if " " in title and not is_one_name(title) else ""
-    return Scanner(title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless)
+    return Scanner(
+        title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless
+    )
 
 
 def _speakers(chunks: Sequence[Chunk]) -> list[str]:
@@ -94,6 +97,8 @@ def _full_name_of_subject(
     title, first = about[-1][0], found[0][0].spans[0]
     if first.start > 1 or not (is_person_shaped(title) and is_person_shaped(first.name)):
         return
+    if "person" not in (about[-1][1], first.entity_type):
+        return
     words, more = title.split(), first.name.split()
     if len(more) > len(words) and set(words) <= set(more):
         yield AliasEvidence(
@@ -110,9 +115,11 @@ def _read_chunk(
 ) -> ChunkExtraction:
     mentions: list[Mention] = []
     relations: list[ExtractedRelation] = []
+    shortened: set[str] = set()
     for ordinal, sentence in enumerate(found):
         spans = [span for span in sentence.spans if names.is_name(span)]
         given = {alias.alias for alias in sentence.aliases}
+        mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
         if len(spans) > 1 or subject:
             told = _apart(spans, names)
@@ -149,6 +156,22 @@ def _mentions(
             end=first.end,
             count=len(same) if len(same) == 1 else len({span.start for span in same}),
         )
+
+
+def _short_names(
+    spans: Sequence[Span], sentence: int, names: Names, seen: set[str]
+) -> Iterator[Mention]:
+    """A surname beside the full name that it stands for, once a chunk: questions may use either."""
+    for span in spans:
+        if span.name not in seen and span.name in names.short:
+            seen.add(span.name)
+            yield Mention(
+                name=span.name,
+                entity_type="person",
+                sentence=sentence,
+                start=span.start,
+                end=span.end,
+            )
 
 
 def _apart(spans: Sequence[Span], names: Names) -> list[Span]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clew.ingest.vocabulary import (
+from clew.ingest.kind_words import (
     DEMONYMS,
     FIRST_NAMES,
     NAME_SUFFIXES,
@@ -19,6 +19,7 @@ from clew.ingest.vocabulary import (
     TITLES,
     WORK_NOUNS,
 )
+from clew.ingest.vocabulary import word_list
 
 _NOUNS = {
     **dict.fromkeys(PRODUCT_NOUNS, "product"),
@@ -28,7 +29,8 @@ _NOUNS = {
     **dict.fromkeys(PERSON_NOUNS, "person"),
 }
 _IS_A = re.compile(
-    r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were|became) (?:an?|the|one of the) (?P<what>[\w'’ -]{3,80})"
+    r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were|became) (?:an?|the|one of the) "
+    r"(?P<what>[\w'’ -]{3,80})"
 )
 _LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
 _WHERE = re.compile(
@@ -39,7 +41,9 @@ _BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
-_SURNAME_SUFFIXES = frozenset("hill hills lake bay park street forest castle church falls bank banks".split())
+_SURNAME_SUFFIXES = word_list(
+    "hill hills lake bay park street forest castle church falls bank banks"
+)
 _PARENTHESIS = re.compile(r"\s*\((?P<inside>[^()]+)\)\s*$")
 
 
@@ -47,6 +51,8 @@ _PARENTHESIS = re.compile(r"\s*\((?P<inside>[^()]+)\)\s*$")
 def type_of_name(name: str) -> str:
     """The kind that the name's own words show, else `name`."""
     tokens = name.replace(".", "").casefold().split()
+    if not tokens:
+        return "name"
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1:
         return "place" if first in PLACES else "name"
@@ -71,7 +77,11 @@ def is_person_shaped(name: str) -> bool:
     if not 2 <= len(tokens) <= 5 or not name[0].isupper() or tokens[-1][0].islower():
         return False
     lower = [token.casefold().strip(".") for token in tokens]
-    if lower[-1] in PLACES or lower[0] in DEMONYMS or not {"of", "the", "&", "for"}.isdisjoint(lower):
+    if (
+        lower[-1] in PLACES
+        or lower[0] in DEMONYMS
+        or not {"of", "the", "&", "for"}.isdisjoint(lower)
+    ):
         return False
     if any(lower[-1] in suffixes for suffixes in NAME_SUFFIXES.values()):
         return False

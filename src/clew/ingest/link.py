@@ -83,11 +83,10 @@ class _Anchors:
         block = block_of(key)
         if block is None:
             return None
-        scored = [(-similarity(key, other), other) for other in self._blocks.get(block, ())]
-        if not scored:
-            return None
-        score, other = min(scored)
-        return (-score, self._names[other]) if -score >= threshold else None
+        others = self._blocks.get(block, ())
+        scored = [(-similarity(key, other, threshold), other) for other in others]
+        score, other = min(scored, default=(0.0, ""))
+        return (-score, self._names[other]) if score else None
 
 
 def _names(extraction: Extraction) -> dict[str, str]:

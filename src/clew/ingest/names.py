@@ -5,19 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from clew.ingest.kind_words import COURTESY, DEMONYMS, ORGANISATION_PREFIXES, ROLES
 from clew.ingest.kinds import type_of_name
 from clew.ingest.spans import Span
-from clew.ingest.vocabulary import (
-    CALENDAR,
-    COMMON_WORDS,
-    CONNECTORS,
-    COURTESY,
-    DEMONYMS,
-    NAME_SUFFIXES,
-    ORGANISATION_PREFIXES,
-    ROLES,
-    STARTERS,
-)
+from clew.ingest.vocabulary import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS, word_list
 
 # Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
 # extensions; Coptic; Cyrillic and Latin extensions.
@@ -30,15 +21,18 @@ _UNSPACED = (
 )
 _W = rf"[^\W_{_UNSPACED}]"
 _GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
+# A full stop belongs to these; by length, since a look behind has one width.
 _DOTTED = (
-    "Mr|Mrs|Ms|Dr|Prof|Rev|Fr|St|Ste|Sr|Jr|Mt|Ft|Lt|Col|Gen|Capt|Sgt|Maj|Gov|Sen|Rep|Hon|No|Vol"
-    "|Bros|Inc|Corp|Ltd|Co"
+    r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
+    r"Mrs\.|Rev\.|Ste\.|Col\.|Gen\.|Sgt\.|Maj\.|Gov\.|Sen\.|Rep\.|Hon\.|Vol\.|Inc\.|Ltd\.",
+    r"Prof\.|Capt\.|Bros\.|Corp\.",
 )
+_STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOTTED)})"
+# Every alternative begins with a capital, so that the search skips whatever is none in C.
 _WORD = (
-    rf"(?:(?:[{UPPER}]\.){{2,}}(?!{_W})"  # U.S., J.R.R.
-    rf"|[{UPPER}]\.(?=[ ]?[{UPPER}])"  # J. Smith
-    rf"|(?:{_DOTTED})\.(?=[ ]?[{UPPER}\d]|,)"
-    rf"|[{UPPER}]{_W}*(?:[-‐’'·]{_W}+|/[{UPPER}]{{2,}}|&[{UPPER}]{_W}*)*(?:\+\+|\#)?)"
+    rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{_W})"  # U.S., J.R.R.
+    rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
+    rf"|{_W}*(?:[-‐’'·]{_W}+|/[{UPPER}]{{2,}}|&[{UPPER}]{_W}*)*(?:\+\+|\#|{_STOP})?)"
 )
 _PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
 _FOLLOWER = (
@@ -54,16 +48,14 @@ _SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’']
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
-_OPENERS = frozenset("\"“„«‘([*_•>|#-–—:!?…¿¡\n")
-_CONNECTORS = frozenset(CONNECTORS)
+_OPENERS = frozenset('"“„«‘([*_•>|#-–—:!?…¿¡\n')
 _AMBIGUOUS_CALENDAR = frozenset(("may", "april", "june", "august", "march"))
-_GROUP_HEADS = ORGANISATION_PREFIXES | frozenset(
-    "center centre foundation campaign fund prize agency movement coalition alliance award".split()
+_GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
+    "center centre foundation campaign fund prize agency movement coalition alliance award"
 )
-_GROUP_TAILS = NAME_SUFFIXES["organisation"] | NAME_SUFFIXES["place"] | {"sons", "partners"}
 _CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
 _TOKEN = re.compile(r"\S+")
-_SHOUTED = re.compile(r"(?:[^\W\d_a-z]|[\W\d_])+")
+_ELISION = re.compile(r"(?:l|d|j|c|n|s|qu)'", re.IGNORECASE)  # French "L'écrivain"
 
 Token = tuple[int, str]
 """A word and where it starts."""
@@ -95,7 +87,10 @@ def is_one_name(text: str) -> bool:
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
     """Whether a sentence of several words is all in capitals, so that they say nothing."""
-    return text[start : start + 3].isupper() and _SHOUTED.fullmatch(text, start, end) is not None
+    if not text[start : start + 3].isupper():
+        return False
+    sentence = text[start:end]
+    return sentence.isupper() and sentence.count(" ") > 2
 
 
 def _with_prefix(text: str, start: int, left: int) -> int:
@@ -125,7 +120,7 @@ def _with_joint(text: str, left: int, right: int, end: int) -> int:
     tail = text[left:right].rpartition(" ")[2].casefold()
     is_for = text.startswith(" for", right)
     named = head.casefold() in _GROUP_HEADS and rest.startswith(("of ", "for "))
-    if not (named and not is_for or is_for and tail in _GROUP_HEADS):
+    if not ((named and not is_for) or (is_for and tail in _GROUP_HEADS)):
         return right
     more = _SPAN.match(text, joint.end(), end)
     return more.end() if more else right
@@ -168,7 +163,7 @@ def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
         first += 1
     while 0 < first < last and tokens[first][1].isdigit():  # "September 23"
         first += 1
-    while last > first and tokens[last - 1][1] in _CONNECTORS:
+    while last > first and tokens[last - 1][1] in CONNECTORS:
         last -= 1
     return first, last
 
@@ -176,14 +171,20 @@ def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
 def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
     token = tokens[i][1]
     lower = token.casefold().replace("’", "'").strip(".")
-    if token in _CONNECTORS or lower in ("the", "i", "i'm", "i've", "i'd", "i'll") or lower in COURTESY:
+    if (
+        token in CONNECTORS
+        or lower in ("the", "i", "i'm", "i've", "i'd", "i'll")
+        or lower in COURTESY
+    ):
+        return True
+    if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
     if opens and lower in STARTERS:
         return len(token) == 1 or not token.isupper()
     if lower in CALENDAR:
         return lower not in _AMBIGUOUS_CALENDAR
     # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
-    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in _CONNECTORS
+    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
 
 
 def _several(tokens: Sequence[Token]) -> Sequence[Span]:
@@ -216,7 +217,7 @@ def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
 
 
 def _without_article(tokens: Sequence[Token]) -> Sequence[Token]:
-    return tokens[1:] if tokens[0][1] in _CONNECTORS else tokens
+    return tokens[1:] if tokens[0][1] in CONNECTORS else tokens
 
 
 def _names_alone(token: str) -> bool:

@@ -19,16 +19,18 @@ _PAIRS = re.compile(
     r"|(?<![\w*])\*{1,2}(?P<star>[^\s*][^*\n]{0,88})\*{1,2}(?![\w*])"
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
-_MARK = re.compile(r"``|[\"“„«《〈『「*_]|(?<!\w)['‘]")
+_MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
 def find_quoted(text: str, start: int, end: int) -> Iterator[Span]:
     """Quoted or italic titles: what stands in marks and is written as a title, not as speech."""
-    first = _MARK.search(text, start, end)
-    if first is None:
-        return
-    for match in _PAIRS.finditer(text, first.start(), end):
+    position = start
+    while mark := _MARK.search(text, position, end):
+        match = _PAIRS.match(text, mark.start(), end)
+        position = match.end() if match else mark.end()
+        if match is None:
+            continue
         group = match.lastgroup or ""
         raw = match[group]
         name = raw.strip().rstrip(",.;")
@@ -40,7 +42,7 @@ def find_quoted(text: str, start: int, end: int) -> Iterator[Span]:
 def _reads_as_title(text: str) -> bool:
     """Whether words are capitalised as in a title: the first, and most of four letters or more."""
     words = _WORD.findall(text)
-    if not words or len(words) > 12 or text[-1] in "!?" and len(words) > 6:
+    if not words or len(words) > 12 or (text[-1] in "!?" and len(words) > 6):
         return False
     if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
         return False

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
+from itertools import pairwise
 from typing import NamedTuple
 
-from clew.ingest.spans import Span
-from clew.ingest.vocabulary import (
+from clew.ingest.kind_words import (
     DEMONYMS,
     ORGANISATION_NOUNS,
     PERSON_NOUNS,
@@ -17,6 +17,8 @@ from clew.ingest.vocabulary import (
     ROLES,
     WORK_NOUNS,
 )
+from clew.ingest.spans import Span
+from clew.ingest.vocabulary import word_list
 from clew.text import STOP_WORDS, entity_key
 from clew.types import ExtractedRelation
 
@@ -50,6 +52,10 @@ class _Known(NamedTuple):
     phrase: Phrase
 
 
+def _alternatives(words: str) -> str:
+    return "|".join(words.split())
+
+
 def _known(words: str, relation_type: str, *, inverse: bool = False) -> _Known:
     phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
     return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
@@ -62,7 +68,8 @@ _KNOWN = (
         "causes",
     ),
     _known(
-        r"(?:caused|triggered|brought about) by|due to|because of|(?:a|the) (?:\w+ )?(?:result|consequence) of"
+        r"(?:caused|triggered|brought about) by|due to|because of"
+        r"|(?:a|the) (?:\w+ )?(?:result|consequence) of"
         r"|results? from|resulted from|stems? from|stemmed from",
         "causes",
         inverse=True,
@@ -79,52 +86,72 @@ _KNOWN = (
     ),
     _known(r"implements?|implemented|implementing", "implements"),
     _known(r"implemented by", "implements", inverse=True),
-    _known(r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on", "extends"),
+    _known(
+        r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on",
+        "extends",
+    ),
     _known(r"extended by", "extends", inverse=True),
     _known(r"uses?|using|utili[sz]es?|employs|makes? use of|powered by|runs on", "uses"),
     _known(r"used by", "uses", inverse=True),
-    _known(r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs", "depends_on"),
+    _known(
+        r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs",
+        "depends_on",
+    ),
     _known(r"required by|needed by", "depends_on", inverse=True),
-    _known(r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)", "relates_to"),
+    _known(
+        r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)",
+        "relates_to",
+    ),
 )
 
-_PARTICIPLES = (
-    "born written made sung led held built won sold begun bought brought chosen cut drawn driven"
-    " fought found given grown hidden hit kept known laid lost met paid put read run seen sent set"
-    " shot shown sold spoken spent taken taught thrown told understood worn worn overthrown beaten"
+_PARTICIPLES = _alternatives(
+    """
+    born written made sung led held built won sold begun bought brought chosen cut drawn
+    driven fought found given grown hidden hit kept known laid lost met paid put read run
+    seen sent set shot shown sold spoken spent taken taught thrown told understood worn
+    worn overthrown beaten
+    """
 )
-_PAST = (
-    "wrote made sang led held built won sold began bought brought chose drew drove fought found gave"
-    " grew hit kept laid lost met paid put ran saw sent set shot showed spoke spent took taught"
-    " threw told wore became left beat fled went came"
+_PAST = _alternatives(
+    """
+    wrote made sang led held built won sold began bought brought chose drew drove fought
+    found gave grew hit kept laid lost met paid put ran saw sent set shot showed spoke
+    spent took taught threw told wore became left beat fled went came
+    """
 )
-_PRESENT = (
-    "stars features directs writes produces plays leads owns runs borders marries teaches creates"
-    " develops publishes hosts flows supports provides replaces serves crosses joins calls returns"
-    " imports manages operates covers follows invented sponsors supplies treats inhibits affects"
+_PRESENT = _alternatives(
+    """
+    stars features directs writes produces plays leads owns runs borders marries teaches
+    creates develops publishes hosts flows supports provides replaces serves crosses joins
+    calls returns imports manages operates covers follows invented sponsors supplies
+    treats inhibits affects
+    """
 )
 _PREPOSITIONS = (
     "by|in|into|to|with|from|at|on|for|as|after|near|through|against|under|over|between|during|of|off"
     "|around|along|before|alongside"
 )
 _PASSIVE = re.compile(
-    rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES.replace(' ', '|')}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
+    rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
 )
 _ACTIVE = re.compile(
     rf"(?:, )?(?:(?:who|which|that|and|he|she|it|also|then|later|has|have|had|\w+ly) )*"
-    rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST.replace(' ', '|')}|{_PRESENT.replace(' ', '|')})"
+    rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
     rf"(?: (?P<prep>{_PREPOSITIONS}))?"
 )
 _ATTRIBUTE = re.compile(
     rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
-    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES.replace(' ', '|')}) (?P<prep>{_PREPOSITIONS}))$"
+    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?P<prep>{_PREPOSITIONS}))$"
 )
 _NOUN_OF = re.compile(
-    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?(?P<noun>[a-z]{{3,}}) (?P<prep>of|to|for)"
+    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
+    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to|for)"
 )
-_NO_RELATION_NOUNS = frozenset(
-    "one some many most all because instead outside number series kind type lot form name list"
-    " native variety couple pair set range group piece work".split()
+_NO_RELATION_NOUNS = word_list(
+    """
+    one some many most all because instead outside number series kind type lot form name
+    list native variety couple pair set range group piece work
+    """
 )
 _NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
 _BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
@@ -132,8 +159,8 @@ _CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 _IS = re.compile(r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were) (?:an?|the|one of the) ")
 _KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
 _SPACE = re.compile(r"\s+")
-_DETERMINERS = frozenset(
-    "the a an his her their its our both fellow future former late famous famed noted then".split()
+_DETERMINERS = word_list(
+    "the a an his her their its our both fellow future former late famous famed noted then"
 )
 _DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
 _IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
@@ -183,7 +210,7 @@ def _facts(
         if phrase:
             confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
             yield subject, phrase._replace(confidence=confidence), told[0].name
-    for left, right in zip(told, told[1:], strict=False):
+    for left, right in pairwise(told):
         gap = text[left.end : right.start]
         if not 5 < len(gap) <= LONGEST_GAP or text.startswith(("'s", "’s"), right.end):
             continue

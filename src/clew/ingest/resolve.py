@@ -6,17 +6,21 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from clew.ingest.kind_words import DEMONYMS, FIRST_NAMES, PLACES
 from clew.ingest.kinds import is_person_shaped
 from clew.ingest.spans import Found, Span
-from clew.ingest.vocabulary import COMMON_WORDS, DEMONYMS, FIRST_NAMES, PLACES, STARTERS
+from clew.ingest.vocabulary import COMMON_WORDS, STARTERS
 from clew.text import entity_key
 from clew.types import AliasEvidence
 
 _WORD = re.compile(r"\w+")
 # Endings of ordinary derived words, which no list could hold: "Practicing", "Congratulations".
-_DERIVED = re.compile(r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$")
+_DERIVED = re.compile(
+    r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$"
+)
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
 _SHORTEST_NICKNAME = 3
+_NICKNAME_SCORE = 0.8
 _NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
 
 
@@ -26,6 +30,10 @@ class Names:
 
     full: Mapping[str, str]
     """The name in full by the short name that stands for it ("Nolan", "Mel", "WHO")."""
+    short: frozenset[str]
+    """First names, surnames and nicknames among them."""
+    nicknames: tuple[AliasEvidence, ...]
+    """Short names that mean the same person outside this document, too."""
     types: Mapping[str, str]
     """Entity type by key, where any place of the document shows one."""
     told: frozenset[str]
@@ -68,14 +76,24 @@ def read_names(
     spans = [span for chunk in found for sentence in chunk for span in sentence.spans]
     speakers = frozenset(speakers)
     types: dict[str, str] = {}
-    for name, kind in [*((s, "person") for s in speakers), *about, *((s.name, s.entity_type) for s in spans)]:
+    for name, kind in [
+        *((s, "person") for s in speakers),
+        *about,
+        *((s.name, s.entity_type) for s in spans),
+    ]:
         if kind != "name":
             types.setdefault(entity_key(name), kind)
     told = frozenset(span.name for span in spans if not span.initial) | speakers
-    persons = _persons(spans, about, types)
-    full = dict(_nicknames(spans, speakers)) | _parts_of_persons(persons)
-    full |= {a.alias: a.name for a in aliases if a.method == "acronym"}
-    return Names(full=full, types=types, told=told, words=frozenset(_WORD.findall(text)))
+    nicknames = tuple(_nicknames(spans, speakers))
+    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(_persons(spans, about, types))
+    return Names(
+        full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
+        short=frozenset(short),
+        nicknames=nicknames,
+        types=types,
+        told=told,
+        words=frozenset(_WORD.findall(text) if any(s.initial for s in spans) else ()),
+    )
 
 
 def _persons(
@@ -112,11 +130,19 @@ def _same_person(name: str, other: str) -> bool:
     return first <= second or second <= first
 
 
-def _nicknames(spans: Sequence[Span], speakers: frozenset[str]) -> Iterator[tuple[str, str]]:
-    """"Mel" for the speaker "Melanie", where no other speaker's name begins so."""
+def _nicknames(spans: Sequence[Span], speakers: frozenset[str]) -> Iterator[AliasEvidence]:
+    """Short names: "Mel" for the speaker "Melanie", where no other speaker's name begins so."""
+    if not speakers:
+        return
     names = {span.name for span in spans if not span.nested} - speakers
-    for name in names:
+    for name in sorted(names):
         if len(name) >= _SHORTEST_NICKNAME and name.isalpha() and name.casefold() not in STARTERS:
-            meant = [s for s in speakers if s.startswith(name) and s != name and " " not in s]
+            meant = [s for s in speakers if s.startswith(name) and " " not in s]
             if len(meant) == 1:
-                yield name, meant[0]
+                yield AliasEvidence(
+                    alias=name,
+                    name=meant[0],
+                    method="exact",
+                    score=_NICKNAME_SCORE,
+                    evidence=f"short for {meant[0]}, who speaks here",
+                )

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from clew.ingest.acronyms import find_definitions, find_statements
+from clew.ingest.acronyms import find_definitions, find_statements, may_state
 from clew.ingest.code_names import find_identifiers, find_ticked
 from clew.ingest.dates import find_dates
-from clew.ingest.kinds import type_in_context, type_of_name
+from clew.ingest.kinds import is_person_shaped, type_in_context, type_of_name
 from clew.ingest.names import find_names
 from clew.ingest.quotes import find_quoted
 from clew.ingest.scripts import CaselessNames
@@ -38,9 +38,10 @@ class Scanner:
 
     def scan(self, text: str) -> list[Found]:
         """One `Found` a sentence, in order."""
-        return [self._sentence(text, start, end) for start, end in sentences(text)]
+        stated = may_state(text)
+        return [self._sentence(text, start, end, stated) for start, end in sentences(text)]
 
-    def _sentence(self, text: str, start: int, end: int) -> Found:
+    def _sentence(self, text: str, start: int, end: int, stated: bool) -> Found:
         if self.is_code:
             return Found(start, end, _ordered(find_identifiers(text, start, end)))
         spans = self._candidates(text, start, end)
@@ -51,7 +52,9 @@ class Scanner:
                 aliases.append(_alias(text, short, long, (start, end)))
         spans = [_typed(span, text, start, end) for span in spans]
         ordered = _ordered(spans)
-        return Found(start, end, ordered, (*aliases, *_stated(text, start, end, ordered, self.title)))
+        if stated:
+            aliases += _stated(text, start, end, ordered, self.title)
+        return Found(start, end, ordered, tuple(aliases))
 
     def _candidates(self, text: str, start: int, end: int) -> list[Span]:
         """Titles and code as one, then whatever does not lie within them."""
@@ -85,7 +88,7 @@ def _ordered(spans: Iterable[Span]) -> tuple[Span, ...]:
 
 
 def _typed(span: Span, text: str, start: int, end: int) -> Span:
-    if span.entity_type != "name" or span.nested or span.initial:
+    if span.entity_type != "name" or span.nested:
         return span
     kind = type_in_context(text, span.start, span.end, start, end)
     return span._replace(entity_type=kind) if kind else span
@@ -115,7 +118,10 @@ def _stated(
     for left, right in find_statements(text, start, end):
         head = _neighbour(text, spans, left)
         alias = next((s for s in spans if right <= s.start <= right + 4 and not s.nested), None)
-        if head and alias and " " in alias.name and alias.entity_type != "date":
+        if head is None or alias is None or not _may_be_alias(alias):
+            continue
+        is_birth_name = text.startswith("born", left)
+        if not is_birth_name or (is_person_shaped(head.name) and is_person_shaped(alias.name)):
             is_subject = alias.name == title
             yield AliasEvidence(
                 alias=head.name if is_subject else alias.name,
@@ -124,6 +130,11 @@ def _stated(
                 score=STATED_SCORE,
                 evidence=text[start:end],
             )
+
+
+def _may_be_alias(span: Span) -> bool:
+    """Whether the name is telling enough to stand for another wherever it is found."""
+    return " " in span.name and span.entity_type != "date"
 
 
 def _neighbour(text: str, spans: tuple[Span, ...], position: int) -> Span | None:

@@ -50,6 +50,6 @@ def longest(spans: Iterable[Span]) -> list[Span]:
     """Spans that lie within no other, in order of the text."""
     kept: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.start, -s.end, s.entity_type == "name")):
-        if not kept or span.end > kept[-1].end:
+        if span.nested or not kept or span.end > kept[-1].end:
             kept.append(span)
     return kept

@@ -31,6 +31,8 @@ MAX_WORDS = 400
 """Words of a question in which names are looked for."""
 LONGEST_NAME = 10
 """Words of a name, at most."""
+UNNAMED = 0.3
+"""Factor of seeds in small letters, where the question has others."""
 
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -46,7 +48,7 @@ class Seed:
     row: int
     """Row in the snapshot."""
     weight: float
-    """The entity's idf."""
+    """The entity's idf, or that of its words where these are more common."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,39 +83,67 @@ def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> 
 
 
 def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, ...]:
-    """Entities whose key is one of the question's longest word sequences, in order of the text."""
+    """Entities whose key is one of the question's longest word sequences, in order of the text.
+
+    A seed weighs its idf, but no more than its words do: "body" may be rare as an entity and yet a
+    common word. Where the question writes names in capitals, other words weigh less.
+    """
     spans = list(_candidate_names(question))
-    known = names.resolve(list(dict.fromkeys(key for _, _, key in spans)))
+    known = names.resolve(list(dict.fromkeys(span.key for span in spans)))
     rows = snapshot.entity_rows(list(known.values()))
     taken: set[int] = set()
-    seeds: dict[int, Seed] = {}
-    for start, end, key in sorted(spans, key=lambda s: (s[0] - s[1], s[0])):
-        row = rows.get(known.get(key, -1))
-        if row is None or any(i in taken for i in range(start, end)):
+    found: dict[int, _Span] = {}
+    for span in sorted(spans, key=lambda s: (s.start - s.end, s.start)):
+        row = rows.get(known.get(span.key, -1))
+        if row is None or any(i in taken for i in range(span.start, span.end)):
             continue
-        taken.update(range(start, end))
-        idf = float(snapshot.entity_idf[row])
-        seeds.setdefault(row, Seed(known[key], key, row, idf))
-    return tuple(seeds.values())
+        taken.update(range(span.start, span.end))
+        found.setdefault(row, span)
+    any_named = any(span.named for span in found.values())
+    seeds = []
+    for row, span in found.items():
+        weight = _weight(snapshot, row, span.key)
+        if any_named and not span.named:
+            weight *= UNNAMED
+        seeds.append(Seed(known[span.key], span.key, row, weight))
+    return tuple(seeds)
 
 
-def _candidate_names(question: str) -> Iterator[tuple[int, int, str]]:
-    """(first word, word after the last, key) of every sequence of words that may be a name."""
+def _weight(snapshot: Snapshot, row: int, key: str) -> float:
+    idf = float(snapshot.entity_idf[row])
+    words = snapshot.term_rows(terms(key))
+    return min(idf, float(snapshot.term_idf[words].sum())) if len(words) else idf
+
+
+@dataclass(frozen=True, slots=True)
+class _Span:
+    """A sequence of words that may be a name."""
+
+    start: int
+    """First word."""
+    end: int
+    """Word after the last."""
+    key: str
+    named: bool
+    """Whether a word of it is written as names are: not in small letters."""
+
+
+def _candidate_names(question: str) -> Iterator[_Span]:
+    """Every sequence of words that may be a name."""
     tokens = _tokens(question)[:MAX_WORDS]
-    for start in range(len(tokens)):
-        for end in range(start + 1, min(start + LONGEST_NAME, len(tokens)) + 1):
-            words = tokens[start:end]
-            if words[0] in STOP_WORDS and words[0] != "the" and len(words) == 1:
-                continue
-            key = _join(words)
-            if key and not all(w in STOP_WORDS for w in words) and len(key) > 1:
-                yield start, end, key
+    words = [fold(token) for token in tokens]
+    for start in range(len(words)):
+        for end in range(start + 1, min(start + LONGEST_NAME, len(words)) + 1):
+            key = _join(words[start:end])
+            if len(key) > 1 and not all(w in STOP_WORDS for w in words[start:end]):
+                named = not all(token.islower() for token in tokens[start:end])
+                yield _Span(start, end, key, named)
 
 
 def _tokens(question: str) -> list[str]:
-    """Folded words; in scripts without spaces each character is a word."""
+    """Words; in scripts without spaces each character is a word."""
     tokens: list[str] = []
-    for word in _TOKEN.findall(_POSSESSIVE.sub(" ", fold(question))):
+    for word in _TOKEN.findall(_POSSESSIVE.sub(" ", question)):
         tokens.extend(word if _UNSPACED.search(word) else [word])
     return tokens
 

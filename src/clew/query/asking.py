@@ -9,12 +9,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
-from clew.query.second_hop import relate
 
-from clew.query.analyse import Analysis, analyse
+from clew.query.analyse import MAX_TERMS, Analysis, analyse
 from clew.query.features import Channels as GraphChannels
 from clew.query.features import Evidence, gather
 from clew.query.retrieve import Channels, Ranking
+from clew.query.second_hop import relate
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -88,11 +88,21 @@ class Asking:
             vector = self.library.embedder.embed_query(self.question)
         return Channels(
             vector=vector,
-            terms=list(dict.fromkeys(terms(self.question))),
+            terms=self._search_terms(),
             vector_index=self.library.vectors,
             keyword_index=self.library.store,
             allowed=self.allowed,
         )
+
+    def _search_terms(self) -> list[str]:
+        """The question's terms, each once; the rarest where there are very many."""
+        found = list(dict.fromkeys(terms(self.question)))
+        if len(found) <= MAX_TERMS:
+            return found
+        self.notes.append(f"only the {MAX_TERMS} rarest words of the question were searched for")
+        rows = {term: self.snapshot.term_rows([term]) for term in found}
+        known = [term for term in found if len(rows[term])]
+        return sorted(known, key=lambda t: -self.snapshot.term_idf[rows[t][0]])[:MAX_TERMS]
 
     @cached_property
     def snapshot(self) -> Snapshot:

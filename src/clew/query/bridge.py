@@ -103,7 +103,7 @@ def find_bridges(
     prior: Floats,
     allowed: NDArray[np.bool_] | None = None,
 ) -> Bridges:
-    """The entities of the sentences that cover the question best.
+    """The entities of the sentences that cover the question best, at most `KEPT`.
 
     `prior` (C,) is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
     where it mentions a seed, the seed's weight times half of 1 + prior) times its coverage.
@@ -113,9 +113,27 @@ def find_bridges(
     if allowed is not None:
         open_to_all = allowed[snapshot.sentence_chunk[sentences]]
         sentences, weights = sentences[open_to_all], weights[open_to_all]
-    if not len(sentences):
-        return Bridges(np.zeros(0, np.int64), np.zeros(0, np.float32), np.zeros(0, np.int64))
     counts = weights * coverage.share(coverage.with_context(sentences))
+    return _best_by_entity(analysis, snapshot, sentences, counts, KEPT)
+
+
+def find_onward(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, passages: Ints, values: Floats
+) -> Bridges:
+    """All other entities of some passages (rows), by the passages' values and their own sentences.
+
+    A sentence counts its passage's value (0 to 1) times half of 1 + its coverage: the next hop of
+    a chain often shares no word with the question.
+    """
+    entries, owner = coverage.sentences_by_owner(passages)
+    counts = values[owner] * (0.5 + 0.5 * coverage.share(coverage.with_context(entries)))
+    return _best_by_entity(analysis, snapshot, entries, counts, len(snapshot.entity_ids))
+
+
+def _best_by_entity(
+    analysis: Analysis, snapshot: Snapshot, sentences: Ints, counts: Floats, limit: int
+) -> Bridges:
+    """Entities but the seeds, each with its best sentence, where that counts more than nothing."""
     entries, owner = snapshot.sentence_entities.entries(sentences)
     entities = snapshot.sentence_entities.items[entries]
     order = np.lexsort((sentences[owner], -counts[owner], entities))
@@ -123,7 +141,7 @@ def find_bridges(
     best = order[first]
     best = best[~np.isin(entities[best], [seed.row for seed in analysis.seeds])]
     best = best[counts[owner[best]] > 0]
-    best = best[np.lexsort((entities[best], -counts[owner[best]]))][:KEPT]
+    best = best[np.lexsort((entities[best], -counts[owner[best]]))][:limit]
     chosen = owner[best]
     return Bridges(entities[best], counts[chosen].astype(np.float32), sentences[chosen])
 

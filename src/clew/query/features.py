@@ -11,12 +11,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.query.bridge import Bridges, Coverage, find_bridges
+from clew.query.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals, unit
 from clew.query.walks import Walks, take_walks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.query.analyse import Analysis
@@ -28,6 +30,8 @@ __all__ = ["FEATURES", "Channels", "Evidence", "gather"]
 
 FROM_WALK, FROM_CHANNEL, FROM_HYBRID, FROM_FUSED = 60, 20, 30, 20
 """Best passages of each ranking that become candidates."""
+FOLLOWED, FROM_ONWARD = 15, 40
+"""Passages whose entities are followed, and passages about such entities that are candidates."""
 
 FEATURES = (
     # how well the passage answers by itself
@@ -42,6 +46,7 @@ FEATURES = (
     *("seeds", "seeds_share", "seeds_count", "seeds_about", "seeds_about_share", "seeds_best"),
     # the entities that sentences tie to them
     *("bridge", "bridge_about", "bridge_idf", "bridge_about_idf"),
+    *("onward", "onward_about", "onward_idf", "onward_about_idf"),
     # the question's words
     *("cover", "cover_open", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
     # what the best passage leaves open
@@ -101,13 +106,19 @@ def gather(
     coverage = Coverage(analysis, snapshot)
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
     walks = take_walks(analysis, bridges, snapshot, signals.prior, channels.allowed)
+    followed = best(walks.everything, FOLLOWED)
+    onward = find_onward(
+        analysis, snapshot, coverage, walks.passages[followed.rows], np.sqrt(followed.scores)
+    )
     rows = _candidates(signals, walks)
+    rows = np.union1d(rows, _about(onward, snapshot, channels.allowed))
     incidence = Incidence(snapshot, rows)
     columns = (
         _by_itself(analysis, snapshot, signals, rows, reader)
         | _by_walks(walks, snapshot, rows)
         | _by_seeds(analysis, snapshot, incidence)
-        | _by_bridges(bridges, snapshot, incidence)
+        | _by_bridges("bridge", bridges, snapshot, incidence)
+        | _by_bridges("onward", onward, snapshot, incidence)
         | _by_words(coverage, signals, rows)
         | _by_remainder(analysis, signals, rows, reader)
         | _of_question(analysis, coverage, channels, snapshot, rows)
@@ -126,6 +137,16 @@ def _candidates(signals: Signals, walks: Walks) -> Ints:
         best(signals.fused, FROM_FUSED).rows,
     ]
     return np.unique(np.concatenate(found))
+
+
+def _about(onward: Bridges, snapshot: Snapshot, allowed: NDArray[np.bool_] | None) -> Ints:
+    """Passages about the best of the entities."""
+    entries, owner = snapshot.entity_passages.entries(onward.entities)
+    about = snapshot.entity_about[entries]
+    passages = snapshot.entity_passages.items[entries[about]]
+    if allowed is not None:
+        passages = passages[allowed[passages]]
+    return passages[:FROM_ONWARD]
 
 
 def _by_itself(
@@ -188,7 +209,7 @@ def _by_seeds(analysis: Analysis, snapshot: Snapshot, incidence: Incidence) -> C
     }
 
 
-def _by_bridges(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Columns:
+def _by_bridges(name: str, bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Columns:
     """A bridge counts everywhere but in the passage whose sentence is the bridge."""
     size = len(snapshot.entity_ids)
     pairs = zip(bridges.entities.tolist(), bridges.scores.tolist(), strict=True)
@@ -198,10 +219,10 @@ def _by_bridges(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> C
     away = home[incidence.entity] != incidence.passage
     rare = snapshot.entity_idf[incidence.entity] / np.log1p(max(snapshot.size, 1))
     return {
-        "bridge": incidence.highest(score * away),
-        "bridge_idf": incidence.highest(score * away * rare),
-        "bridge_about": incidence.highest(score * incidence.about),
-        "bridge_about_idf": incidence.highest(score * incidence.about * rare),
+        name: incidence.highest(score * away),
+        f"{name}_idf": incidence.highest(score * away * rare),
+        f"{name}_about": incidence.highest(score * incidence.about),
+        f"{name}_about_idf": incidence.highest(score * incidence.about * rare),
     }
 
 

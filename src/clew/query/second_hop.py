@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 
     Columns = dict[str, Floats]
 
+PARTNERS = 20
+"""Best passages that a candidate may be paired with."""
 LINKED = 3
 """Best passages that candidates are related to; each of these to the others and the next."""
 
@@ -32,6 +34,9 @@ SECOND_FEATURES = (
     # what the best passage, and the best two, leave open
     *("residual_1", "open_1", "like_1", "joint_1", "residual_2", "open_2", "like_2", "joint_2"),
     "support",
+    # the best partner for a pair that answers together
+    *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
+    *("any_cover", "any_gain", "any_vector"),
 )
 """Names of the columns that `relate` adds."""
 
@@ -55,6 +60,7 @@ def relate(
         | _by_links(evidence, snapshot, order)
         | _by_remainders(evidence, vectors, order)
         | {"support": _support(vectors, order)}
+        | _by_partners(evidence, snapshot, vectors, first_scores, order)
     )
     return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
 
@@ -151,6 +157,46 @@ def _remainder(evidence: Evidence, vectors: Vectors, masks: Floats, used: Ints) 
             evidence.coverage.share(masks | held),
         ]
     )
+
+
+def _by_partners(
+    evidence: Evidence, snapshot: Snapshot, vectors: Vectors, scores: Floats, order: Ints
+) -> Columns:
+    """What a candidate and the best of `PARTNERS` cover together, linked or not."""
+    incidence = Incidence(snapshot, evidence.rows)
+    partners = order[:PARTNERS]
+    local, entity = np.unique(incidence.entity, return_inverse=True)
+    rare = snapshot.entity_idf[local] / np.log1p(max(snapshot.size, 1))
+    rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
+    mentions = np.zeros((incidence.size, len(local)), np.float32)
+    mentions[incidence.owner, entity] = 1
+    about = np.zeros_like(mentions)
+    about[incidence.owner, entity] = incidence.about
+    onward = (about * rare) @ mentions[partners].T
+    back = (mentions * rare) @ about[partners].T
+    masks = evidence.coverage.passages(evidence.rows)
+    alone = evidence.coverage.share(masks)
+    joint = evidence.coverage.share(masks[:, None] | masks[partners])
+    question = evidence.analysis.vector
+    near = vectors @ question
+    length = np.sqrt(np.maximum(2 + 2 * vectors @ vectors[partners].T, 1e-6))
+    together = (near[:, None] + near[partners]) / length
+    gap = scores[partners] - scores[order[0]]
+    weight = 1 / (1 + np.arange(len(partners)))
+    other = np.arange(incidence.size)[:, None] != partners
+    linked = other & ((onward + back) > 0)
+    gain = joint - np.maximum(alone[:, None], alone[partners])
+    return {
+        "pair_cover": (joint * linked).max(axis=1),
+        "pair_gain": (gain * linked).max(axis=1),
+        "pair_vector": np.where(linked, together, 0).max(axis=1),
+        "pair_first": np.where(linked, gap, -10).max(axis=1),
+        "pair_about": (onward * other * weight).max(axis=1),
+        "pair_back": (back * other * weight).max(axis=1),
+        "any_cover": (joint * other).max(axis=1),
+        "any_gain": (gain * other).max(axis=1),
+        "any_vector": np.where(other, together, 0).max(axis=1),
+    }
 
 
 def _support(vectors: Vectors, order: Ints) -> Floats:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from clew.stores import (
     sqlite_filters,
     sqlite_graph,
     sqlite_keywords,
+    sqlite_prepare,
     sqlite_save,
     sqlite_snapshot,
     sqlite_statistics,
@@ -115,20 +116,23 @@ class SqliteStore:
 
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
-        self.save_many([entry])
-
-    def save_many(self, entries: Sequence[IndexedDocument]) -> None:
-        """Save documents in one transaction: all of them or none, and faster than one by one."""
         embedder = self._embedder or self.embedder()
         if embedder is None:
             raise StoreError(
                 f"the store in {str(self.folder)!r} has no embedder yet; open it with"
                 " embedder=(name, dimension) before saving"
             )
-        prepared = [sqlite_save.prepare(entry, embedder[1]) for entry in entries]
+        prepared = sqlite_prepare.prepare(entry, embedder[1])
         with self._database.write() as connection:
-            for document in prepared:
-                sqlite_save.write_document(connection, document)
+            sqlite_save.write_document(connection, prepared)
+
+    def batch(self) -> AbstractContextManager[None]:
+        """A context whose saves and deletions share one commit, which is faster.
+
+        Each of them still happens whole or not at all, and what was done before an exception
+        lasts; this thread sees it at once, others after the end. Other writers wait meanwhile.
+        """
+        return self._database.batch()
 
     def delete(self, document_ids: Sequence[str]) -> int:
         """See `ports.DocumentStore`."""
@@ -211,9 +215,11 @@ class SqliteStore:
 
     def _entities(self, connection: sqlite3.Connection, entity_ids: Sequence[int]) -> list[Entity]:
         generation = sqlite_snapshot.read_number(connection, "generation")
-        if self._most_mentioned[0] != generation:
-            self._most_mentioned = generation, sqlite_graph.read_most_mentioned(connection)
-        return sqlite_graph.read_entities(connection, entity_ids, self._most_mentioned[1])
+        known, most = self._most_mentioned
+        if known != generation:
+            most = sqlite_graph.read_most_mentioned(connection)
+            self._most_mentioned = generation, most
+        return sqlite_graph.read_entities(connection, entity_ids, most)
 
     def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
         """See `ports.GraphStore`."""

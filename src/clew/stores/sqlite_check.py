@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 
 from clew.errors import StoreCorruptError
@@ -25,6 +25,8 @@ _READING: dict[str, invariants.Invariant] = {
     "keywords": invariants.keywords,
     "vectors": invariants.vectors,
 }
+_DERIVED = frozenset({"references", "names", "keywords", "keyword index", "generation"})
+_SECTION_OF_CHUNK = ("chunks", "section_id")
 _CHECKED = ("integrity", *_READING, "keyword index", "generation")
 
 
@@ -34,7 +36,7 @@ def check(database: Database, folder: Path, *, repair: bool) -> CheckReport:
     repaired: tuple[str, ...] = ()
     if repair and any(problem.repairable for problem in problems):
         before = problems
-        _repair(database, folder, before)
+        _repair(database, folder)
         problems = _find(database, folder)
         left = {problem.invariant for problem in problems}
         repaired = tuple(f"{p.invariant}: {p.detail}" for p in before if p.invariant not in left)
@@ -65,25 +67,37 @@ def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
     if not every:
         return None
     more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
-    return Problem(invariant=invariant, detail=every[0] + more, repairable=invariant in _REPAIRS)
+    return Problem(invariant=invariant, detail=every[0] + more, repairable=invariant in _DERIVED)
 
 
-def _repair(database: Database, folder: Path, problems: Iterable[Problem]) -> None:
+def _repair(database: Database, folder: Path) -> None:
+    """Mend all that can be: each step may leave work to the next one."""
     with database.write() as connection:
-        for problem in problems:
-            if problem.repairable:
-                _REPAIRS[problem.invariant](connection)
-        _repair_names(connection)  # rows without a parent may have been some name's only source
+        _repair_references(connection)
+        _repair_names(connection)
+        _repair_keywords(connection)
         count_change(connection, entities_moved=True)
     remove_files(derived_files(folder))  # built from what was broken, and made again when needed
 
 
 def _repair_references(connection: sqlite3.Connection) -> None:
-    """Delete what belongs to nothing; a chunk of a known document is text, and is left alone."""
-    for table, column, parent in invariants.list_references(connection):
-        if (table, column) != ("chunks", "section_id"):
-            missing = invariants.missing_parent(table, column, parent)
-            connection.execute(f"DELETE FROM {table} WHERE {missing}")
+    """Delete what belongs to nothing; an entity comes back from its names."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # to the end of the transaction
+    connection.execute(
+        "INSERT INTO entities (id, name, key, entity_type)"
+        " SELECT entity_id, name, key, 'name' FROM aliases"
+        " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
+    )
+    # A chunk of a known document is text, and is left alone even without its section.
+    references = [r for r in invariants.list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
+    deleted = 1
+    while deleted:  # what is deleted may have been a parent itself
+        deleted = sum(_delete_orphans(connection, *reference) for reference in references)
+
+
+def _delete_orphans(connection: sqlite3.Connection, table: str, column: str, parent: str) -> int:
+    missing = invariants.missing_parent(table, column, parent)
+    return connection.execute(f"DELETE FROM {table} WHERE {missing}").rowcount
 
 
 def _repair_names(connection: sqlite3.Connection) -> None:
@@ -102,16 +116,3 @@ def _repair_keywords(connection: sqlite3.Connection) -> None:
         "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
         ((chunk_id, " ".join(terms(f"{context}\n{text}"))) for chunk_id, context, text in rows),
     )
-
-
-def _nothing_more(connection: sqlite3.Connection) -> None:
-    """Derived files are removed after every repair."""
-
-
-_REPAIRS: dict[str, Callable[[sqlite3.Connection], None]] = {
-    "references": _repair_references,
-    "names": _repair_names,
-    "keywords": _repair_keywords,
-    "keyword index": _repair_keywords,
-    "generation": _nothing_more,
-}

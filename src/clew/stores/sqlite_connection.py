@@ -38,6 +38,7 @@ class Database:
         self._busy_seconds = busy_seconds
         self._prepare = prepare
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
+        self._batching: set[sqlite3.Connection] = set()
         self._lock = threading.Lock()
         self._closed = False
 
@@ -59,9 +60,39 @@ class Database:
         """A transaction that alone may write; all of it lasts or, after any exception, nothing."""
         with self._translated():
             connection = self._connection()
-            self._patiently(connection, "BEGIN IMMEDIATE")
+            if connection in self._batching:
+                with _savepoint(connection):
+                    yield connection
+                return
+            self._begin_writing(connection)
             with _finished(connection):
                 yield connection
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Give this thread's writes inside one commit; each still lasts whole or not at all.
+
+        What was written before an exception lasts. Other writers wait until the end.
+        """
+        with self._translated():
+            connection = self._connection()
+            self._begin_writing(connection)
+            self._batching.add(connection)
+            try:
+                yield
+            finally:
+                self._batching.discard(connection)
+                if connection.in_transaction:  # SQLite itself rolls back when the disk is full
+                    with _finished(connection):
+                        pass
+
+    def _begin_writing(self, connection: sqlite3.Connection) -> None:
+        if connection.in_transaction:
+            raise StoreError(
+                f"cannot begin to write to the store {str(self.path)!r} while this thread reads"
+                " one state of it or writes a batch; leave `reading()` or `batch()` first"
+            )
+        self._patiently(connection, "BEGIN IMMEDIATE")
 
     def close(self) -> None:
         """Close every thread's connection; may be called twice."""
@@ -90,6 +121,8 @@ class Database:
                 "PRAGMA synchronous = NORMAL",
                 "PRAGMA foreign_keys = ON",
                 "PRAGMA cache_size = -32768",
+                # Fewer checkpoints than by default: indexing touches the same pages repeatedly.
+                "PRAGMA wal_autocheckpoint = 4000",
             )
             self._prepare(connection)
         except BaseException:
@@ -154,6 +187,20 @@ def _finished(connection: sqlite3.Connection) -> Iterator[None]:
     except BaseException:
         if connection.in_transaction:
             connection.execute("ROLLBACK")
+        raise
+
+
+@contextmanager
+def _savepoint(connection: sqlite3.Connection) -> Iterator[None]:
+    """A part of a transaction that is undone by itself after an exception."""
+    connection.execute("SAVEPOINT part")
+    try:
+        yield
+        connection.execute("RELEASE part")
+    except BaseException:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK TO part")
+            connection.execute("RELEASE part")
         raise
 
 

@@ -65,7 +65,8 @@ def read_matching_chunks(connection: sqlite3.Connection, where: Sequence[Conditi
 def _document_value(name: str, table: str) -> tuple[str, list[str]]:
     metadata = _FROM_METADATA.format(table=table)
     if name in _COLUMNS:  # the column's name comes from our own list
-        return f"coalesce(json_quote(nullif({table}.{name}, '')), {metadata})", [name]
+        column = f"{table}.{name}"
+        return f"CASE WHEN {column} <> '' THEN json_quote({column}) ELSE {metadata} END", [name]
     return metadata, [name]
 
 

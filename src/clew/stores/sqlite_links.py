@@ -151,7 +151,8 @@ class _Resolver:
         score, evidence = 1.0, ""
         if key in self._rules or key in self._targets:
             entity_id = self._ruled_entity(key)
-            if self._entities.get(entity_id, ("", key))[1] != key:
+            made_for = self._entities.get(entity_id, ("", ""))[1]
+            if made_for != key:
                 method, evidence = "manual", "linked by hand"
         else:
             link = self._links.get(key)

@@ -1,9 +1,9 @@
 """Exact nearest neighbours over a matrix that is mapped from a file derived from the store.
 
 The file `vectors-<generation>.npy` holds one record a chunk, sorted by id: `id` (int64) and
-`vector` (float32, unit length). What was saved since lies in memory as a tail, what was deleted is masked;
-once either grows, a new file is written. One file a state, put in place by renaming, so that any
-number of processes may read and write the folder.
+`vector` (float32, unit length). What was saved since lies in memory as a tail, what was deleted is
+masked; once either grows, a new file is written. One file a state, put in place by renaming, so
+that any number of processes may read and write the folder.
 """
 
 from __future__ import annotations
@@ -136,7 +136,8 @@ class VectorMatrix:
         if state is not None and state.generation == self._store.generation():
             return state
         with self._lock:
-            state = self._read(self._state or self._load())
+            with self._store.reading():
+                state = self._read(self._state or self._load())
             if state.worth_writing():
                 try:
                     state = self._write(state)
@@ -147,7 +148,6 @@ class VectorMatrix:
 
     def _read(self, before: _State) -> _State:
         """The state of now, from an earlier one."""
-        # First the generation, last the ids: what is committed in between is seen again next time.
         generation = self._store.generation()
         if generation == before.generation:
             return before

@@ -25,6 +25,9 @@ QUESTION = "Who taught the builder of the Skerrow Rock light?"
 ANSWER = "Ilse Marrable"
 """Title of the passage that answers; it shares no word with the question."""
 
+SHOWN = 3
+"""Passages printed, at least."""
+
 NEXT = """\
 Now your own documents (with uv, put `uv run` in front):
 
@@ -93,7 +96,7 @@ def _print(shown: _Demonstration) -> None:
     documents = shown.report.added + shown.report.changed + shown.report.unchanged
     typer.echo(f"{documents} documents indexed in {shown.report.seconds:.1f} s.")
     typer.echo(f"\n{QUESTION}\n")
-    print_result(shown.result, limit=3)
+    print_result(shown.result, limit=max(SHOWN, shown.places["graph"] or 0))
     places = ", ".join(f"{name} {place or 'not found'}" for name, place in shown.places.items())
     typer.echo(
         f"The answer stands in “{ANSWER}”, which shares no word with the question.\n"

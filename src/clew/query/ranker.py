@@ -1,0 +1,141 @@
+"""The learned ranker: two forests of boosted trees, kept as plain arrays and run with numpy.
+
+They are trained by `training/` at the top of the repository. A tree is evaluated without walking
+down it, as QuickScorer does (Lucchese et al. 2015): every node whose test fails strikes out the
+leaves to its left, and the first leaf that is left is the one that a walk would reach. That makes
+one comparison, one reduction and one look-up for all passages and all trees at once.
+"""
+
+from __future__ import annotations
+
+import zipfile
+from dataclasses import dataclass, fields
+from functools import cache
+from importlib.resources import as_file, files
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import ModelError
+from clew.query.features import FEATURES
+from clew.query.second_hop import SECOND_FEATURES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from clew.graph.snapshot import Floats
+
+FILE = "ranker.npz"
+"""Lies beside this module."""
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """Trees of at most 64 leaves whose sum is a score; all padded to the same size."""
+
+    features: NDArray[np.int16]
+    """(trees, nodes) the column that each node tests."""
+    thresholds: NDArray[np.float32]
+    """(trees, nodes) the test fails above it; infinite for padding."""
+    kept: NDArray[np.unsignedinteger]
+    """(trees, nodes) the leaves that remain where the test fails, the leftmost as the lowest bit."""
+    values: NDArray[np.float32]
+    """(trees, leaves) what each leaf adds to the score."""
+
+    def scores(self, matrix: Floats) -> Floats:
+        """(n,) of the rows of an (n, features) float32 matrix; higher is better."""
+        failed = matrix[:, self.features] > self.thresholds
+        none_struck = np.array(np.iinfo(self.kept.dtype).max, self.kept.dtype)
+        left = np.bitwise_and.reduce(np.where(failed, self.kept, none_struck), axis=2)
+        leaf = np.bitwise_count(~left & (left - 1))
+        scores: Floats = self.values[np.arange(len(self.values)), leaf].sum(axis=1)
+        return scores
+
+
+@dataclass(frozen=True, slots=True)
+class Ranker:
+    """What a file holds."""
+
+    first: Forest
+    """Ranks by `FEATURES`."""
+    second: Forest
+    """Ranks by `FEATURES` and `SECOND_FEATURES`."""
+    trained_on: frozenset[str]
+    """Hex SHA-256 of the queries.jsonl of each data set that it was trained on."""
+
+
+def rank_first(matrix: Floats) -> Floats:
+    """(n,) scores of an (n, len(FEATURES)) float32 matrix; higher is better, within a question.
+
+    Raises `ModelError` where the shipped ranker is missing or made for other features.
+    """
+    return _shipped().first.scores(matrix)
+
+
+def rank_second(matrix: Floats) -> Floats:
+    """(n,) scores of the columns `FEATURES + SECOND_FEATURES`; as `rank_first`."""
+    return _shipped().second.scores(matrix)
+
+
+def trained_on() -> frozenset[str]:
+    """Hex SHA-256 of the queries.jsonl of each data set that the shipped ranker was trained on."""
+    return _shipped().trained_on
+
+
+@cache
+def _shipped() -> Ranker:
+    with as_file(files(__package__) / FILE) as path:
+        return load_ranker(path)
+
+
+def save_ranker(ranker: Ranker, path: Path) -> None:
+    """Write the ranker with the names of its features; equal rankers make equal files."""
+    arrays = {
+        "first_names": np.array(FEATURES),
+        "second_names": np.array(FEATURES + SECOND_FEATURES),
+        "trained_on": np.array(sorted(ranker.trained_on), dtype=np.str_),
+        **_columns("first", ranker.first),
+        **_columns("second", ranker.second),
+    }
+    np.savez_compressed(path, allow_pickle=False, **arrays)
+
+
+def load_ranker(path: Path) -> Ranker:
+    """Read a ranker; raises `ModelError` where it cannot be read or was made for other features."""
+    try:
+        with np.load(path) as arrays:
+            _check_names(path, arrays["first_names"].tolist(), FEATURES)
+            _check_names(path, arrays["second_names"].tolist(), FEATURES + SECOND_FEATURES)
+            return Ranker(
+                first=_forest("first", arrays),
+                second=_forest("second", arrays),
+                trained_on=frozenset(arrays["trained_on"].tolist()),
+            )
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise ModelError(
+            f"cannot read the ranker {str(path)!r} ({error}); install clew again, or make it with "
+            "`python -m training.train`"
+        ) from error
+
+
+def _columns(prefix: str, forest: Forest) -> dict[str, NDArray[np.generic]]:
+    return {f"{prefix}_{field.name}": getattr(forest, field.name) for field in fields(Forest)}
+
+
+def _forest(prefix: str, arrays: Mapping[str, NDArray[np.generic]]) -> Forest:
+    return Forest(**{field.name: arrays[f"{prefix}_{field.name}"] for field in fields(Forest)})  # type: ignore[arg-type]
+
+
+def _check_names(path: Path, given: list[str], expected: tuple[str, ...]) -> None:
+    if tuple(given) == expected:
+        return
+    gone = sorted(set(given) - set(expected))
+    new = sorted(set(expected) - set(given))
+    detail = f"only the ranker has {gone}, only the code has {new}" if gone or new else "reordered"
+    raise ModelError(
+        f"the ranker {str(path)!r} was trained for other features ({detail}); train it anew with "
+        "`python -m training.train`"
+    )

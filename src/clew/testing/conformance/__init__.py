@@ -1,0 +1,22 @@
+"""What every back end must do, as test classes: derive from each, and give it your store.
+
+    class TestMyDocuments(DocumentStoreSuite):
+        @pytest.fixture
+        def store(self, tmp_path):
+            return MyStore(tmp_path, embedder=EMBEDDER)
+
+Each test says one thing that `clew.ports` promises, checked against plain Python.
+"""
+
+from clew.testing.conformance.documents import DocumentStoreSuite
+from clew.testing.conformance.graph import GraphStoreSuite
+from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
+from clew.testing.conformance.snapshots import SnapshotSourceSuite
+
+__all__ = [
+    "DocumentStoreSuite",
+    "GraphStoreSuite",
+    "KeywordIndexSuite",
+    "SnapshotSourceSuite",
+    "VectorIndexSuite",
+]

@@ -1,0 +1,91 @@
+"""What derived structures must be able to read."""
+
+# ruff: noqa: D102 - tests are read by their names
+
+from __future__ import annotations
+
+from threading import Thread
+
+import numpy as np
+
+from clew.ports import Store
+from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
+from clew.testing.entries import make_entry, make_vector
+
+
+class SnapshotSourceSuite(StoreSuite):
+    """`ports.SnapshotSource`."""
+
+    def test_rows_say_who_is_named_where(self, store: Store) -> None:
+        names = ["Danube", "Vienna"]
+        store.save(make_entry("a", *RIVERS, names=names, about=[("Rivers", "work")]))
+        first, second = chunk_ids_of(store, "a")
+        ids = store.resolve(["danube", "vienna", "rivers"])
+        assert store.mention_rows().tolist() == sorted(
+            [
+                [first, -1, ids["rivers"], 1],
+                [second, -1, ids["rivers"], 1],
+                [first, 0, ids["danube"], 1],
+                [first, 0, ids["vienna"], 1],
+                [first, 1, ids["vienna"], 1],
+            ]
+        )
+
+    def test_two_names_of_one_entity_in_a_sentence_are_one_row(self, store: Store) -> None:
+        names = ["Vienna", "Wien", "VIENNA"]
+        store.save(make_entry("a", "Vienna, VIENNA or Wien.", names=names))
+        vienna, wien = store.resolve(["vienna", "wien"]).values()
+        store.merge(wien, vienna, "translation")
+        assert store.mention_rows().tolist() == [[*chunk_ids_of(store, "a"), 0, vienna, 3]]
+
+    def test_all_is_read_from_any_id_on(self, store: Store) -> None:
+        for i in range(5):
+            store.save(make_entry(f"{i}", f"Vienna {i}. More.", names=["Vienna"], title="T"))
+        ids = store.chunk_ids().tolist()
+        assert ids == sorted(ids)
+        assert len(ids) == 5
+        after = ids[2]
+        passages = list(store.passages(after))
+        assert [p.chunk_id for p in passages] == ids[3:]
+        assert (passages[0].text, passages[0].context) == ("Vienna 3. More.", "T")
+        assert passages[0].sentences == ((0, 9), (10, 15))
+        assert store.mention_rows(after)[:, 0].tolist() == ids[3:]
+        found, vectors = store.embeddings(after)
+        assert found.tolist() == ids[3:]
+        assert np.array_equal(vectors[1], make_vector("Vienna 4. More."))
+        first, *_ = store.aliases()
+        assert store.aliases(after=first.id) == []
+
+    def test_the_generation_grows_with_every_change_and_ids_are_not_used_again(
+        self, store: Store
+    ) -> None:
+        seen = [store.generation()]
+        entry = make_entry("a", "Text.")
+        store.save(entry)
+        seen.append(store.generation())
+        (first,) = store.chunk_ids().tolist()
+        store.delete([entry.document.id])
+        seen.append(store.generation())
+        store.save(entry)
+        seen.append(store.generation())
+        assert seen == sorted(set(seen))
+        assert store.chunk_ids().tolist() > [first]
+
+    def test_reading_sees_one_state_while_another_thread_saves(self, store: Store) -> None:
+        store.save(make_entry("a", "Text."))
+        with store.reading():
+            before = store.generation(), store.chunk_ids().tolist()
+            other = Thread(target=store.save, args=(make_entry("b", "More."),))
+            other.start()
+            other.join()
+            assert (store.generation(), store.chunk_ids().tolist()) == before
+            assert [d.source for d in store.documents()] == ["a"]
+        assert store.generation() > before[0]
+        assert [d.source for d in store.documents()] == ["a", "b"]
+
+    def test_an_empty_store_has_no_rows(self, store: Store) -> None:
+        assert store.mention_rows().shape == (0, 4)
+        assert not list(store.passages())
+        assert not store.aliases()
+        ids, vectors = store.embeddings()
+        assert len(ids) == len(vectors) == 0

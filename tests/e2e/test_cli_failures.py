@@ -1,0 +1,146 @@
+from __future__ import annotations
+
+import re
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import clew as library_api
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Library, Run
+
+# (arguments, what standard error says)
+WRONG_USE = {
+    "a command that is not there": (["serch", "x"], r"No such command 'serch'"),
+    "no question": (["search"], r"Missing argument 'QUESTION'"),
+    "a limit of none": (["search", "x", "--limit", "0"], r"0 is not|greater than or equal to 1"),
+    "an unknown strategy": (["search", "x", "--strategy", "magic"], r"^Error: .*'magic'"),
+    "a filter that cannot be read": (["search", "x", "--where", "year"], r"^Error: .*'year'"),
+    "a bad namespace": (["stats", "--namespace", "a/b"], r"^Error: setting namespace = 'a/b'"),
+    "an empty namespace": (["stats", "--namespace", ""], r"^Error: setting namespace = ''"),
+    "a path that is not there": (["index", "nowhere"], r"^Error: .*nowhere"),
+    "standard input among paths": (["index", "-", "."], r"clew index -"),
+    "a title without standard input": (["index", ".", "--title", "x"], r"clew index -"),
+    "nothing to delete": (["delete"], r"--where CONDITION"),
+    "an unknown document": (["show", "nothing.md"], r"^Error: .*'nothing.md'.*clew documents"),
+    "an unknown entity": (["entity", "show", "Nobody"], r"^Error: .*'Nobody'"),
+    "an unknown format": (["export", "--format", "csv"], r"csv"),
+    "a rank that is no number": (["eval", ".", "--k", "two"], r"not 'two'"),
+    "one store for two data sets": (["eval", "a", "b", "--store", "s"], r"--store takes one"),
+    "a folder to write": (["export", "-o", "missing/graph.xml"], r"^Error: No such file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_USE)
+def test_wrong_use_is_told_in_a_line(in_process: Run, case: str) -> None:
+    arguments, message = WRONG_USE[case]
+
+    done = in_process(*arguments)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    last = done.stderr.strip().splitlines()[-1]
+    assert re.search(message, last), done.stderr
+
+
+def test_a_store_that_cannot_be_opened(clew: Run, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+
+    done = clew("stats", "--store", "file")
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"Error: .*file.*\n", done.stderr)
+
+
+def test_verbose_says_where_it_failed(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "clew", "--verbose", "show", "nothing.md"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert "DEBUG clew.cli: the command failed\nTraceback" in done.stderr
+    assert done.stderr.splitlines()[-1].startswith("Error: ")
+
+
+@pytest.mark.parametrize("command", ["export", "documents"])  # without rich, and with it
+def test_a_reader_that_goes_away(command: str, indexed: Library, tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-m", "clew", command, "--store", str(indexed.store)],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+
+        assert process.stderr.read() == b""
+        assert process.wait(60) == 141
+
+
+def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "taken"
+    folder.mkdir()
+
+    done = in_process("export", "-o", "taken")
+
+    assert done.returncode == 2
+    assert [path.name for path in tmp_path.iterdir() if path.name != ".clew"] == ["taken"]
+
+
+def test_control_characters_do_not_reach_the_terminal(in_process: Run, tmp_path: Path) -> None:
+    (tmp_path / "a\x1b[31mb.md").write_text("")
+
+    done = in_process("index", ".")
+
+    assert "\x1b" not in done.stdout
+    assert r"a\x1b[31mb.md" in done.stdout
+
+
+def test_ctrl_c_leaves_a_consistent_store_and_says_how_to_go_on(tmp_path: Path) -> None:
+    notes = tmp_path / "my notes"
+    notes.mkdir()
+    for number in range(400):
+        (notes / f"{number}.md").write_text(f"Weir {number} of the Lorne.")
+    with subprocess.Popen(
+        [sys.executable, "-m", "clew", "index", "my notes"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        _wait_for_first_document(tmp_path / ".clew", process)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+
+    assert (process.returncode, out) == (130, "")
+    said = "Interrupted; the store is consistent. To go on: clew index 'my notes'"
+    assert err.splitlines()[-1] == said
+    with library_api.open(tmp_path / ".clew") as engine:
+        assert engine.check().problems == ()
+        assert 0 < engine.stats()["documents"] < 400
+
+
+def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> None:
+    until = time.monotonic() + 60
+    while time.monotonic() < until and process.poll() is None:
+        for database in store.rglob("clew.db"):
+            with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as connection:
+                try:
+                    found = connection.execute("SELECT count(*) FROM documents").fetchone()[0]
+                except sqlite3.OperationalError:  # not made yet
+                    found = 0
+            connection.close()
+            if found:
+                return
+        time.sleep(0.05)
+    pytest.fail("no document was stored")

@@ -1,0 +1,350 @@
+"""The engine as a user of the library meets it, with a light embedder."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+from xml.etree import ElementTree
+
+import pytest
+
+import clew
+from clew.errors import InputError, NotFoundError, StoreMismatchError, UnreadableError
+from clew.query.strategies import STRATEGIES
+from clew.testing.fakes import HashEmbedder
+
+if TYPE_CHECKING:
+    from clew.types import Vectors
+
+TOWER = (
+    "# Tower of Vell\n\nThe Tower of Vell was finished in 1820. Ada Morn built its great clock.\n"
+)
+MORN = "# Ada Morn\n\nAda Morn came from Lisse. She was an apprentice of Piet Oss.\n"
+OSS = "# Piet Oss\n\nPiet Oss kept a workshop by the canal for thirty years.\n"
+QUESTION = "Whose apprentice built the clock of the Tower of Vell?"
+
+
+class CountingEmbedder(HashEmbedder):
+    """Counts the texts that it embeds."""
+
+    embedded = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.embedded += len(texts)
+        return super().embed_documents(texts)
+
+
+@pytest.fixture
+def embedder() -> CountingEmbedder:
+    return CountingEmbedder()
+
+
+@pytest.fixture
+def engine(tmp_path: Path, embedder: CountingEmbedder) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path / "store", embedder=embedder) as engine:
+        yield engine
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name, text in (("tower.md", TOWER), ("morn.md", MORN), ("oss.md", OSS)):
+        (folder / name).write_text(text)
+    return folder
+
+
+# --- indexing
+
+
+def test_indexing_again_embeds_nothing(
+    engine: clew.Clew, embedder: CountingEmbedder, folder: Path
+) -> None:
+    first = engine.index([folder])
+    assert (first.added, first.changed, first.unchanged, first.skipped) == (3, 0, 0, ())
+    embedded = embedder.embedded
+    generation = engine.stats()["generation"]
+    again = engine.index([folder])
+    assert (again.added, again.changed, again.unchanged) == (0, 0, 3)
+    assert embedder.embedded == embedded
+    assert engine.stats()["generation"] == generation
+
+
+def test_a_changed_file_replaces_what_it_held(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    (folder / "morn.md").write_text("# Ada Morn\n\nAda Morn taught Brida Kall.\n")
+    report = engine.index([folder])
+    assert (report.added, report.changed, report.unchanged) == (0, 1, 2)
+    assert engine.entity("Brida Kall").documents == 1
+    with pytest.raises(NotFoundError, match="no entity 'Lisse'"):
+        engine.entity("Lisse")
+    assert engine.check().problems == ()
+
+
+def test_another_recipe_indexes_again(
+    tmp_path: Path, embedder: CountingEmbedder, folder: Path
+) -> None:
+    with clew.open(tmp_path / "store", embedder=embedder) as engine:
+        engine.index([folder])
+    settings = clew.load_settings(store=tmp_path / "store", split={"chunk_tokens": 64})
+    with clew.open(settings=settings, embedder=embedder) as engine:
+        assert engine.index([folder]).changed == 3
+
+
+def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
+    engine: clew.Clew, folder: Path
+) -> None:
+    engine.index([folder])
+    (folder / "morn.md").write_bytes(b"\x00\x01\x02" * 100)
+    (folder / "empty.txt").write_text(" \n")
+    report = engine.index([folder])
+    assert {(Path(s.source).name, s.reason) for s in report.skipped} == {
+        ("morn.md", "binary"),
+        ("empty.txt", "empty"),
+    }
+    assert "apprentice of Piet Oss" in engine.text("morn.md")
+
+
+def test_prune_drops_what_is_gone_below_the_folder_alone(
+    engine: clew.Clew, folder: Path, tmp_path: Path
+) -> None:
+    other = tmp_path / "other.txt"
+    other.write_text("Something of Brida Kall.")
+    engine.index([folder, other])
+    other.unlink()
+    (folder / "oss.md").unlink()
+    assert engine.index([folder]).pruned == 0
+    assert engine.index([folder], prune=True).pruned == 1
+    assert {d.title for d in engine.documents()} == {"Tower of Vell", "Ada Morn", "other"}
+    shutil.rmtree(folder)
+    assert engine.index([folder], prune=True).pruned == 2
+
+
+def test_a_record_that_vanished_from_its_file_is_dropped(engine: clew.Clew, tmp_path: Path) -> None:
+    file = tmp_path / "records.jsonl"
+    records = [{"_id": f"r{n}", "text": f"Record number {n} of Ada Morn."} for n in range(3)]
+    file.write_text("\n".join(map(json.dumps, records)))
+    assert engine.index([file]).added == 3
+    file.write_text("\n".join(map(json.dumps, records[:2])))
+    report = engine.index([file])
+    assert (report.unchanged, report.pruned) == (2, 1)
+    file.write_text(json.dumps(records[0]) + "\n{broken")
+    report = engine.index([file])
+    assert (report.unchanged, report.pruned, len(report.skipped)) == (1, 0, 1)
+    assert len(engine.documents()) == 2, "the broken line may be the record that is missing"
+
+
+def test_a_path_that_does_not_exist_is_an_error(engine: clew.Clew, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="nowhere"):
+        engine.index([tmp_path / "nowhere"])
+
+
+def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
+    name = engine.add("Ada Morn built clocks.", source="note", title="On clocks")
+    assert engine.add("Ada Morn built bells.", source="note", title="On clocks") == name
+    assert engine.text(name) == engine.text("note") == "Ada Morn built bells."
+    assert engine.text(f"{name}#0") == "Ada Morn built bells."
+    assert engine.delete(["note"]) == 1
+    assert engine.stats()["entities"] == engine.stats()["mentions"] == 0
+    assert engine.search("Ada Morn").hits == ()
+    with pytest.raises(UnreadableError, match="empty"):
+        engine.add("  \n")
+
+
+def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    with pytest.raises(NotFoundError, match="no document 'nope'"):
+        engine.delete(["tower.md", "nope"])
+    with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
+        engine.delete([".md"])
+    assert len(engine.documents()) == 3
+
+
+def test_another_embedder_is_refused(engine: clew.Clew, tmp_path: Path) -> None:
+    engine.add("Ada Morn built clocks.")
+    other = HashEmbedder(64)
+    with (
+        clew.open(tmp_path / "store", embedder=other) as again,
+        pytest.raises(StoreMismatchError, match="clew reindex"),
+    ):
+        again.search("Ada Morn")
+
+
+# --- asking
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_answers_with_its_reasons(
+    engine: clew.Clew, folder: Path, strategy: str
+) -> None:
+    engine.index([folder])
+    result = engine.search(QUESTION, strategy=strategy, limit=2)
+    assert result.strategy == strategy
+    assert 1 <= len(result.hits) <= 2
+    assert result.hits[0].chunk.title == "Tower of Vell"
+    scores = [hit.score for hit in result.hits]
+    assert scores == sorted(scores, reverse=True)
+    assert all(hit.scores for hit in result.hits)
+    shape = result.to_dict()
+    assert json.loads(json.dumps(shape)) == shape
+    assert shape["results"][0]["metadata"]["char_start"] == result.hits[0].chunk.start
+
+
+def test_the_graph_leads_to_what_shares_no_word_and_shows_the_thread(
+    engine: clew.Clew, folder: Path
+) -> None:
+    engine.index([folder])
+    result = engine.search(QUESTION, strategy="graph")
+    assert result.entities == ("Tower of Vell",)
+    by_title = {hit.chunk.title: hit for hit in result.hits}
+    assert "keyword" not in by_title["Piet Oss"].scores
+    assert by_title["Piet Oss"].scores["graph"] > 0
+    path = by_title["Piet Oss"].path
+    assert [step.entity for step in path] == ["Tower of Vell", "Ada Morn", "Piet Oss"]
+    assert path[0].sentence == "Ada Morn built its great clock."
+    assert path[1].sentence == "She was an apprentice of Piet Oss."
+
+
+@pytest.mark.parametrize(
+    "question",
+    ["", "  \n", "what is the of", "?!", "word " * 10_000, "Что построила Ада Морн?", "塔 \ud800"],
+    ids=["empty", "blank", "stop-words", "punctuation", "10000-words", "cyrillic", "surrogate"],
+)
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_odd_questions_get_a_sensible_answer(
+    engine: clew.Clew, folder: Path, strategy: str, question: str
+) -> None:
+    assert engine.search(question, strategy=strategy).hits == (), "of an empty store"
+    engine.index([folder])
+    result = engine.search(question, strategy=strategy)
+    assert len(result.hits) <= 3
+    if not question.strip():
+        assert result.notes == ("the question is empty",)
+        assert result.hits == ()
+
+
+def test_filters_apply_inside_the_search(engine: clew.Clew) -> None:
+    for year in range(1990, 2020):
+        engine.add(
+            f"Ada Morn built a clock, number {year}.", source=f"n{year}", metadata={"year": year}
+        )
+    for strategy in STRATEGIES:
+        result = engine.search(
+            "Which clock did Ada Morn build?", strategy=strategy, where=["year<1993"], limit=10
+        )
+        assert {hit.chunk.metadata["year"] for hit in result.hits} == {1990, 1991, 1992}
+    nothing = engine.search("clock", where=["year>3000"])
+    assert (nothing.hits, nothing.notes) == ((), ("no passage meets the filters",))
+    with pytest.raises(InputError, match="cannot read the filter"):
+        engine.search("clock", where=["year"])
+
+
+def test_the_context_keeps_its_budget_and_cites(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    context = engine.search(QUESTION, max_tokens=25).context
+    assert context.tokens <= 25
+    assert len(context.citations) + context.left_out == 3
+    first = context.citations[0]
+    assert context.text.startswith("[1] Tower of Vell")
+    document, _, _ = first.chunk_ids[0].partition("#")
+    assert engine.text(document)[first.start : first.end].strip() in context.text
+
+
+@pytest.mark.parametrize(("name", "value"), [("limit", 0), ("max_tokens", -1)])
+def test_limits_below_one_are_refused(engine: clew.Clew, name: str, value: int) -> None:
+    with pytest.raises(InputError, match=f"{name} {value}"):
+        engine.search("clock", **{name: value})  # type: ignore[arg-type]
+
+
+def test_what_another_process_saves_and_deletes_is_seen(
+    engine: clew.Clew, tmp_path: Path, folder: Path
+) -> None:
+    engine.index([folder])
+    assert engine.search("Brida Kall").entities == ()
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as other:
+        other.add("Brida Kall mended the clock of the Tower of Vell.", source="kall")
+        other.delete(["oss.md"])
+    result = engine.search("Brida Kall")
+    assert result.entities == ("Brida Kall",)
+    assert result.hits[0].chunk.source == "kall"
+    assert "Piet Oss" not in {hit.chunk.title for hit in result.hits}
+
+
+def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> None:
+    with (
+        clew.open(tmp_path, namespace="a", embedder=embedder) as a,
+        clew.open(tmp_path, namespace="b", embedder=embedder) as b,
+    ):
+        name = a.add("Ada Morn built a clock.", source="note")
+        b.add("Brida Kall cast a bell.", source="other")
+        assert b.stats()["documents"] == 1
+        assert [hit.chunk.source for hit in b.search("Ada Morn").hits] == ["other"]
+        assert b.search("Ada Morn").entities == ()
+        for call in (b.text, b.document, b.entity, b.aliases):
+            with pytest.raises(NotFoundError):
+                call(name if call in (b.text, b.document) else "Ada Morn")
+        with pytest.raises(NotFoundError):
+            b.delete(["note"])
+        assert not any("Ada Morn" in piece for piece in b.export("jsonl"))
+
+
+# --- the graph
+
+
+def test_entities_are_merged_split_and_renamed_by_hand(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    engine.add("The Clockmaster of Lisse was famous.", source="legend")
+    engine.merge("Clockmaster of Lisse", "Ada Morn")
+    assert engine.entity("Clockmaster of Lisse").id == engine.entity("Ada Morn").id
+    assert engine.search("Clockmaster of Lisse").entities == ("Ada Morn",)
+    engine.rename("Ada Morn", "Adelheid Morn")
+    assert engine.entity("Ada Morn").name == "Adelheid Morn"
+    apart = engine.split("Ada Morn", ["Clockmaster of Lisse"])
+    assert apart.name == "Clockmaster of Lisse"
+    assert engine.search("Clockmaster of Lisse").entities == ("Clockmaster of Lisse",)
+    assert engine.check().problems == ()
+
+
+def test_an_unknown_entity_names_those_near(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    with pytest.raises(NotFoundError, match="near it: 'Ada Morn'"):
+        engine.entity("Ada")
+
+
+def test_neighbors_follow_relations_and_are_bounded(engine: clew.Clew) -> None:
+    engine.add("Ada Morn was taught by Piet Oss. Piet Oss was taught by Brida Kall.")
+    near = engine.neighbors("Ada Morn", depth=2)
+    assert [(n.entity.name, n.relation, n.depth) for n in near] == [
+        ("Piet Oss", "taught_by", 1),
+        ("Brida Kall", "taught_by", 2),
+    ]
+    assert near[0].evidence == "Ada Morn was taught by Piet Oss."
+    assert len(engine.neighbors("Ada Morn", depth=2, limit=1)) == 1
+    assert engine.relations("Ada Morn")[0].relation == "taught_by"
+    with pytest.raises(InputError, match="depth 4 cannot be; expected 1 to 3"):
+        engine.neighbors("Ada Morn", depth=4)
+
+
+# --- export
+
+
+def test_export_holds_everything_and_is_well_formed(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    engine.add("Ada <Morn> was taught by Piet \x0bOss & Sons.", title="A & B")
+    lines = [json.loads(line) for line in engine.export("jsonl")]
+    counts = engine.stats()
+    for kind in ("document", "chunk", "relation"):
+        assert sum(line["kind"] == kind for line in lines) == counts[f"{kind}s"]
+    assert sum(line["kind"] == "entity" for line in lines) == counts["entities"]
+    texts = {line["title"]: line["text"] for line in lines if line["kind"] == "document"}
+    assert texts["Tower of Vell"] == TOWER
+    root = ElementTree.fromstring("".join(engine.export("graphml")))
+    graph = root.find("{*}graph")
+    assert graph is not None
+    assert len(graph.findall("{*}node")) == counts["entities"]
+    assert len(graph.findall("{*}edge")) == counts["relations"]
+    with pytest.raises(InputError, match="unknown format 'xml'; expected graphml or jsonl"):
+        engine.export("xml")  # type: ignore[arg-type]

@@ -1,0 +1,119 @@
+from __future__ import annotations
+
+from itertools import permutations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.errors import InputError
+from clew.query.conditions import parse_conditions
+from clew.query.retrieve import Channels, Ranking, reciprocal_rank_fusion
+from clew.query.strategies import STRATEGIES, find_strategy
+from clew.types import Condition
+
+rankings = st.lists(
+    st.lists(st.integers(1, 30), unique=True, max_size=12).map(
+        lambda ids: Ranking(
+            np.array(ids, dtype=np.int64), np.linspace(1, 0, len(ids), dtype=np.float32)
+        )
+    ),
+    min_size=1,
+    max_size=4,
+)
+
+
+@given(rankings)
+def test_fusion_agrees_with_the_formula(given_rankings: list[Ranking]) -> None:
+    expected: dict[int, float] = {}
+    for ranking in given_rankings:
+        for rank, chunk_id in enumerate(ranking.ids.tolist(), start=1):
+            expected[chunk_id] = expected.get(chunk_id, 0.0) + 1 / (60 + rank)
+    fused = reciprocal_rank_fusion(given_rankings)
+    assert set(fused.ids.tolist()) == set(expected)
+    for chunk_id, score in zip(fused.ids.tolist(), fused.scores.tolist(), strict=True):
+        assert score == pytest.approx(expected[chunk_id], rel=1e-5)
+    assert (np.diff(fused.scores) <= 0).all()
+
+
+@given(rankings)
+def test_fusion_does_not_depend_on_the_order_of_channels(given_rankings: list[Ranking]) -> None:
+    orders = {
+        tuple(reciprocal_rank_fusion(list(order)).ids.tolist())
+        for order in permutations(given_rankings)
+    }
+    assert len(orders) == 1
+
+
+def test_then_goes_on_downwards_with_those_that_are_new() -> None:
+    first = Ranking(np.array([5, 2]), np.array([0.5, -3.0], dtype=np.float32))
+    second = Ranking(np.array([2, 9, 7]), np.array([3, 2, 1], dtype=np.float32))
+    joined = first.then(second)
+    assert joined.ids.tolist() == [5, 2, 9, 7]
+    assert (np.diff(joined.scores) < 0).all()
+
+
+class _Counting:
+    """A vector and keyword index that counts how often it is asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def search_vector(
+        self, vector: object, limit: int, allowed: object = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.asked.append("vector")
+        return np.array([3, 1]), np.array([0.9, 0.1], dtype=np.float32)
+
+    def vectors(self, chunk_ids: object) -> np.ndarray:
+        raise AssertionError("not asked for here")
+
+    def search_keywords(
+        self, terms: object, limit: int, allowed: object = None
+    ) -> tuple[np.ndarray, np.ndarray]:
+        self.asked.append("keyword")
+        return np.array([1]), np.array([2.5], dtype=np.float32)
+
+
+def test_a_channel_searches_once_and_only_when_asked() -> None:
+    index = _Counting()
+    channels = Channels(np.ones(2, dtype=np.float32), ["a"], index, index, None)
+    assert index.asked == []
+    channels.by_vector()
+    channels.by_vector()
+    assert index.asked == ["vector"]
+    assert channels.scores() == {"vector": {3: pytest.approx(0.9), 1: pytest.approx(0.1)}}
+    channels.by_keyword()
+    assert index.asked == ["vector", "keyword"]
+
+
+def test_an_unknown_strategy_lists_those_there_are() -> None:
+    assert find_strategy("hybrid") is STRATEGIES["hybrid"]
+    with pytest.raises(
+        InputError, match="unknown strategy 'nope'; expected one of vector, keyword, hybrid, graph"
+    ):
+        find_strategy("nope")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("year>=2020", ("year", ">=", "2020")),
+        (" author = Ada Morn ", ("author", "=", "Ada Morn")),
+        ("a!=b", ("a", "!=", "b")),
+        ("created_at<2024-01-01", ("created_at", "<", "2024-01-01")),
+        ("note=x=y", ("note", "=", "x=y")),
+    ],
+)
+def test_conditions_are_read_as_people_write_them(text: str, expected: tuple[str, ...]) -> None:
+    name, operator, value = expected
+    assert parse_conditions([text]) == (
+        Condition(name=name, operator=operator, value=value),  # type: ignore[arg-type]
+    )
+
+
+@pytest.mark.parametrize("text", ["year", "=2020", "year>=", "", ">"])
+def test_what_is_no_condition_says_what_one_looks_like(text: str) -> None:
+    with pytest.raises(InputError, match=r"cannot read the filter .* such as year>=2020"):
+        parse_conditions([text])

@@ -1,0 +1,155 @@
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.stores.sqlite import SqliteStore
+from clew.stores.vectors import VectorMatrix
+from clew.testing.entries import EMBEDDER, make_entry
+from clew.text import terms
+from clew.types import CheckReport
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    for source in ("a", "b"):
+        relations = [("Danube", "passes", "Vienna")]
+        names = ["Danube", "Vienna", source * 5]
+        text = f"The Danube passes Vienna. So says {source * 5}."
+        store.save(make_entry(source, text, "Water flows.", names=names, relations=relations))
+    yield store
+    store.close()
+
+
+def break_it(store: SqliteStore, *statements: str) -> CheckReport:
+    """Do by force what the store would never do, then check."""
+    connection = sqlite3.connect(store.folder / "clew.db", isolation_level=None)
+    for statement in statements:
+        connection.execute(statement)
+    connection.close()
+    return store.check()
+
+
+def test_a_sound_store_has_no_problems(store: SqliteStore) -> None:
+    report = store.check()
+    assert report.problems == ()
+    assert report.repaired == ()
+    assert "integrity" in report.checked
+    assert store.check(repair=True) == report
+
+
+@pytest.mark.parametrize(
+    ("statement", "invariant", "detail"),
+    [
+        ("DELETE FROM sections WHERE id = 1", "sections", "section 0 of 'a' does not go on"),
+        ("DELETE FROM sections WHERE id = 2", "sections", "sections of 'a' end at"),
+        ("UPDATE sections SET text = 'x' WHERE id = 1", "sections", "section 0 of 'a'"),
+        (
+            "UPDATE chunks SET start = start + 1 WHERE id = 1",
+            "chunks",
+            "is not the document's at 1:",
+        ),
+        (
+            "UPDATE chunks SET section_id = 2 WHERE id = 1",
+            "chunks",
+            "does not begin in its section",
+        ),
+        ("UPDATE chunks SET sentences = '[[0,999]]' WHERE id = 2", "chunks", "out of its text"),
+        ("UPDATE chunks SET sentences = '[[4,2]]' WHERE id = 2", "chunks", "out of order"),
+        (
+            'UPDATE mentions SET "end" = 999 WHERE chunk_id = 1',
+            "mentions",
+            "chunk 1: mention at 4:999",
+        ),
+        (
+            "UPDATE mentions SET sentence = sentence + 7",
+            "mentions",
+            "of sentence 7, 1 times (and 5",
+        ),
+        (
+            "UPDATE relations SET sentence = 2",
+            "mentions",
+            "relation 1 is from sentence 2 of chunk 1",
+        ),
+        ("DELETE FROM embeddings WHERE chunk_id = 1", "vectors", "chunk 1 has no embedding"),
+        ("UPDATE embeddings SET vector = x'00'", "vectors", "has 0.25 of 8 numbers (and 3 more)"),
+        ("UPDATE embeddings SET vector = zeroblob(32)", "vectors", "has length 0, not 1"),
+    ],
+)
+def test_what_is_lost_or_wrong_is_found_and_cannot_be_mended(
+    store: SqliteStore, statement: str, invariant: str, detail: str
+) -> None:
+    found = {p.invariant: p for p in break_it(store, statement).problems}
+    assert detail in found[invariant].detail
+    assert not found[invariant].repairable
+    left = {p.invariant: p for p in store.check(repair=True).problems}
+    assert left[invariant] == found[invariant]
+
+
+@pytest.mark.parametrize(
+    ("statement", "invariant", "detail"),
+    [
+        (
+            "DELETE FROM documents WHERE id = (SELECT id FROM documents WHERE source = 'a')",
+            "references",
+            "2 rows of sections have a document_id that is not in documents",
+        ),
+        ("DELETE FROM entities WHERE key = 'danube'", "references", "1 rows of aliases"),
+        ("DELETE FROM aliases WHERE key = 'vienna'", "references", "2 rows of mentions"),
+        ("DELETE FROM mentions WHERE alias_id = 3", "names", "the alias 'aaaaa' is in no mention"),
+        ("UPDATE entities SET key = 'x' WHERE id = 1", "names", "the entity 'Danube' has no alias"),
+        (
+            "INSERT INTO entities (name, key, entity_type) VALUES ('x', 'x', 'name')",
+            "names",
+            "the entity 'x' has no alias of that name",
+        ),
+        ("DELETE FROM keywords WHERE rowid = 1", "keywords", "chunk 1 is not in the keyword index"),
+        ("UPDATE keywords SET terms = 'x'", "keywords", "as it should be (and 3 more)"),
+        ("INSERT INTO keywords (rowid, terms) VALUES (99, 'x')", "keywords", "holds chunk 99"),
+        ("UPDATE keywords_content SET c0 = 'x'", "keywords", "chunk 1 is not in the keyword index"),
+        ("DELETE FROM keywords_data WHERE id > 10", "keyword index", "is damaged"),
+    ],
+)
+def test_what_is_derived_is_mended(
+    store: SqliteStore, statement: str, invariant: str, detail: str
+) -> None:
+    found = {p.invariant: p for p in break_it(store, statement).problems}
+    assert detail in found[invariant].detail
+    assert found[invariant].repairable
+    generation, epoch = store.generation(), store.epoch()
+    report = store.check(repair=True)
+    assert report.problems == ()
+    assert any(line.startswith(f"{invariant}: ") for line in report.repaired)
+    assert store.check().problems == ()
+    assert (store.generation(), store.epoch()) > (generation, epoch)
+    assert len(store.search_keywords(terms("water"), 9)[0]) == len(store.documents())
+
+
+def test_derived_files_ahead_of_the_database_are_removed(store: SqliteStore) -> None:
+    VectorMatrix(store, store.folder).persist()
+    os.replace(store.folder / "vectors-2.npy", store.folder / "vectors-3.npy")
+    (problem,) = store.check().problems
+    assert problem.detail == "vectors-3.npy is ahead of the database, at 2"
+    report = store.check(repair=True)
+    assert (report.problems, report.repaired) == ((), (f"generation: {problem.detail}",))
+    assert not list(store.folder.glob("*.npy"))
+
+
+def test_a_damaged_file_is_reported_and_nothing_else(store: SqliteStore) -> None:
+    with store.batch():
+        for i in range(50):
+            store.save(make_entry(f"{i}", f"Text {i}. " * 50))
+    store.close()  # writes the log back into the file
+    path = store.folder / "clew.db"
+    with path.open("r+b") as file:
+        file.seek(-10 * 4096, os.SEEK_END)
+        file.write(b"\xa5" * 10 * 4096)
+    again = SqliteStore(store.folder)
+    (problem,) = again.check(repair=True).problems
+    assert (problem.invariant, problem.repairable) == ("integrity", False)
+    again.close()

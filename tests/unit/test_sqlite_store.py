@@ -1,0 +1,372 @@
+from __future__ import annotations
+
+import math
+import os
+import sqlite3
+import sys
+import tempfile
+import threading
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from clew.errors import (
+    InputError,
+    StoreBusyError,
+    StoreCorruptError,
+    StoreError,
+    StoreMismatchError,
+)
+from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.testing.entries import EMBEDDER, make_entry
+from clew.text import terms
+from clew.types import IndexedDocument
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "store", busy_seconds=0.05, embedder=EMBEDDER)
+    yield store
+    store.close()
+
+
+def save_all(store: SqliteStore, entries: Iterable[IndexedDocument]) -> None:
+    with store.batch():
+        for entry in entries:
+            store.save(entry)
+
+
+# --- opening -----------------------------------------------------------------------------
+
+
+def test_a_store_remembers_its_embedder_and_opens_without_naming_one(store: SqliteStore) -> None:
+    store.save(make_entry("a", "Text."))
+    again = SqliteStore(store.folder)
+    assert again.embedder() == EMBEDDER
+    assert [d.source for d in again.documents()] == ["a"]
+    again.save(make_entry("b", "More."))
+    again.close()
+    assert [d.source for d in store.documents()] == ["a", "b"]
+
+
+def test_another_embedder_is_refused(store: SqliteStore) -> None:
+    with pytest.raises(
+        StoreMismatchError, match=r"'test-embedder' \(8 .*'other' \(9 .*clew reindex"
+    ):
+        SqliteStore(store.folder, embedder=("other", 9))
+
+
+def test_a_new_store_cannot_save_before_it_has_an_embedder(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    with pytest.raises(StoreError, match=r"no embedder yet; open it with embedder=\(name"):
+        store.save(make_entry("a", "Text."))
+    assert store.statistics()["embedder"] is None
+    store.close()
+
+
+def test_a_newer_schema_is_refused(store: SqliteStore) -> None:
+    with sqlite3.connect(store.folder / "clew.db") as connection:
+        connection.execute("UPDATE meta SET value = 99 WHERE name = 'schema_version'")
+    connection.close()
+    with pytest.raises(StoreMismatchError, match=r"schema version 99.*pip install --upgrade clew"):
+        SqliteStore(store.folder)
+
+
+def test_migrations_are_numbered_applied_once_and_all_or_nothing() -> None:
+    connection = sqlite3.connect(":memory:", isolation_level=None)
+    assert schema_version(connection) == 0
+    migrate(connection)
+    assert schema_version(connection) == SCHEMA_VERSION
+    before = list(connection.iterdump())
+    migrate(connection)
+    assert list(connection.iterdump()) == before
+    connection.close()
+
+
+def test_a_file_that_is_no_database_is_called_damaged(tmp_path: Path) -> None:
+    (tmp_path / "clew.db").write_bytes(b"not a database, but long enough to be read as one" * 99)
+    with pytest.raises(StoreCorruptError, match=r"is damaged.*`clew check`.*from a backup"):
+        SqliteStore(tmp_path)
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match=r"cannot make the store's folder .*--store"):
+        SqliteStore(tmp_path / "file" / "store")
+
+
+def test_a_path_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
+    (tmp_path / "clew.db").mkdir()
+    with pytest.raises(StoreError, match="cannot be opened; check that its folder"):
+        SqliteStore(tmp_path)
+
+
+@pytest.mark.skipif(sys.platform == "win32" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_read_only_store_says_so(store: SqliteStore) -> None:
+    store.close()
+    (store.folder / "clew.db").chmod(0o400)
+    with pytest.raises(StoreError, match="cannot be written to"):
+        SqliteStore(store.folder, embedder=EMBEDDER).save(make_entry("a", "Text."))
+
+
+def test_a_closed_store_says_so_and_may_be_closed_twice(store: SqliteStore) -> None:
+    store.close()
+    store.close()
+    with pytest.raises(StoreError, match="is closed; open it again"):
+        store.documents()
+
+
+def test_a_store_that_another_keeps_busy_names_the_setting(store: SqliteStore) -> None:
+    other = sqlite3.connect(store.folder / "clew.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    assert store.documents() == []  # readers do not wait for a writer
+    with pytest.raises(StoreBusyError, match=r"longer than 0\.05 s.*setting busy_seconds"):
+        store.save(make_entry("a", "Text."))
+    other.execute("ROLLBACK")
+    other.close()
+    store.save(make_entry("a", "Text."))
+
+
+def test_the_files_of_an_earlier_database_are_removed_with_it(tmp_path: Path) -> None:
+    for name in ("vectors-7.npy", "graph-7.npz", "notes-7.txt"):
+        (tmp_path / name).write_bytes(b"")
+    SqliteStore(tmp_path).close()
+    assert {p.name for p in tmp_path.iterdir()} == {"clew.db", "notes-7.txt"}
+
+
+# --- saving ------------------------------------------------------------------------------
+
+
+def test_vectors_of_another_shape_are_refused(store: SqliteStore) -> None:
+    entry = make_entry("a", "Text.")
+    wrong = replace(entry, vectors=np.zeros((1, 3), np.float32))
+    with pytest.raises(InputError, match=r"'a' have shape \(1, 3\); expected \(1, 8\)"):
+        store.save(wrong)
+    with pytest.raises(InputError, match=r"\(2, 8\); expected \(1, 8\)"):
+        store.save(replace(entry, vectors=np.zeros((2, 8), np.float32)))
+
+
+def test_an_extraction_of_other_chunks_is_refused(store: SqliteStore) -> None:
+    entry, other = make_entry("a", "One.", "Two."), make_entry("a", "One.")
+    with pytest.raises(InputError, match="'a' has 1 chunks; expected 2"):
+        store.save(replace(entry, extraction=other.extraction))
+
+
+@pytest.mark.parametrize("value", [math.nan, {1, 2}, datetime(2020, 1, 1, tzinfo=UTC)])
+def test_metadata_that_is_no_json_is_refused(store: SqliteStore, value: object) -> None:
+    with pytest.raises(InputError, match=r"metadata of 'a' is no JSON.*expected strings"):
+        store.save(make_entry("a", "Text.", metadata={"x": value}))
+
+
+def test_half_a_character_is_refused_and_named(store: SqliteStore) -> None:
+    with pytest.raises(InputError, match=r"'\\udc80', which is half a character"):
+        store.save(make_entry("a\udc80", "Text."))
+    assert store.documents() == []
+
+
+def test_a_batch_is_one_commit_of_which_each_save_is_whole(store: SqliteStore) -> None:
+    other = SqliteStore(store.folder)
+
+    def save_three() -> None:
+        with store.batch():
+            store.save(make_entry("a", "Vienna.", names=["Vienna"]))
+            assert [a.key for a in store.aliases()] == ["vienna"]  # seen at once, here
+            assert other.documents() == []  # but not elsewhere
+            store.save(make_entry("c\ud800", "Paris.", names=["Paris"]))
+
+    with pytest.raises(InputError, match="half a character"):
+        save_three()
+    assert [d.source for d in other.documents()] == ["a"]
+    assert [a.key for a in other.aliases()] == ["vienna"]
+    with store.batch():
+        store.delete([d.id for d in store.documents()])
+        store.save(make_entry("b", "Two."))
+    assert list(other.document_digests()) == ["b"]
+    other.close()
+
+
+def test_batches_do_not_nest_and_do_not_fit_into_a_reading(store: SqliteStore) -> None:
+    for outer in (store.batch, store.reading):
+        with outer(), pytest.raises(StoreError, match=r"leave `reading\(\)` or `batch\(\)` first"):
+            store.batch().__enter__()
+    store.save(make_entry("a", "Text."))
+
+
+def test_times_are_kept_in_utc(store: SqliteStore) -> None:
+    entry = make_entry("a", "Text.")
+    local = datetime(2020, 1, 1, 1, tzinfo=timezone(timedelta(hours=3)))
+    naive = datetime(2020, 1, 1, 1)
+    document = replace(entry.document, created_at=local, updated_at=naive)
+    store.save(replace(entry, document=document))
+    (info,) = store.documents()
+    assert info.created_at == datetime(2019, 12, 31, 22, tzinfo=UTC)
+    assert info.updated_at == datetime(2020, 1, 1, 1, tzinfo=UTC)
+    assert info.indexed_at.tzinfo is not None
+
+
+def test_relations_name_their_extractor(store: SqliteStore) -> None:
+    entry = make_entry("a", "A uses B.", names=["A", "B"], relations=[("A", "uses", "B")])
+    for recipe, expected in [('{"extractor": "x1"}', "x1"), ("", ""), ("[]", ""), ("{}", "")]:
+        store.save(replace(entry, recipe=recipe))
+        (relation,) = store.relations(list(store.resolve(["a"]).values()))
+        assert relation.extractor == expected
+
+
+def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
+    relations = [("Ann", "met", "Bob")]
+    store.save(
+        make_entry(
+            "a",
+            "Ann met Bob. Ann!",
+            "Cleo.",
+            names=["Ann", "Bob", "Cleo"],
+            relations=relations,
+            origin="o",
+        )
+    )
+    found = store.statistics()
+    assert found.pop("bytes") > 0
+    assert found == {
+        "documents": 1,
+        "sections": 2,
+        "chunks": 2,
+        "sentences": 3,
+        "entities": 3,
+        "aliases": 3,
+        "mentions": 4,
+        "relations": 1,
+        "relation_types": {"met": 1},
+        "embedder": {"name": "test-embedder", "dimension": 8},
+        "generation": 1,
+    }
+    digest = make_entry("a", "Ann met Bob. Ann!", "Cleo.").document.sha256
+    assert store.document_digests() == {"a": ("o", digest, "")}
+
+
+def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+
+    def work(worker: int) -> None:
+        for i in range(5):
+            store.save(make_entry(f"{worker}/{i}", "Vienna is here.", names=["Vienna"]))
+            store.documents()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.statistics()["documents"] == 20
+    (vienna,) = store.find_entities("Vienna")
+    assert (vienna.mentions, vienna.documents) == (20, 20)
+    last = threading.Thread(target=store.documents)
+    last.start()
+    last.join()
+    assert len(store._database._connections) <= 2
+    store.close()
+
+
+def test_writing_inside_a_reading_is_refused(store: SqliteStore) -> None:
+    with store.reading(), pytest.raises(StoreError, match=r"leave `reading\(\)` or"):
+        store.save(make_entry("a", "Text."))
+    store.save(make_entry("a", "Text."))
+
+
+def test_passages_may_be_read_while_writing(store: SqliteStore) -> None:
+    save_all(store, [make_entry(f"{i}", f"Text {i}.") for i in range(1005)])
+    rows = store.passages()
+    first = next(rows)
+    store.delete([d.id for d in store.documents(origin="1004")])
+    store.save(make_entry("late", "Late."))
+    texts = [first.text, *(row.text for row in rows)]
+    assert len(texts) == 1005
+    assert texts[-1] == "Late."
+
+
+# --- round trips -------------------------------------------------------------------------
+
+_texts = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
+_json = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | _texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(_texts, inner, max_size=3),
+    max_leaves=6,
+)
+
+
+@settings(max_examples=25)
+@given(
+    paragraphs=st.lists(_texts, max_size=4),
+    source=_texts,
+    title=_texts,
+    metadata=st.dictionaries(_texts, _json, max_size=3),
+)
+def test_what_is_stored_comes_back_equal(
+    paragraphs: list[str], source: str, title: str, metadata: dict[str, object]
+) -> None:
+    entry = make_entry(source, *paragraphs, title=title, metadata=metadata)
+    with tempfile.TemporaryDirectory() as folder:
+        store = SqliteStore(Path(folder), embedder=EMBEDDER)
+        store.save(entry)
+        (info,) = store.documents()
+        assert (info.source, info.title, info.metadata) == (source, title, metadata)
+        sections = store.document_sections(info.id)
+        assert "".join(s.text for s in sections) == entry.document.text
+        assert [c.text for c in store.document_chunks(info.id)] == paragraphs
+        assert np.array_equal(store.embeddings()[1], entry.vectors)
+        assert store.check().problems == ()
+        store.close()
+
+
+@settings(max_examples=40)
+@given(text=_texts)
+def test_terms_come_back_from_the_keyword_index_unchanged(text: str) -> None:
+    connection = sqlite3.connect(":memory:")
+    connection.execute("CREATE VIRTUAL TABLE k USING fts5 (terms, tokenize = 'ascii')")
+    connection.execute("CREATE VIRTUAL TABLE v USING fts5vocab (k, 'row')")
+    found = terms(text)
+    connection.execute("INSERT INTO k VALUES (?)", (" ".join(found),))
+    rows = connection.execute("SELECT term, cnt FROM v").fetchall()
+    connection.close()
+    assert dict(rows) == Counter(found)
+
+
+def test_bm25_is_the_formula(store: SqliteStore) -> None:
+    rng = np.random.default_rng(7)
+    vocabulary = [f"w{i}" for i in range(30)]
+    texts = [" ".join(rng.choice(vocabulary, rng.integers(1, 30))) for _ in range(60)]
+    save_all(store, [make_entry(f"{i:02}", text) for i, text in enumerate(texts)])
+    store.delete([make_entry("07", "").document.id])
+    held = [terms(text) for i, text in enumerate(texts) if i != 7]
+    query = ["w1", "w5", "w17"]
+    ids, scores = store.search_keywords(query, 100)
+    expected = {
+        chunk_id: score
+        for chunk_id, words in zip(store.chunk_ids().tolist(), held, strict=True)
+        if (score := _bm25(query, words, held)) > 0
+    }
+    assert dict(zip(ids.tolist(), scores.tolist(), strict=True)) == pytest.approx(
+        expected, rel=1e-5
+    )
+    assert ids.tolist() == sorted(expected, key=lambda i: (-expected[i], i))
+
+
+def _bm25(query: list[str], words: list[str], held: list[list[str]]) -> float:
+    """Robertson and Zaragoza (2009), with k1 = 1.2 and b = 0.75."""
+    mean, score = sum(map(len, held)) / len(held), 0.0
+    for term in query:
+        holders, count = sum(term in other for other in held), words.count(term)
+        idf = max(math.log((len(held) - holders + 0.5) / (holders + 0.5)), 1e-6)
+        score += idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / mean))
+    return score

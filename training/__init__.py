@@ -1,0 +1,1 @@
+"""Training and judging the ranker that ships with the package; see README.md."""

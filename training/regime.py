@@ -1,0 +1,88 @@
+"""How the two rankings are learned from groups; the one place that knows LightGBM's parameters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import lightgbm as lgb
+import numpy as np
+
+from training.forest import to_forest
+from training.groups import FOLDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.graph.snapshot import Floats
+    from clew.query.ranker import Forest
+    from training.groups import Group
+
+ROUNDS = 150
+SEEDS = 1
+PARAMETERS: Mapping[str, object] = {
+    "objective": "lambdarank",
+    "lambdarank_truncation_level": 12,
+    "num_leaves": 7,
+    "learning_rate": 0.07,
+    "min_data_in_leaf": 40,
+    "feature_fraction": 0.5,
+    "bagging_fraction": 0.8,
+    "bagging_freq": 1,
+    "lambda_l2": 5.0,
+    "max_bin": 127,
+    "use_missing": False,
+    # same data, same trees
+    "deterministic": True,
+    "force_col_wise": True,
+    "num_threads": 2,
+    "verbose": -1,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The two rankings, one after the other."""
+
+    first: Forest
+    second: Forest
+
+    def scores(self, group: Group) -> Floats:
+        """(n,) as `clew search` scores the group's candidates."""
+        first = self.first.scores(group.evidence.matrix)
+        return self.second.scores(group.second(first))
+
+
+def fit(groups: Sequence[Group]) -> Pair:
+    """Learn both rankings.
+
+    The second one sees what the first says of questions that it was not trained on: in training,
+    too, where each fold is judged by a first ranking of the other folds.
+    """
+    weights = weigh(groups)
+    matrices = [group.evidence.matrix for group in groups]
+    first_scores = _out_of_fold(groups, matrices, weights)
+    seconds = [group.second(scores) for group, scores in zip(groups, first_scores, strict=True)]
+    return Pair(_boost(groups, matrices, weights), _boost(groups, seconds, weights))
+
+
+def _out_of_fold(
+    groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats
+) -> list[Floats]:
+    folds = np.array([group.fold for group in groups])
+    forests = [
+        _boost(*_pick(np.flatnonzero(folds != fold), groups, matrices, weights))
+        for fold in range(FOLDS)
+    ]
+    return [forests[fold].scores(matrix) for fold, matrix in zip(folds, matrices, strict=True)]
+
+
+def weigh(groups: Sequence[Group]) -> Floats:
+    """(groups,) so that every family counts the same, and copies half of what originals do."""
+    raw = np.array([COPY_WEIGHT[group.kind] for group in groups])
+    families = [group.family for group in groups]
+    share = {
+        family: float(raw[[one == family for one in families]].sum()) for family in set(families)
+    }
+    weights = [weight / share[family] for weight, family in zip(raw, families, strict=True)]
+    return np.array(weights, np.float32) * len(groups) / len(share)
