@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Floats
     from clew.query.ranker import Forest
-    from training.groups import Group
+    from training.groups import Group, Kind
 
+COPY_WEIGHT: Mapping[Kind, float] = {"plain": 1.0, "merged": 0.5, "nameless": 0.5}
+"""What a group counts, next to the others of its family."""
 ROUNDS = 150
 SEEDS = 1
 PARAMETERS: Mapping[str, object] = {
@@ -35,7 +37,7 @@ PARAMETERS: Mapping[str, object] = {
     # same data, same trees
     "deterministic": True,
     "force_col_wise": True,
-    "num_threads": 2,
+    "num_threads": 1,
     "verbose": -1,
 }
 
@@ -71,10 +73,30 @@ def _out_of_fold(
 ) -> list[Floats]:
     folds = np.array([group.fold for group in groups])
     forests = [
-        _boost(*_pick(np.flatnonzero(folds != fold), groups, matrices, weights))
+        _boost(*_pick(np.flatnonzero(folds != fold).tolist(), groups, matrices, weights))
         for fold in range(FOLDS)
     ]
     return [forests[fold].scores(matrix) for fold, matrix in zip(folds, matrices, strict=True)]
+
+
+def _pick(
+    places: Sequence[int], groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats
+) -> tuple[list[Group], list[Floats], Floats]:
+    return [groups[i] for i in places], [matrices[i] for i in places], weights[places]
+
+
+def _boost(groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats) -> Forest:
+    """Trees that rank each group's candidates by their grades."""
+    sizes = [len(matrix) for matrix in matrices]
+    data = lgb.Dataset(
+        np.concatenate(matrices),
+        label=np.concatenate([group.grades for group in groups]),
+        group=sizes,
+        weight=np.repeat(weights, sizes),
+        params=dict(PARAMETERS),
+    )
+    boosters = [lgb.train({**PARAMETERS, "seed": seed}, data, ROUNDS) for seed in range(SEEDS)]
+    return to_forest(boosters)
 
 
 def weigh(groups: Sequence[Group]) -> Floats:

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -80,6 +80,16 @@ def run_clew(
     )
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python may not keep what it compiled, every process would compile all of it anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.dont_write_bytecode:
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
+            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture
 def clew(tmp_path: Path) -> Run:
     """`run_clew` in a folder of its own."""
@@ -111,7 +121,7 @@ def in_process(
 
 
 @pytest.fixture(scope="session")
-def indexed(tmp_path_factory: pytest.TempPathFactory) -> Library:
+def indexed(tmp_path_factory: pytest.TempPathFactory, _compiled_once: None) -> Library:
     """The notes, indexed; for tests that only look."""
     folder = tmp_path_factory.mktemp("notes")
     for name, text in NOTES.items():

@@ -54,7 +54,7 @@ def test_a_text_file_is_read_as_it_is(tmp_path: Path) -> None:
     assert document.origin == ""
     assert document.title == "my field notes 2024-05-01"
     assert document.media_type == "text/plain"
-    assert document.sha256 == hashlib.sha256(path.read_bytes()).hexdigest() == file_digest(path)
+    assert document.sha256 == hashlib.sha256(path.read_bytes()).hexdigest() == file_digest(path, SETTINGS)
     assert document.updated_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert document.created_at is None
 

@@ -113,6 +113,22 @@ def test_predicates_become_types(predicate: str, expected: str) -> None:
     assert relation_type_of(predicate) == expected
 
 
+def test_what_is_no_triple_is_left_out_and_counted(tmp_path: Path) -> None:
+    odd: list[object] = [
+        ["a b", "c"],
+        ["Kerman", "is", "in", "Iran"],
+        ["x", 3, "y"],
+        "xyz",
+        1,
+        ["", "is", "Iran"],
+    ]
+    good = ["Kerman", "is in", "Iran"]
+    extractor = TripleExtractor(write(tmp_path, {"_id": "p7", "triples": [*odd, good]}))
+    (found,) = extractor.extract(document(), [chunk()]).chunks
+    assert [r.relation_type for r in found.relations] == ["in"]
+    assert extractor.left_out == len(odd)
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -120,10 +136,8 @@ def test_predicates_become_types(predicate: str, expected: str) -> None:
         "[1]",
         '{"entities": []}',
         '{"_id": 3}',
-        '{"_id": "a", "triples": [["x", "y"]]}',
         '{"_id": "a", "entities": [1]}',
-        '{"_id": "a", "triples": [1]}',
-        '{"_id": "a", "triples": ["xyz"]}',
+        '{"_id": "a", "triples": "xyz"}',
     ],
 )
 def test_malformed_line_is_named(tmp_path: Path, line: str) -> None:

@@ -20,6 +20,8 @@ _UNSPACED = (
     "\uff66-\uff9f"
 )
 _W = rf"[^\W_{_UNSPACED}]"
+LONGEST_NAME = 16
+"""Words of a name, connectors not counted."""
 _GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
 # A full stop belongs to these; by length, since a look behind has one width.
 _DOTTED = (
@@ -42,7 +44,7 @@ _CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, re
 _NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{_W}|[.,:/–-]\d|[%°])"  # a year is no part of a name
 _SPAN = re.compile(
     rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
-    rf"|,?[ ](?:Jr|Sr)\b\.?)*"
+    rf"|,?[ ](?:Jr|Sr)\b\.?){{0,{LONGEST_NAME - 1}}}"
 )
 _SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")

@@ -11,7 +11,7 @@ import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from clew.ingest.split import split
 from clew.types import IndexedDocument
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from clew.ingest.link import Linker
-    from clew.ports import DocumentStore, Embedder, Extractor, GraphStore
+    from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
     from clew.types import Document, Extraction, Split, Vectors
 
-    class IngestStore(DocumentStore, GraphStore):
+    class IngestStore(Store, Protocol):
         """What indexing needs of a store."""
 
         def link_rules(self) -> Mapping[str, str]:

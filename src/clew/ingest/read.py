@@ -72,13 +72,13 @@ def file_source(path: Path) -> str:
     return os.fsencode(posix).decode("utf-8", "backslashreplace")
 
 
-def file_digest(path: Path) -> str:
+def file_digest(path: Path, settings: ReadSettings) -> str:
     """SHA-256 of a file's bytes, as hex, read in blocks.
 
-    Raises `UnreadableError` where the file cannot be read.
+    Raises `UnreadableError` where the file cannot be read or is larger than the limit.
     """
     with _file_errors(path):
-        _regular_status(path)
+        _check_file(path, settings)
         with path.open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
@@ -165,23 +165,23 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise UnreadableError(file_source(path), reason) from error
 
 
-def _regular_status(path: Path) -> os.stat_result:
+def _check_file(path: Path, settings: ReadSettings) -> os.stat_result:
     """The status of a file that can be read to its end: no folder, no pipe, no device."""
     status = path.stat()
     if stat.S_ISDIR(status.st_mode):
         os.scandir(path).close()  # a folder that cannot be listed says why
     if not stat.S_ISREG(status.st_mode):
         raise UnreadableError(file_source(path), "not a regular file")
+    if status.st_size > settings.max_megabytes * 1_000_000:
+        size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
+        raise UnreadableError(file_source(path), f"too large ({size})")
     return status
 
 
 def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
     """A file's bytes, and when it was last written to."""
     with _file_errors(path):
-        status = _regular_status(path)
-        if status.st_size > settings.max_megabytes * 1_000_000:
-            size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
-            raise UnreadableError(file_source(path), f"too large ({size})")
+        status = _check_file(path, settings)
         return path.read_bytes(), datetime.fromtimestamp(status.st_mtime, UTC)
 
 

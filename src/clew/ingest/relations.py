@@ -31,11 +31,11 @@ PRONOUN_FACTOR = 0.8
 
 _ADVERB = r"(?:(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once) )*"
 _AUXILIARY = (
-    r"(?:(?:which|that|who|and|he|she|it|is|was|are|were|be|been|being|has|have|had|can|may|might"
+    r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|can|may|might"
     r"|will|would|could|did|does|do|got) )*"
 )
 _LEAD = rf"{_AUXILIARY}{_ADVERB}"
-_COPULA = r"(?:(?:(?:which|that|who|he|she|it) )?(?:is|was|are|were|became|remains|being) |, )"
+_COPULA = r"(?:(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) |, )"
 
 
 class Phrase(NamedTuple):
@@ -135,7 +135,7 @@ _PASSIVE = re.compile(
     rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
 )
 _ACTIVE = re.compile(
-    rf"(?:, )?(?:(?:who|which|that|and|he|she|it|also|then|later|has|have|had|\w+ly) )*"
+    rf"(?:, )?(?:(?:who|which|that|also|then|later|has|have|had|\w+ly) )*"
     rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
     rf"(?: (?P<prep>{_PREPOSITIONS}))?"
 )
@@ -145,7 +145,7 @@ _ATTRIBUTE = re.compile(
 )
 _NOUN_OF = re.compile(
     rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
-    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to|for)"
+    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to)"
 )
 _NO_RELATION_NOUNS = word_list(
     """
@@ -164,6 +164,8 @@ _DETERMINERS = word_list(
 )
 _DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
 _IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
+_GOVERNING = (" of ", " in ", " at ", " by ", " from ", " with ", " to ", " for ", " on ", " near ")
+_BEFORE_DATES = ("_in", "_on", "_since", "_from", "_during", "_after", "_before", "_around", "_at")
 _SUBJECT = re.compile(
     r"(?:he|she|it|they|(?:the|this) (?P<noun>"
     + "|".join(sorted(_KINDS - PERSON_NOUNS))
@@ -203,26 +205,45 @@ def _facts(
     told = [n for n in names if n.name.casefold() not in DEMONYMS]
     if not told:
         return
-    opening = _SUBJECT.match(text, start, told[0].start) if subject else None
-    topic = subject if opening else told[0].name if _IS.match(text, told[0].end, end) else None
-    if opening and subject:
-        phrase = read_phrase(text[opening.end() - 1 : told[0].start])
-        if phrase:
-            confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-            yield subject, phrase._replace(confidence=confidence), told[0].name
+    yield from _about_subject(text, start, told[0], subject)
+    topic = told[0].name if _IS.match(text, told[0].end, end) else None
     for left, right in pairwise(told):
         gap = text[left.end : right.start]
         if not 5 < len(gap) <= LONGEST_GAP or text.startswith(("'s", "’s"), right.end):
             continue
-        phrase = None if left.entity_type == "date" else read_phrase(gap)
-        if phrase and phrase.inverse and right.entity_type == "date":
-            continue
-        if phrase and not gap.startswith(","):
-            yield left.name, phrase, right.name
-        elif topic and (later := read_attribute(gap)):
-            yield topic, later, right.name
-        elif phrase:
-            yield left.name, phrase, right.name
+        head, phrase = left.name, None
+        if not _is_governed(text, start, left, gap):
+            phrase = read_phrase(gap)
+        if topic and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
+            head, phrase = topic, later
+        if phrase and _fits(phrase, right):
+            yield head, phrase, right.name
+
+
+def _about_subject(
+    text: str, start: int, first: Span, subject: str | None
+) -> Iterator[tuple[str, Phrase, str]]:
+    """What a sentence says of the document's subject, where a pronoun for it opens the sentence."""
+    opening = _SUBJECT.match(text, start, first.start) if subject else None
+    phrase = read_phrase(text[opening.end() - 1 : first.start]) if opening else None
+    if subject and phrase and _fits(phrase, first):
+        confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
+        yield subject, phrase._replace(confidence=confidence), first.name
+
+
+def _is_governed(text: str, start: int, name: Span, gap: str) -> bool:
+    """Whether the name depends on what stands before it: "the mother *of X* was born in Y"."""
+    if gap.lstrip(" ,").startswith(("which ", "who ", "that ")):
+        return False
+    before = text[max(start, name.start - 14) : name.start].removesuffix("the ")
+    return name.entity_type == "date" or before.lower().endswith(_GOVERNING)
+
+
+def _fits(phrase: Phrase, right: Span) -> bool:
+    """Whether a date, if there is one, can stand where it does: "died in 1990"."""
+    if right.entity_type != "date":
+        return True
+    return not phrase.inverse and phrase.relation_type.endswith(_BEFORE_DATES)
 
 
 @lru_cache(maxsize=20_000)
@@ -289,6 +310,8 @@ def _verb_phrase(words: str) -> Phrase | None:
 
 def _noun_phrase(words: str) -> Phrase | None:
     noun = _NOUN_OF.fullmatch(words)
-    if noun is None or noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
+    if noun is None or noun["noun"].endswith("ly"):
+        return None
+    if noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
         return None
     return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)

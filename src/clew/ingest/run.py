@@ -88,11 +88,11 @@ class IndexRun:
         below = [file_source(root) for root in roots]
         for origin, sources in self._stored.items():
             lies_below = any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
-            if lies_below and not Path(origin).exists():
+            if lies_below and _is_gone(Path(origin)):
                 self._drop(sources)
 
     def _changed_in(self, path: Path) -> Iterator[Document]:
-        source, digest = file_source(path), file_digest(path)
+        source, digest = file_source(path), file_digest(path, self._settings)
         if self._is_unchanged(source, digest):
             return
         result = read_file(path, self._settings, digest)
@@ -120,3 +120,12 @@ class IndexRun:
         self._done += 1
         if self._progress:
             self._progress("index", self._done, self._total)
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether there is no such file; one that cannot be looked at may still be there."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    return False

@@ -30,6 +30,8 @@ class Record:
 
     entities: tuple[str, ...]
     triples: tuple[Triple, ...]
+    left_out: int = 0
+    """Lists that are no triples of names: of two or four parts, with numbers, or empty."""
 
     def names(self) -> list[str]:
         """Entities, then what the triples tie together, each once."""
@@ -45,8 +47,12 @@ class TripleExtractor:
     """
 
     def __init__(self, path: Path) -> None:
-        """Read the file whole; raises `InputError` where a line is not such a record."""
+        """Read the file whole; raises `InputError` where a line is not such a record.
+
+        `left_out` tells how many of its triples are none (two or four parts, say).
+        """
         self._records = dict(_read(path))
+        self.left_out = sum(record.left_out for record in self._records.values())
         self.name = f"triples/1:{path.name}"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
@@ -184,16 +190,23 @@ def _record(value: object) -> tuple[str, Record]:
     if not isinstance(value, dict):
         raise TypeError(f"expected an object, not {value!r}")
     names = [name for name in map(_text, value.get("entities", [])) if _names_something(name)]
-    triples = [_triple(triple) for triple in value.get("triples", [])]
-    kept = [t for t in triples if _names_something(t[0]) and _names_something(t[2])]
-    return _text(value["_id"]), Record(tuple(names), tuple(kept))
+    given = value.get("triples", [])
+    if not isinstance(given, list):
+        raise TypeError(f"expected a list of triples, not {given!r}")
+    triples = [triple for triple in map(_triple, given) if triple]
+    return _text(value["_id"]), Record(tuple(names), tuple(triples), len(given) - len(triples))
 
 
-def _triple(value: object) -> Triple:
+def _triple(value: object) -> Triple | None:
+    """None for what is no triple of names, as language models make some in every file."""
     if not isinstance(value, list) or len(value) != 3:
-        raise ValueError(f"expected three texts, not {value!r}")
-    head, predicate, tail = map(_text, value)
-    return head, predicate, tail
+        return None
+    head, predicate, tail = value
+    if not all(isinstance(part, str) for part in value):
+        return None
+    if not (_names_something(head) and _names_something(tail)):
+        return None
+    return head.strip(), predicate.strip(), tail.strip()
 
 
 def _text(value: object) -> str:

@@ -58,7 +58,7 @@ def _channel_scores(asking: Asking) -> dict[str, Mapping[int, float]]:
 def _source(channels: Sequence[str]) -> Literal["vector", "keyword", "graph", "hybrid"]:
     for name in ("vector", "keyword", "graph"):
         if channels == [name]:
-            return name  # type: ignore[return-value]
+            return name
     return "hybrid"
 
 
@@ -157,4 +157,5 @@ def _rarest(asking: Asking, hit: int) -> list[int]:
     rows = asking.snapshot.passage_entities.row(hit)
     asked = np.isin(rows, [seed.row for seed in asking.analysis.seeds])
     order = np.lexsort((rows, -asking.snapshot.entity_idf[rows], ~asked))
-    return rows[order][:SHOWN_ENTITIES].tolist()
+    shown: list[int] = rows[order][:SHOWN_ENTITIES].tolist()
+    return shown

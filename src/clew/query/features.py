@@ -36,24 +36,22 @@ FOLLOWED, FROM_ONWARD = 15, 40
 FEATURES = (
     # how well the passage answers by itself
     *("vector", "vector_share", "vector_rank", "window_vector", "window_vector_share"),
-    *("window_vector_rank", "keyword", "keyword_share", "keyword_rank", "window_keyword"),
-    *("window_keyword_share", "window_keyword_rank", "prior", "hybrid", "hybrid_rank", "fused"),
-    "fused_rank",
+    *("window_vector_rank", "keyword_share", "keyword_rank", "window_keyword_share"),
+    *("window_keyword_rank", "prior", "hybrid_rank", "fused_rank", "feedback"),
     # where walks lead
     *("walk", "walk_rank", "walk_seeds", "walk_seeds_rank", "walk_bridges", "walk_bridges_rank"),
     *("walk_asked", "walk_asked_rank", "walk_far", "walk_far_rank"),
     # the question's entities
-    *("seeds", "seeds_share", "seeds_count", "seeds_about", "seeds_about_share", "seeds_best"),
+    *("seeds_share", "seeds_about_share", "seeds_best", "seeds_place"),
     # the entities that sentences tie to them
-    *("bridge", "bridge_about", "bridge_idf", "bridge_about_idf"),
-    *("onward", "onward_about", "onward_idf", "onward_about_idf"),
+    *("bridge", "bridge_about", "bridge_idf", "bridge_about_idf", "bridge_place"),
+    *("onward_about_idf", "onward_place"),
     # the question's words
     *("cover", "cover_open", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
     # what the best passage leaves open
     *("residual", "like_best"),
-    # the passage and the question themselves
-    *("entities", "length", "question_seeds", "question_terms", "question_named"),
-    "question_best_vector",
+    # the question itself
+    "question_named",
 )
 """Names of the columns of `Evidence.matrix`."""
 
@@ -87,6 +85,16 @@ class Incidence:
         """(n,) sum over each candidate's entries."""
         return np.bincount(self.owner, weights=values, minlength=self.size).astype(np.float32)
 
+    def place(self, values: Floats) -> Floats:
+        """(entries,) 1 / rank of each candidate, by its value (n,), among those of one entity."""
+        order = np.lexsort((-values[self.owner], self.entity))
+        entity = self.entity[order]
+        starts = np.flatnonzero(np.diff(entity, prepend=-1))
+        rank = np.arange(len(order)) - np.repeat(starts, np.diff(starts, append=len(order)))
+        places = np.empty(len(order), np.float32)
+        places[order] = 1 / (1 + rank)
+        return places
+
     def highest(self, values: Floats) -> Floats:
         """(n,) highest over each candidate's entries, at least 0."""
         highest = np.zeros(self.size, np.float32)
@@ -113,15 +121,18 @@ def gather(
     rows = _candidates(signals, walks)
     rows = np.union1d(rows, _about(onward, snapshot, channels.allowed))
     incidence = Incidence(snapshot, rows)
+    by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
+    by_words = _by_words(coverage, signals, rows)
+    place = incidence.place(by_itself["vector"] + by_words["cover"])
     columns = (
-        _by_itself(analysis, snapshot, signals, rows, reader)
+        by_itself
+        | by_words
         | _by_walks(walks, snapshot, rows)
-        | _by_seeds(analysis, snapshot, incidence)
-        | _by_bridges("bridge", bridges, snapshot, incidence)
-        | _by_bridges("onward", onward, snapshot, incidence)
-        | _by_words(coverage, signals, rows)
+        | _by_seeds(analysis, snapshot, incidence, place)
+        | _by_bridges("bridge", bridges, snapshot, incidence, place)
+        | _by_bridges("onward", onward, snapshot, incidence, place)
         | _by_remainder(analysis, signals, rows, reader)
-        | _of_question(analysis, coverage, channels, snapshot, rows)
+        | {"question_named": np.full(len(rows), coverage.named_share, np.float32)}
     )
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
@@ -160,13 +171,16 @@ def _by_itself(
         "keyword": (signals.keyword_scores[rows], signals.keyword),
         "window_keyword": (signals.window_keyword_scores[rows], signals.window_keyword),
     }
-    columns: Columns = {"prior": signals.prior[rows]}
+    top = reader.read(signals.fused.argsort(kind="stable")[::-1][:5]) if len(rows) else windows
+    columns: Columns = {
+        "prior": signals.prior[rows],
+        "feedback": reader.read(rows) @ unit(analysis.vector + unit(top.sum(axis=0))),
+    }
     for name, (value, ranking) in values.items():
         columns[name] = value
         columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
         columns[f"{name}_rank"] = ranking.reciprocal(snapshot.size)[rows]
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
-        columns[name] = fusion[rows]
         columns[f"{name}_rank"] = best(fusion).reciprocal(snapshot.size)[rows]
     return columns
 
@@ -194,18 +208,18 @@ def _by_walks(walks: Walks, snapshot: Snapshot, rows: Ints) -> Columns:
     return columns
 
 
-def _by_seeds(analysis: Analysis, snapshot: Snapshot, incidence: Incidence) -> Columns:
+def _by_seeds(
+    analysis: Analysis, snapshot: Snapshot, incidence: Incidence, place: Floats
+) -> Columns:
     weight = _spread(((s.row, s.weight) for s in analysis.seeds), len(snapshot.entity_ids))
     weights = weight[incidence.entity]
     total = sum(seed.weight for seed in analysis.seeds) or 1.0
     mentioned, about = incidence.total(weights), incidence.total(weights * incidence.about)
     return {
-        "seeds": mentioned,
         "seeds_share": mentioned / total,
-        "seeds_count": incidence.total((weights > 0).astype(np.float32)),
-        "seeds_about": about,
         "seeds_about_share": about / total,
-        "seeds_best": incidence.highest(weights),
+        "seeds_best": incidence.highest(weights) / total,
+        "seeds_place": incidence.highest(weights * place) / total,
     }
 
 
@@ -223,6 +237,7 @@ def _by_bridges(name: str, bridges: Bridges, snapshot: Snapshot, incidence: Inci
         f"{name}_idf": incidence.highest(score * away * rare),
         f"{name}_about": incidence.highest(score * incidence.about),
         f"{name}_about_idf": incidence.highest(score * incidence.about * rare),
+        f"{name}_place": incidence.highest(score * away * rare * place),
     }
 
 
@@ -265,24 +280,3 @@ def _by_remainder(
     first = vectors[np.argmax(signals.hybrid[rows])]
     remainder = unit(analysis.vector - (analysis.vector @ first) * first)
     return {"residual": vectors @ remainder, "like_best": vectors @ first}
-
-
-def _of_question(
-    analysis: Analysis, coverage: Coverage, channels: Channels, snapshot: Snapshot, rows: Ints
-) -> Columns:
-    """The passage's size, and the question's own: the same for every candidate."""
-    starts = snapshot.passage_entities.starts
-    best_vector = float(channels.vector_scores[0]) if len(channels.vector_scores) else 0.0
-    question = {
-        "question_seeds": len(analysis.seeds),
-        "question_terms": len(analysis.term_rows),
-        "question_named": coverage.named_share,
-        "question_best_vector": best_vector,
-    }
-    columns: Columns = {
-        "entities": (starts[rows + 1] - starts[rows]).astype(np.float32),
-        "length": snapshot.chunk_terms[rows],
-    }
-    return columns | {
-        name: np.full(len(rows), value, np.float32) for name, value in question.items()
-    }

@@ -114,7 +114,7 @@ def load_ranker(path: Path) -> Ranker:
                 second=_forest("second", arrays),
                 trained_on=frozenset(arrays["trained_on"].tolist()),
             )
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
         raise ModelError(
             f"cannot read the ranker {str(path)!r} ({error}); install clew again, or make it with "
             "`python -m training.train`"

@@ -36,7 +36,6 @@ SECOND_FEATURES = (
     "support",
     # the best partner for a pair that answers together
     *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
-    *("any_cover", "any_gain", "any_vector"),
 )
 """Names of the columns that `relate` adds."""
 
@@ -193,9 +192,6 @@ def _by_partners(
         "pair_first": np.where(linked, gap, -10).max(axis=1),
         "pair_about": (onward * other * weight).max(axis=1),
         "pair_back": (back * other * weight).max(axis=1),
-        "any_cover": (joint * other).max(axis=1),
-        "any_gain": (gain * other).max(axis=1),
-        "any_vector": np.where(other, together, 0).max(axis=1),
     }
 
 

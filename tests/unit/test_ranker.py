@@ -1,0 +1,159 @@
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+
+import lightgbm as lgb
+import numpy as np
+import pytest
+from clew.errors import ModelError
+from clew.query import ranker
+from clew.query.features import FEATURES
+from clew.query.ranker import Forest, Ranker, load_ranker, rank_first, rank_second, save_ranker
+from clew.query.second_hop import SECOND_FEATURES
+from training.forest import to_forest
+
+WIDTH = 12
+
+
+def random_matrix(rows: int, width: int = WIDTH) -> np.ndarray:
+    """Few distinct values, so that many lie exactly where trees split."""
+    return np.random.default_rng(rows).integers(-3, 4, (rows, width)).astype(np.float32) / 3
+
+
+def trained(leaves: int, seed: int = 0, rounds: int = 20) -> lgb.Booster:
+    matrix = random_matrix(800)
+    noise = np.random.default_rng(seed).normal(size=len(matrix)) / 4
+    labels = matrix[:, 0] * matrix[:, 1] + np.abs(matrix[:, 2]) + noise
+    parameters = {"num_leaves": leaves, "seed": seed, "verbose": -1, "num_threads": 1}
+    return lgb.train(parameters, lgb.Dataset(matrix, labels), rounds)
+
+
+@pytest.mark.parametrize("leaves", [2, 7, 8, 9, 31, 64])
+def test_scores_are_those_of_lightgbm(leaves: int) -> None:
+    booster = trained(leaves)
+    matrix = random_matrix(300)
+
+    found = to_forest([booster]).scores(matrix)
+
+    np.testing.assert_allclose(found, booster.predict(matrix), atol=1e-5)
+
+
+def test_values_beside_a_threshold_fall_on_its_side() -> None:
+    booster = trained(7)
+    forest = to_forest([booster])
+    near = np.unique(forest.thresholds[np.isfinite(forest.thresholds)])
+    around = np.concatenate([near, np.nextafter(near, np.float32(9)), np.nextafter(near, -near)])
+    matrix = np.repeat(around.astype(np.float32)[:, None], WIDTH, axis=1)
+
+    np.testing.assert_allclose(forest.scores(matrix), booster.predict(matrix), atol=1e-5)
+
+
+def test_several_models_make_the_mean_of_their_scores() -> None:
+    boosters = [trained(7, seed=1), trained(5, seed=2, rounds=9)]
+    matrix = random_matrix(50)
+
+    found = to_forest(boosters).scores(matrix)
+
+    mean = np.mean([booster.predict(matrix) for booster in boosters], axis=0)
+    np.testing.assert_allclose(found, mean, atol=1e-5)
+
+
+def test_a_model_that_learned_nothing_scores_all_alike() -> None:
+    matrix = np.zeros((50, 3), np.float32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        booster = lgb.train({"verbose": -1}, lgb.Dataset(matrix, np.arange(50.0)), 3)
+
+    assert len(set(to_forest([booster]).scores(random_matrix(9, 3)).tolist())) == 1
+
+
+def test_no_candidates_have_no_scores() -> None:
+    assert to_forest([trained(7)]).scores(np.zeros((0, WIDTH), np.float32)).shape == (0,)
+
+
+def test_trees_with_too_many_leaves_are_refused() -> None:
+    with pytest.raises(ValueError, match="leaves; expected at most 64"):
+        to_forest([trained(100)])
+
+
+# --- the file
+
+
+def some_ranker() -> Ranker:
+    forest = to_forest([trained(7)])
+    return Ranker(first=forest, second=to_forest([trained(12)]), trained_on=frozenset({"ab", "cd"}))
+
+
+def same(one: Forest, other: Forest) -> bool:
+    names = ("features", "thresholds", "kept", "values")
+    return all(np.array_equal(getattr(one, name), getattr(other, name)) for name in names)
+
+
+def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
+    saved = some_ranker()
+
+    save_ranker(saved, tmp_path / "ranker.npz")
+    loaded = load_ranker(tmp_path / "ranker.npz")
+
+    assert same(loaded.first, saved.first)
+    assert same(loaded.second, saved.second)
+    assert loaded.trained_on == saved.trained_on
+
+
+def test_equal_rankers_make_equal_files(tmp_path: Path) -> None:
+    for name in ("one.npz", "other.npz"):
+        save_ranker(some_ranker(), tmp_path / name)
+
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("features", "complaint"),
+    [
+        ((*FEATURES, "charm"), r"only the code has \['charm'\]"),
+        (FEATURES[1:], rf"only the ranker has \['{FEATURES[0]}'\]"),
+        (FEATURES[::-1], r"reordered.*training\.train"),
+    ],
+)
+def test_other_features_are_an_error(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    features: tuple[str, ...],
+    complaint: str,
+) -> None:
+    save_ranker(some_ranker(), tmp_path / "ranker.npz")
+    monkeypatch.setattr(ranker, "FEATURES", features)
+
+    with pytest.raises(ModelError, match=complaint):
+        load_ranker(tmp_path / "ranker.npz")
+
+
+def test_a_missing_file_is_an_error_that_says_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"cannot read the ranker .*none\.npz.* install clew again"):
+        load_ranker(tmp_path / "none.npz")
+
+
+def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
+    save_ranker(some_ranker(), tmp_path / "ranker.npz")
+    whole = (tmp_path / "ranker.npz").read_bytes()
+    for cut in (0, 10, len(whole) // 2):
+        (tmp_path / "ranker.npz").write_bytes(whole[:cut])
+
+        with pytest.raises(ModelError, match="cannot read the ranker"):
+            load_ranker(tmp_path / "ranker.npz")
+
+
+# --- the one that ships
+
+
+def test_the_shipped_ranker_fits_the_features() -> None:
+    assert rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
+    assert rank_second(random_matrix(30, len(FEATURES + SECOND_FEATURES))).shape == (30,)
+
+
+def test_the_shipped_ranker_says_what_it_was_trained_on() -> None:
+    digests = ranker.trained_on()
+
+    assert digests
+    assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in digests)
