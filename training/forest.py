@@ -59,7 +59,7 @@ def _mask_type(leaves: int) -> np.dtype[np.unsignedinteger]:
 def _down(threshold: float) -> np.float32:
     """The highest float32 that is not above: float32 values pass the same test."""
     rounded = np.float32(threshold)
-    return rounded if rounded <= threshold else np.nextafter(rounded, np.float32(-np.inf))
+    return rounded if float(rounded) <= threshold else np.nextafter(rounded, np.float32(-np.inf))
 
 
 def _flatten(root: Mapping[str, Any]) -> tuple[list[Node], list[float]]:

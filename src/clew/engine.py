@@ -5,16 +5,19 @@ from __future__ import annotations
 import threading
 import time
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from clew.errors import InputError, NotFoundError, UnreadableError
 from clew.types import IndexReport, RelationEvidence
+from clew.wiring import make_embedder, make_ingest, make_store, make_vectors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.graph.snapshot import Snapshot
+    from clew.ingest.pipeline import Ingest
     from clew.ingest.run import IndexRun
     from clew.ports import Embedder, Extractor
     from clew.settings import Settings
@@ -65,13 +68,12 @@ class Clew:
         embedder: Embedder | None = None,
         extractor: Extractor | None = None,
     ) -> None:
-        from clew.wiring import make_parts
-
-        parts = make_parts(settings, embedder=embedder, extractor=extractor)
         self.settings = settings
-        self.store = parts.store
-        self._vectors = parts.vectors
-        self._ingest = parts.ingest
+        self.store = make_store(settings)
+        self.embedder = embedder or make_embedder(settings)
+        """The model that texts and questions are embedded with."""
+        self._extractor = extractor
+        self._vectors = make_vectors(self.store)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
         self._writing = threading.Lock()
@@ -89,11 +91,6 @@ class Clew:
         self.store.close()
 
     # --- what questions are asked of (see `clew.query.asking.Library`)
-
-    @property
-    def embedder(self) -> Embedder:
-        """The model that texts and questions are embedded with."""
-        return self._ingest.embedder
 
     @property
     def vectors(self) -> VectorMatrix:
@@ -166,6 +163,10 @@ class Clew:
         for skipped in report.skipped:
             raise UnreadableError(skipped.source, skipped.reason)
         return document.id
+
+    @cached_property
+    def _ingest(self) -> Ingest:
+        return make_ingest(self.settings, self.store, self.embedder, self._extractor)
 
     def _start(self, progress: Progress | None) -> IndexRun:
         from clew.ingest.run import IndexRun

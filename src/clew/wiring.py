@@ -1,55 +1,59 @@
-"""From settings to the parts of an engine; the only place that turns a name into a class."""
+"""From settings to the parts of an engine; the only place that turns a name into a class.
+
+What asks does not index: the parts of each are made apart, so that a question loads no patterns.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.ingest.pipeline import Ingest
-from clew.stores.sqlite import SqliteStore
-from clew.stores.vectors import VectorMatrix
-
 if TYPE_CHECKING:
+    from clew.ingest.pipeline import Ingest
     from clew.ports import Embedder, Extractor
     from clew.settings import Settings
+    from clew.stores.sqlite import SqliteStore
+    from clew.stores.vectors import VectorMatrix
 
 
-@dataclass(frozen=True, slots=True)
-class Parts:
-    """What an engine is made of."""
+def make_store(settings: Settings) -> SqliteStore:
+    """The store of the settings' namespace, made where there is none."""
+    from clew.stores.sqlite import SqliteStore
 
-    store: SqliteStore
-    vectors: VectorMatrix
-    ingest: Ingest
-
-
-def make_parts(
-    settings: Settings, *, embedder: Embedder | None = None, extractor: Extractor | None = None
-) -> Parts:
-    """The parts that the settings name; models load when they are first needed.
-
-    `embedder` and `extractor` replace those that the settings name.
-    """
-    store = SqliteStore(
-        settings.store.expanduser() / settings.namespace, busy_seconds=settings.busy_seconds
-    )
-    ingest = Ingest(
-        store=store,
-        embedder=embedder or _embedder(settings),
-        extractor=extractor or _extractor(),
-        split_settings=settings.split,
-        link_settings=settings.link,
-    )
-    return Parts(store, VectorMatrix(store, store.folder), ingest)
+    folder = settings.store.expanduser() / settings.namespace
+    return SqliteStore(folder, busy_seconds=settings.busy_seconds)
 
 
-def _embedder(settings: Settings) -> Embedder:
+def make_vectors(store: SqliteStore) -> VectorMatrix:
+    """The vector index of a store."""
+    from clew.stores.vectors import VectorMatrix
+
+    return VectorMatrix(store, store.folder)
+
+
+def make_embedder(settings: Settings) -> Embedder:
+    """The embedder; its model loads when it is first needed."""
     from clew.models.onnx import OnnxEmbedder
 
     return OnnxEmbedder(settings.embed)
 
 
-def _extractor() -> Extractor:
+def make_extractor() -> Extractor:
+    """The extractor; there is one, and callers may bring their own."""
     from clew.ingest.extract import PatternExtractor
 
     return PatternExtractor()
+
+
+def make_ingest(
+    settings: Settings, store: SqliteStore, embedder: Embedder, extractor: Extractor | None
+) -> Ingest:
+    """The steps of indexing; `extractor` replaces the one that the settings name."""
+    from clew.ingest.pipeline import Ingest
+
+    return Ingest(
+        store=store,
+        embedder=embedder,
+        extractor=extractor or make_extractor(),
+        split_settings=settings.split,
+        link_settings=settings.link,
+    )

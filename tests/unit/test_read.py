@@ -54,7 +54,11 @@ def test_a_text_file_is_read_as_it_is(tmp_path: Path) -> None:
     assert document.origin == ""
     assert document.title == "my field notes 2024-05-01"
     assert document.media_type == "text/plain"
-    assert document.sha256 == hashlib.sha256(path.read_bytes()).hexdigest() == file_digest(path, SETTINGS)
+    assert (
+        document.sha256
+        == hashlib.sha256(path.read_bytes()).hexdigest()
+        == file_digest(path, SETTINGS)
+    )
     assert document.updated_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
     assert document.created_at is None
 
@@ -123,7 +127,9 @@ def test_a_file_over_the_limit_is_not_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "action", [file_digest, lambda path: read_file(path, SETTINGS)], ids=["digest", "read"]
+    "action",
+    [lambda path: file_digest(path, SETTINGS), lambda path: read_file(path, SETTINGS)],
+    ids=["digest", "read"],
 )
 def test_what_is_no_file_says_so(tmp_path: Path, action: Callable[[Path], object]) -> None:
     os.mkfifo(tmp_path / "pipe")

@@ -47,7 +47,7 @@ def test_fusion_does_not_depend_on_the_order_of_channels(given_rankings: list[Ra
 
 
 def test_then_goes_on_downwards_with_those_that_are_new() -> None:
-    first = Ranking(np.array([5, 2]), np.array([0.5, -3.0], dtype=np.float32))
+    first = Ranking(np.array([5, 2]), np.array([0.5, 0.25], dtype=np.float32))
     second = Ranking(np.array([2, 9, 7]), np.array([3, 2, 1], dtype=np.float32))
     joined = first.then(second)
     assert joined.ids.tolist() == [5, 2, 9, 7]

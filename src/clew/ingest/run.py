@@ -48,6 +48,7 @@ class IndexRun:
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
         for source, (origin, _, _) in self._known.items():
             self._stored[origin].add(source)
+        self._last: set[str] = set()  # with one of these saved, a file is done
         self._total = 0
         self._done = 0
         self.added = 0
@@ -61,10 +62,15 @@ class IndexRun:
         self._total = len(files)
         for path in files:
             try:
-                yield from self._changed_in(path)
+                changed = self._changed_in(path)
             except UnreadableError as error:
                 self.skipped.append(Skipped(source=error.source, reason=error.reason))
-            self._advance()
+                changed = []
+            if changed:
+                self._last.add(changed[-1].source)
+                yield from changed
+            else:
+                self._advance()
 
     def changed_documents(self, documents: Sequence[Document]) -> Iterator[Document]:
         """Of documents in hand, those that are new or changed; blank ones are noted and left."""
@@ -73,7 +79,9 @@ class IndexRun:
             if not document.text.strip():
                 self.skipped.append(Skipped(source=document.source, reason="empty"))
             elif not self._is_unchanged(document.source, document.sha256):
+                self._last.add(document.source)
                 yield document
+                continue
             self._advance()
 
     def saved(self, document: Document) -> None:
@@ -82,6 +90,8 @@ class IndexRun:
             self.changed += 1
         else:
             self.added += 1
+        if document.source in self._last:
+            self._advance()
 
     def prune(self, roots: Sequence[Path]) -> None:
         """Drop documents whose file lies below one of the roots and is gone from the disk."""
@@ -91,18 +101,16 @@ class IndexRun:
             if lies_below and _is_gone(Path(origin)):
                 self._drop(sources)
 
-    def _changed_in(self, path: Path) -> Iterator[Document]:
+    def _changed_in(self, path: Path) -> list[Document]:
         source, digest = file_source(path), file_digest(path, self._settings)
         if self._is_unchanged(source, digest):
-            return
+            return []
         result = read_file(path, self._settings, digest)
         self.skipped.extend(result.skipped)
-        for document in result.documents:
-            if not self._is_unchanged(document.source, document.sha256):
-                yield document
         # A record that cannot be read has no name: what it was before may be any of those missing.
         if not result.skipped:
             self._drop(self._stored[source] - {document.source for document in result.documents})
+        return [d for d in result.documents if not self._is_unchanged(d.source, d.sha256)]
 
     def _is_unchanged(self, source: str, digest: str) -> bool:
         known = self._known.get(source)

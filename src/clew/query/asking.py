@@ -137,7 +137,10 @@ class Asking:
             related = relate(evidence, self.snapshot, self._vectors_of(evidence.rows), first)
             scores = ranker.rank_second(np.concatenate([evidence.matrix, related], axis=1))
         order = np.argsort(-scores, kind="stable")
-        return Ranking(self.snapshot.chunk_ids[evidence.rows[order]], scores[order])
+        between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
+        return Ranking(
+            self.snapshot.chunk_ids[evidence.rows[order]], between_0_and_1.astype(np.float32)
+        )
 
     def _graph_channels(self) -> GraphChannels:
         by_vector = self._rows(self.channels.by_vector())

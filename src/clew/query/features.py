@@ -223,7 +223,9 @@ def _by_seeds(
     }
 
 
-def _by_bridges(name: str, bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Columns:
+def _by_bridges(
+    name: str, bridges: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats
+) -> Columns:
     """A bridge counts everywhere but in the passage whose sentence is the bridge."""
     size = len(snapshot.entity_ids)
     pairs = zip(bridges.entities.tolist(), bridges.scores.tolist(), strict=True)

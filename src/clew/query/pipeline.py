@@ -39,6 +39,8 @@ def ask(
         ranking = rank(asking).top(limit)
         with asking.timings.step("expand"):
             hits = expand(asking, ranking)
+    if not hits and library.store.generation() == 0:
+        asking.notes.append("the store is empty; index something first: clew index PATH")
     with asking.timings.step("assemble"):
         context = _assemble(library, hits, max_tokens)
     if context.left_out:

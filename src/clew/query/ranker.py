@@ -106,7 +106,7 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
 def load_ranker(path: Path) -> Ranker:
     """Read a ranker; raises `ModelError` where it cannot be read or was made for other features."""
     try:
-        with np.load(path) as arrays:
+        with path.open("rb") as file, np.load(file) as arrays:
             _check_names(path, arrays["first_names"].tolist(), FEATURES)
             _check_names(path, arrays["second_names"].tolist(), FEATURES + SECOND_FEATURES)
             return Ranker(

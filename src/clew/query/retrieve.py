@@ -31,10 +31,10 @@ class Ranking:
         return Ranking(self.ids[:limit], self.scores[:limit])
 
     def then(self, other: Ranking) -> Ranking:
-        """These, then the other's that are not among them, whose scores go on downwards."""
+        """These, then the other's that are not among them; scores (above 0) go on downwards."""
         rest = other.ids[~np.isin(other.ids, self.ids)]
-        floor = self.scores.min() if len(self.scores) else np.float32(0)
-        below = (floor - 1 - np.arange(len(rest))).astype(np.float32)
+        floor = self.scores.min() if len(self.scores) else np.float32(1)
+        below = (floor / (2 + np.arange(len(rest)))).astype(np.float32)
         return Ranking(np.concatenate([self.ids, rest]), np.concatenate([self.scores, below]))
 
 
