@@ -10,13 +10,11 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, TypeAlias
 
 from clew.evaluation.metrics import mean_scores, score_rankings
-from training.groups import FOLDS
 from training.prepare import prepare, read_sources
 from training.regime import fit
 
@@ -35,23 +33,21 @@ Figures: TypeAlias = Mapping[str, float]
 
 def five_fold(groups: Sequence[Group]) -> Rankings:
     """Each question ranked by what was learned from the other folds."""
-    return _held_out(groups, [lambda group, fold=fold: group.fold == fold for fold in range(FOLDS)])
+    return _held_out(groups, [group.fold for group in groups])
 
 
 def left_out(groups: Sequence[Group]) -> Rankings:
     """Each question ranked by what was learned from the other families."""
-    families = dict.fromkeys(group.family for group in groups)
-    return _held_out(groups, [lambda group, name=name: group.family == name for name in families])
+    return _held_out(groups, [group.family for group in groups])
 
 
-def _held_out(
-    groups: Sequence[Group], parts: Sequence[Callable[[Group], bool]]
-) -> dict[int, Sequence[Passage]]:
+def _held_out(groups: Sequence[Group], parts: Sequence[Hashable]) -> dict[int, Sequence[Passage]]:
+    """Each group ranked by what was learned from the groups of other parts."""
     rankings: dict[int, Sequence[Passage]] = {}
-    for is_held_out in parts:
-        pair = fit([group for group in groups if not is_held_out(group)])
+    for part in dict.fromkeys(parts):
+        pair = fit([group for group, own in zip(groups, parts, strict=True) if own != part])
         for number, group in enumerate(groups):
-            if is_held_out(group):
+            if parts[number] == part:
                 rankings[number] = group.ranking(pair.scores(group))
     return rankings
 
@@ -68,3 +64,46 @@ def measure(groups: Sequence[Group], rankings: Rankings) -> dict[str, Figures]:
     for (family, _), rows in scores.items():
         by_family.setdefault(family, []).append(mean_scores(rows))
     return {family: mean_scores(rows) for family, rows in by_family.items()}
+
+
+def _name(passage: Passage) -> str:
+    return "\t".join(passage)
+
+
+def to_markdown(figures: Mapping[str, Mapping[str, Figures]]) -> str:
+    """A table a kind of collection: a row a way of ranking, per cent."""
+    lines = ["# Cross-validation of the ranker", ""]
+    for family in next(iter(figures.values())):
+        lines += [f"## {family}", "", f"| | {' | '.join(MEASURES)} |", "| --- |" + " --- |" * 4]
+        for way, by_family in figures.items():
+            values = (f"{100 * by_family[family][measure]:.1f}" for measure in MEASURES)
+            lines.append(f"| {way} | {' | '.join(values)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+def cross_validate(groups: Sequence[Group]) -> dict[str, dict[str, Figures]]:
+    """Figures by way of ranking."""
+    ways: dict[str, Rankings] = {
+        "hybrid": {number: group.hybrid for number, group in enumerate(groups)},
+        "graph, five-fold": five_fold(groups),
+        "graph, left out": left_out(groups),
+    }
+    return {way: measure(groups, rankings) for way, rankings in ways.items()}
+
+
+def main() -> None:
+    """Read the command line, judge, and print or write the report."""
+    parser = argparse.ArgumentParser(description="Judge the training on questions not seen.")
+    parser.add_argument("bench", type=Path, help="folder of folders in the BEIR layout")
+    parser.add_argument("--report", type=Path, help="Markdown file to write")
+    given = parser.parse_args()
+    groups = prepare(read_sources(given.bench), lambda line: print(line, file=sys.stderr))
+    report = to_markdown(cross_validate(groups))
+    print(report)
+    if given.report:
+        given.report.write_text(report, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

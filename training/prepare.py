@@ -130,7 +130,7 @@ def _copies(sources: Sequence[Source]) -> Iterator[Source]:
     for family in dict.fromkeys(source.family for source in sources):
         members = [source for source in sources if source.family == family]
         questions = [question for source in members for question in source.data.questions]
-        kept = set(sorted((digest(question.text) for question in questions))[:COPIES])
+        kept = set(sorted(digest(question.text) for question in questions)[:COPIES])
         for source in members:
             again = tuple(q for q in source.data.questions if digest(q.text) in kept)
             yield replace(source, data=replace(source.data, questions=again))

@@ -107,4 +107,4 @@ def weigh(groups: Sequence[Group]) -> Floats:
         family: float(raw[[one == family for one in families]].sum()) for family in set(families)
     }
     weights = [weight / share[family] for weight, family in zip(raw, families, strict=True)]
-    return np.array(weights, np.float32) * len(groups) / len(share)
+    return np.array(weights, np.float32) * np.float32(len(groups) / len(share))

@@ -6,6 +6,7 @@ from pathlib import Path
 import lightgbm as lgb
 import numpy as np
 import pytest
+
 from clew.errors import ModelError
 from clew.query import ranker
 from clew.query.features import FEATURES
@@ -19,6 +20,14 @@ WIDTH = 12
 def random_matrix(rows: int, width: int = WIDTH) -> np.ndarray:
     """Few distinct values, so that many lie exactly where trees split."""
     return np.random.default_rng(rows).integers(-3, 4, (rows, width)).astype(np.float32) / 3
+
+
+def predict(booster: lgb.Booster, matrix: np.ndarray) -> np.ndarray:
+    return np.asarray(booster.predict(matrix), np.float64)
+
+
+def assert_close(found: np.ndarray, expected: np.ndarray) -> None:
+    np.testing.assert_allclose(found.astype(np.float64), expected, atol=1e-5)
 
 
 def trained(leaves: int, seed: int = 0, rounds: int = 20) -> lgb.Booster:
@@ -39,7 +48,7 @@ def test_scores_are_those_of_lightgbm(leaves: int) -> None:
 
     found = to_forest([booster]).scores(matrix)
 
-    np.testing.assert_allclose(found, booster.predict(matrix), atol=1e-5)
+    assert_close(found, predict(booster, matrix))
 
 
 def test_values_beside_a_threshold_fall_on_its_side() -> None:
@@ -50,7 +59,7 @@ def test_values_beside_a_threshold_fall_on_its_side() -> None:
     around = np.concatenate([near, np.nextafter(near, np.float32(9)), np.nextafter(near, -near)])
     matrix = np.repeat(around.astype(np.float32)[:, None], WIDTH, axis=1)
 
-    np.testing.assert_allclose(forest.scores(matrix), booster.predict(matrix), atol=1e-5)
+    assert_close(forest.scores(matrix), predict(booster, matrix))
 
 
 def test_several_models_make_the_mean_of_their_scores() -> None:
@@ -59,8 +68,8 @@ def test_several_models_make_the_mean_of_their_scores() -> None:
 
     found = to_forest(boosters).scores(matrix)
 
-    mean = np.mean([booster.predict(matrix) for booster in boosters], axis=0)
-    np.testing.assert_allclose(found, mean, atol=1e-5)
+    mean = np.mean([predict(booster, matrix) for booster in boosters], axis=0)
+    assert_close(found, mean)
 
 
 def test_a_model_that_learned_nothing_scores_all_alike() -> None:

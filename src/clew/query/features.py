@@ -37,7 +37,7 @@ FEATURES = (
     # how well the passage answers by itself
     *("vector", "vector_share", "vector_rank", "window_vector", "window_vector_share"),
     *("window_vector_rank", "keyword_share", "keyword_rank", "window_keyword_share"),
-    *("window_keyword_rank", "prior", "hybrid_rank", "fused_rank", "feedback"),
+    *("window_keyword_rank", "prior", "hybrid_rank", "fused_rank"),
     # where walks lead
     *("walk", "walk_rank", "walk_seeds", "walk_seeds_rank", "walk_bridges", "walk_bridges_rank"),
     *("walk_asked", "walk_asked_rank", "walk_far", "walk_far_rank"),
@@ -171,11 +171,7 @@ def _by_itself(
         "keyword": (signals.keyword_scores[rows], signals.keyword),
         "window_keyword": (signals.window_keyword_scores[rows], signals.window_keyword),
     }
-    top = reader.read(signals.fused.argsort(kind="stable")[::-1][:5]) if len(rows) else windows
-    columns: Columns = {
-        "prior": signals.prior[rows],
-        "feedback": reader.read(rows) @ unit(analysis.vector + unit(top.sum(axis=0))),
-    }
+    columns: Columns = {"prior": signals.prior[rows]}
     for name, (value, ranking) in values.items():
         columns[name] = value
         columns[f"{name}_share"] = value / (_first(ranking) or 1.0)

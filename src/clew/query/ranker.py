@@ -41,7 +41,7 @@ class Forest:
     thresholds: NDArray[np.float32]
     """(trees, nodes) the test fails above it; infinite for padding."""
     kept: NDArray[np.unsignedinteger]
-    """(trees, nodes) the leaves that remain where the test fails, the leftmost as the lowest bit."""
+    """(trees, nodes) leaves that remain where the test fails; the leftmost is the lowest bit."""
     values: NDArray[np.float32]
     """(trees, leaves) what each leaf adds to the score."""
 

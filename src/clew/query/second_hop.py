@@ -7,6 +7,7 @@ the first passage leaves open.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -15,7 +16,10 @@ from clew.query.features import Incidence
 from clew.query.signals import unit
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.query.bridge import Masks
     from clew.query.features import Evidence
     from clew.types import Vectors
 
@@ -24,18 +28,17 @@ if TYPE_CHECKING:
 PARTNERS = 20
 """Best passages that a candidate may be paired with."""
 LINKED = 3
-"""Best passages that candidates are related to; each of these to the others and the next."""
+"""Best passages that links lead from; each of these is linked to the others."""
 
 SECOND_FEATURES = (
     *("first", "first_rank", "first_gap"),
     # entities that tie the candidate to one of the best passages
-    *("link_about", "link_cover", "link_unnamed", "link_best", "link_back", "link_shared"),
-    "link_same",
+    *("link_about", "link_cover", "link_place", "link_shared"),
+    # the best linked partner for a pair that answers together
+    *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
     # what the best passage, and the best two, leave open
     *("residual_1", "open_1", "like_1", "joint_1", "residual_2", "open_2", "like_2", "joint_2"),
     "support",
-    # the best partner for a pair that answers together
-    *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
 )
 """Names of the columns that `relate` adds."""
 
@@ -54,12 +57,16 @@ def relate(
     if not len(evidence.rows):
         return np.zeros((0, len(SECOND_FEATURES)), np.float32)
     order = np.argsort(-first_scores, kind="stable")
+    masks = evidence.coverage.passages(evidence.rows)
+    remainders = _by_remainders(evidence, vectors, masks, order)
+    ties = _tie(evidence, snapshot, order[:PARTNERS])
+    likeness = vectors @ vectors[order[:PARTNERS]].T
     columns = (
         _by_first(first_scores, order)
-        | _by_links(evidence, snapshot, order)
-        | _by_remainders(evidence, vectors, order)
-        | {"support": _support(vectors, order)}
-        | _by_partners(evidence, snapshot, vectors, first_scores, order)
+        | remainders
+        | _by_links(ties, remainders["residual_1"] + remainders["open_1"])
+        | _by_pairs(evidence, vectors, masks, ties, likeness, first_scores)
+        | {"support": _support(likeness[:, :5], ties.other[:, :5])}
     )
     return np.stack([columns[name] for name in SECOND_FEATURES], axis=1).astype(np.float32)
 
@@ -70,79 +77,137 @@ def _by_first(scores: Floats, order: Ints) -> Columns:
     return {"first": scores, "first_rank": rank, "first_gap": scores[order[0]] - scores}
 
 
-def _by_links(evidence: Evidence, snapshot: Snapshot, order: Ints) -> Columns:
-    """The strongest tie of each kind to one of the best passages."""
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """What candidates and the best passages (the partners) have in common, seeds aside."""
+
+    partners: Ints
+    """(p,) candidates, best first."""
+    other: NDArray[np.bool_]
+    """(n, p) whether partner and candidate are two."""
+    incidence: Incidence
+    rare: Floats
+    """(entries,) idf of the entity, 0 to 1; 0 for seeds."""
+    held: Floats
+    """(entries, p) whether the partner mentions the entity."""
+    covered: Floats
+    """(entries, p) how much of the question the partner's best sentence with the entity covers."""
+    own: Floats
+    """(entries, p) whether the partner is about the entity."""
+
+    def highest(self, values: Floats) -> Floats:
+        """(n, p) highest of the entries' values, at least 0; 0 for a passage with itself."""
+        incidence = self.incidence
+        highest = np.zeros((incidence.size, len(self.partners)), np.float32)
+        if len(incidence.owner):
+            starts = np.flatnonzero(np.diff(incidence.owner, prepend=-1))
+            found = np.maximum.reduceat(values, starts, axis=0)
+            highest[incidence.owner[starts]] = np.maximum(found, 0)
+        return highest * self.other
+
+    def total(self, values: Floats) -> Floats:
+        """(n, p) sum of the entries' values; 0 for a passage with itself."""
+        incidence = self.incidence
+        total = np.zeros((incidence.size, len(self.partners)), np.float32)
+        if len(incidence.owner):
+            starts = np.flatnonzero(np.diff(incidence.owner, prepend=-1))
+            total[incidence.owner[starts]] = np.add.reduceat(values, starts, axis=0)
+        return total * self.other
+
+
+def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
     incidence = Incidence(snapshot, evidence.rows)
-    seeds = [seed.row for seed in evidence.analysis.seeds]
-    rare = snapshot.entity_idf[incidence.entity] / np.log1p(max(snapshot.size, 1))
-    rare = np.where(np.isin(incidence.entity, seeds), 0, rare).astype(np.float32)
-    columns = {
-        name: np.zeros(incidence.size, np.float32)
-        for name in SECOND_FEATURES
-        if name.startswith("link_")
+    local, entity = np.unique(incidence.entity, return_inverse=True)
+    rare = snapshot.entity_idf[local] / np.log1p(max(snapshot.size, 1))
+    rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
+    covered = np.zeros((len(local), len(partners)), np.float32)
+    coverage, passages = evidence.coverage, evidence.rows[partners]
+    sentences, partner = coverage.sentences_by_owner(passages)
+    shares = coverage.share(coverage.with_context(sentences))
+    entries, sentence = snapshot.sentence_entities.entries(sentences)
+    place = np.searchsorted(local, snapshot.sentence_entities.items[entries])
+    np.maximum.at(covered, (place, partner[sentence]), shares[sentence])
+    held, own = np.zeros_like(covered), np.zeros_like(covered)
+    column = np.full(incidence.size, -1)
+    column[partners] = np.arange(len(partners))
+    among = column[incidence.owner] >= 0
+    held[entity[among], column[incidence.owner[among]]] = 1
+    own[entity[among], column[incidence.owner[among]]] = incidence.about[among]
+    return _Ties(
+        partners=partners,
+        other=np.arange(incidence.size)[:, None] != partners,
+        incidence=incidence,
+        rare=rare[entity].astype(np.float32),
+        held=held[entity],
+        covered=covered[entity],
+        own=own[entity],
+    )
+
+
+def _by_links(ties: _Ties, open_value: Floats) -> Columns:
+    """The strongest tie of each kind to one of the best passages.
+
+    `open_value` (n,) tells which of several passages about one entity is meant: it is the larger,
+    the more a candidate says of what the best passage leaves open.
+    """
+    about = (ties.rare * ties.incidence.about)[:, None]
+    place = ties.incidence.place(open_value)[:, None]
+    kinds = {
+        "link_about": ties.highest(about * ties.held),
+        "link_cover": ties.highest(about * ties.covered),
+        "link_place": ties.highest(about * ties.held * place),
+        "link_shared": ties.total(ties.rare[:, None] * ties.held),
     }
-    for place, top in enumerate(order[: LINKED + 1]):
-        others = np.arange(incidence.size) != top
-        if place == LINKED:
-            others[order[:LINKED]] = False
-        for name, value in _links(evidence, snapshot, incidence, rare, int(top)).items():
-            if name != "link_best" or place == 0:
-                columns[name] = np.maximum(columns[name], value * others)
-    return columns
+    return {name: strengths[:, :LINKED].max(axis=1) for name, strengths in kinds.items()}
 
 
-def _links(
-    evidence: Evidence, snapshot: Snapshot, incidence: Incidence, rare: Floats, top: int
+def _by_pairs(
+    evidence: Evidence,
+    vectors: Vectors,
+    masks: Masks,
+    ties: _Ties,
+    likeness: Floats,
+    scores: Floats,
 ) -> Columns:
-    """(n,) ties of the candidates to one passage, through entities that are not the question's."""
-    cover, unnamed = _covered_entities(evidence, snapshot, int(evidence.rows[top]))
-    at_top = incidence.entity[incidence.owner == top]
-    its_own = np.isin(incidence.entity, at_top[incidence.about[incidence.owner == top]])
-    tied = rare * np.isin(incidence.entity, at_top)
-    about = tied * incidence.about
+    """What a candidate answers together with a linked partner: one is about what the other says."""
+    about = ties.incidence.about[:, None]
+    onward = ties.total(ties.rare[:, None] * about * ties.held)
+    back = ties.total(ties.rare[:, None] * ties.own)
+    linked = onward + back > 0
+    partners = ties.partners
+    alone = evidence.coverage.share(masks)
+    joint = evidence.coverage.share(masks[:, None] | masks[partners])
+    gain = joint - np.maximum(alone[:, None], alone[partners])
+    near = vectors @ evidence.analysis.vector
+    # The cosine of the question and the sum of both vectors, |a + b|² = 2 + 2ab.
+    together = (near[:, None] + near[partners]) / np.sqrt(np.maximum(2 + 2 * likeness, 1e-6))
+    behind = scores[partners] - scores[partners[0]]
+    early = 1 / (1 + np.arange(len(partners)))
     return {
-        "link_about": incidence.highest(about),
-        "link_cover": incidence.highest(about * cover[incidence.entity]),
-        "link_unnamed": incidence.highest(about * unnamed[incidence.entity]),
-        "link_best": incidence.highest(about * cover[incidence.entity]),
-        "link_back": incidence.highest(rare * its_own * ~incidence.about),
-        "link_same": incidence.highest(rare * its_own * incidence.about),
-        "link_shared": incidence.total(tied),
+        "pair_cover": (joint * linked).max(axis=1),
+        "pair_gain": (gain * linked).max(axis=1),
+        "pair_vector": np.where(linked, together, 0).max(axis=1),
+        "pair_first": np.where(linked, behind, behind.min() - 1).max(axis=1),
+        "pair_about": (onward * early).max(axis=1),
+        "pair_back": (back * early).max(axis=1),
     }
 
 
-def _covered_entities(
-    evidence: Evidence, snapshot: Snapshot, passage: int
-) -> tuple[Floats, Floats]:
-    """(E,) how much of the question, and of its words beside names, entities' sentences cover."""
-    coverage = evidence.coverage
-    sentences, _ = coverage.sentences_by_owner(np.array([passage]))
-    entries, owner = snapshot.sentence_entities.entries(sentences)
-    entities = snapshot.sentence_entities.items[entries]
-    cover = np.zeros(len(snapshot.entity_ids), np.float32)
-    unnamed = np.zeros_like(cover)
-    np.maximum.at(cover, entities, coverage.share(coverage.with_context(sentences))[owner])
-    held = coverage.unnamed_share(coverage.sentence_masks[sentences])
-    np.maximum.at(unnamed, entities, held[owner])
-    return cover, unnamed
-
-
-def _by_remainders(evidence: Evidence, vectors: Vectors, order: Ints) -> Columns:
+def _by_remainders(evidence: Evidence, vectors: Vectors, masks: Masks, order: Ints) -> Columns:
     """What the best 1 and 2 passages leave open; these themselves are judged by the others' rest."""
-    masks = evidence.coverage.passages(evidence.rows)
     columns: Columns = {}
     for depth in (1, 2):
         values = _remainder(evidence, vectors, masks, order[:depth])
         for top in order[:depth]:
-            others = [other for other in order[: depth + 1] if other != top]
-            if others:
-                values[:, top] = _remainder(evidence, vectors, masks, np.array(others))[:, top]
+            others = order[: depth + 1][order[: depth + 1] != top]
+            if len(others):
+                values[:, top] = _remainder(evidence, vectors, masks, others)[:, top]
         for name, value in zip(("residual", "open", "like", "joint"), values, strict=True):
             columns[f"{name}_{depth}"] = value
     return columns
 
 
-def _remainder(evidence: Evidence, vectors: Vectors, masks: Floats, used: Ints) -> Floats:
+def _remainder(evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints) -> Floats:
     """(4, n): likeness to the question's rest, share of it, likeness to the used, joint share."""
     question = evidence.analysis.vector
     basis, _ = np.linalg.qr(vectors[used].T)
@@ -158,48 +223,7 @@ def _remainder(evidence: Evidence, vectors: Vectors, masks: Floats, used: Ints) 
     )
 
 
-def _by_partners(
-    evidence: Evidence, snapshot: Snapshot, vectors: Vectors, scores: Floats, order: Ints
-) -> Columns:
-    """What a candidate and the best of `PARTNERS` cover together, linked or not."""
-    incidence = Incidence(snapshot, evidence.rows)
-    partners = order[:PARTNERS]
-    local, entity = np.unique(incidence.entity, return_inverse=True)
-    rare = snapshot.entity_idf[local] / np.log1p(max(snapshot.size, 1))
-    rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
-    mentions = np.zeros((incidence.size, len(local)), np.float32)
-    mentions[incidence.owner, entity] = 1
-    about = np.zeros_like(mentions)
-    about[incidence.owner, entity] = incidence.about
-    onward = (about * rare) @ mentions[partners].T
-    back = (mentions * rare) @ about[partners].T
-    masks = evidence.coverage.passages(evidence.rows)
-    alone = evidence.coverage.share(masks)
-    joint = evidence.coverage.share(masks[:, None] | masks[partners])
-    question = evidence.analysis.vector
-    near = vectors @ question
-    length = np.sqrt(np.maximum(2 + 2 * vectors @ vectors[partners].T, 1e-6))
-    together = (near[:, None] + near[partners]) / length
-    gap = scores[partners] - scores[order[0]]
-    weight = 1 / (1 + np.arange(len(partners)))
-    other = np.arange(incidence.size)[:, None] != partners
-    linked = other & ((onward + back) > 0)
-    gain = joint - np.maximum(alone[:, None], alone[partners])
-    return {
-        "pair_cover": (joint * linked).max(axis=1),
-        "pair_gain": (gain * linked).max(axis=1),
-        "pair_vector": np.where(linked, together, 0).max(axis=1),
-        "pair_first": np.where(linked, gap, -10).max(axis=1),
-        "pair_about": (onward * other * weight).max(axis=1),
-        "pair_back": (back * other * weight).max(axis=1),
-    }
-
-
-def _support(vectors: Vectors, order: Ints) -> Floats:
+def _support(likeness: Floats, other: NDArray[np.bool_]) -> Floats:
     """(n,) mean likeness to the three of the best five that are most like the candidate."""
-    likeness = vectors @ vectors[order[:5]].T
-    itself = np.zeros_like(likeness, dtype=bool)
-    itself[order[:5], np.arange(likeness.shape[1])] = True
-    likeness[itself] = -1
-    nearest = np.sort(likeness, axis=1)[:, ::-1][:, :3]
+    nearest = np.sort(np.where(other, likeness, -1), axis=1)[:, ::-1][:, :3]
     return nearest.mean(axis=1)
