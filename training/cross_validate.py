@@ -19,6 +19,8 @@ from training.prepare import prepare, read_sources
 from training.regime import fit
 
 if TYPE_CHECKING:
+    from clew.graph.snapshot import Floats
+    from clew.query.ranker import Ranker
     from training.groups import Group, Passage
 
 KS = (2, 5, 10)
@@ -45,11 +47,16 @@ def _held_out(groups: Sequence[Group], parts: Sequence[Hashable]) -> dict[int, S
     """Each group ranked by what was learned from the groups of other parts."""
     rankings: dict[int, Sequence[Passage]] = {}
     for part in dict.fromkeys(parts):
-        pair = fit([group for group, own in zip(groups, parts, strict=True) if own != part])
+        ranker = fit([group for group, own in zip(groups, parts, strict=True) if own != part])
         for number, group in enumerate(groups):
             if parts[number] == part:
-                rankings[number] = group.ranking(pair.scores(group))
+                rankings[number] = group.ranking(_scores(ranker, group))
     return rankings
+
+
+def _scores(ranker: Ranker, group: Group) -> Floats:
+    """(n,) as `clew search` scores the group's candidates."""
+    return ranker.rank_second(group.second(ranker.rank_first(group.evidence.matrix)))
 
 
 def measure(groups: Sequence[Group], rankings: Rankings) -> dict[str, Figures]:

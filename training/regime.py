@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import lightgbm as lgb
 import numpy as np
 
+from clew.query.ranker import Ranker
 from training.forest import to_forest
 from training.groups import FOLDS
 
@@ -42,21 +42,8 @@ PARAMETERS: Mapping[str, object] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """The two rankings, one after the other."""
-
-    first: Forest
-    second: Forest
-
-    def scores(self, group: Group) -> Floats:
-        """(n,) as `clew search` scores the group's candidates."""
-        first = self.first.scores(group.evidence.matrix)
-        return self.second.scores(group.second(first))
-
-
-def fit(groups: Sequence[Group]) -> Pair:
-    """Learn both rankings.
+def fit(groups: Sequence[Group], trained_on: frozenset[str] = frozenset()) -> Ranker:
+    """Learn both rankings; `trained_on` goes into the ranker as it is.
 
     The second one sees what the first says of questions that it was not trained on: in training,
     too, where each fold is judged by a first ranking of the other folds.
@@ -65,7 +52,11 @@ def fit(groups: Sequence[Group]) -> Pair:
     matrices = [group.evidence.matrix for group in groups]
     first_scores = _out_of_fold(groups, matrices, weights)
     seconds = [group.second(scores) for group, scores in zip(groups, first_scores, strict=True)]
-    return Pair(_boost(groups, matrices, weights), _boost(groups, seconds, weights))
+    return Ranker(
+        first=_boost(groups, matrices, weights),
+        second=_boost(groups, seconds, weights),
+        trained_on=trained_on,
+    )
 
 
 def _out_of_fold(

@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from clew.query.ranker import FILE, Ranker, save_ranker
+from clew.query.ranker import FILE, save_ranker
 from training.prepare import prepare, read_sources
 from training.regime import fit
 
@@ -22,9 +22,8 @@ PACKAGE = Path(__file__).resolve().parent.parent / "src" / "clew" / "query"
 def train(bench: Path, out: Path) -> None:
     """Learn from every data set below `bench`, and write the ranker to `out`."""
     sources = read_sources(bench)
-    pair = fit(prepare(sources, say))
     digests = frozenset(source.data.digest for source in sources)
-    save_ranker(Ranker(first=pair.first, second=pair.second, trained_on=digests), out)
+    save_ranker(fit(prepare(sources, say), digests), out)
     say(f"wrote {out} ({out.stat().st_size} bytes)")
 
 

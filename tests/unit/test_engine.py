@@ -348,3 +348,23 @@ def test_export_holds_everything_and_is_well_formed(engine: clew.Clew, folder: P
     assert len(graph.findall("{*}edge")) == counts["relations"]
     with pytest.raises(InputError, match="unknown format 'xml'; expected graphml or jsonl"):
         engine.export("xml")  # type: ignore[arg-type]
+
+
+# --- progress
+
+
+def test_progress_counts_a_file_once_it_is_stored(engine: clew.Clew, folder: Path) -> None:
+    (folder / "records.jsonl").write_text("\n".join(f'{{"text": "Note {n}"}}' for n in range(5)))
+    (folder / "empty.md").write_text("")
+    seen: list[tuple[int, int | None, int]] = []
+
+    def progress(step: str, done: int, total: int | None) -> None:
+        seen.append((done, total, engine.stats()["documents"]))
+
+    engine.index([folder], progress=progress)
+    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
+    assert {total for _, total, _ in seen} == {5}
+    assert seen[-1][2] == 8, "the bar is full only when everything is stored"
+    seen.clear()
+    engine.index([folder], progress=progress)
+    assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]

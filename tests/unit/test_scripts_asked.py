@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
@@ -28,11 +28,11 @@ QUESTIONS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> clew.Clew:
-    engine = clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder())
-    for script, text in TEXTS.items():
-        engine.add(text, source=script)
-    return engine
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        for script, text in TEXTS.items():
+            engine.add(text, source=script)
+        yield engine
 
 
 @pytest.mark.parametrize("script", TEXTS)
@@ -49,5 +49,5 @@ def test_the_entity_is_known_and_asked_for(engine: clew.Clew, script: str) -> No
     assert name in engine.search(question).entities
 
 
-def test_the_store_is_sound(engine: clew.Clew, tmp_path: Path) -> None:
+def test_the_store_is_sound(engine: clew.Clew) -> None:
     assert engine.check().problems == ()

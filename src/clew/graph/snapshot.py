@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import numpy as np
 
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float32]
+
+_Number = TypeVar("_Number", bound=np.integer)
 
 ABOUT_WEIGHT = 6.0
 """Weight of an edge from a passage to what it is about; a mention weighs 1, two or more weigh 2."""
@@ -186,8 +188,9 @@ class Snapshot:
         chunk = self.sentence_chunk[sentence]
         first = np.ones(len(pairs), dtype=bool)
         first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
-        frequency = np.bincount(term[first], minlength=len(self.vocabulary))
-        self.term_idf = np.log1p(self.size / np.maximum(frequency, 1)).astype(np.float32)
+        self.term_frequency = np.bincount(term[first], minlength=len(self.vocabulary))
+        """(T,) chunks that hold the term."""
+        self.term_idf = np.log1p(self.size / self.term_frequency).astype(np.float32)
         """(T,) ln(1 + N / df), df in chunks."""
 
     def _index_mentions(self, mentions: Ints) -> None:
@@ -268,33 +271,35 @@ class Snapshot:
 
     def known(self, chunk_ids: Ids) -> NDArray[np.bool_]:
         """Whether each chunk id is in this snapshot."""
-        if not self.size:
-            return np.zeros(len(chunk_ids), dtype=bool)
-        rows = np.minimum(np.searchsorted(self.chunk_ids, chunk_ids), self.size - 1)
-        return self.chunk_ids[rows] == chunk_ids
+        return find_sorted(self.chunk_ids, chunk_ids)[1]
 
     def entity_rows(self, entity_ids: Sequence[int]) -> dict[int, int]:
         """Row by entity id, for those that any chunk mentions."""
         ids = np.asarray(entity_ids, dtype=np.int64)
-        if not len(ids) or not len(self.entity_ids):
-            return {}
-        rows = np.minimum(np.searchsorted(self.entity_ids, ids), len(self.entity_ids) - 1)
-        hit = self.entity_ids[rows] == ids
+        rows, hit = find_sorted(self.entity_ids, ids)
         return dict(zip(ids[hit].tolist(), rows[hit].tolist(), strict=True))
 
     def term_rows(self, found: Sequence[str]) -> Ints:
         """Rows of the terms that the store holds, each once, in order of the question."""
         hashes = np.array([term_hash(t) for t in dict.fromkeys(found)], dtype=np.uint64)
-        if not len(hashes) or not len(self.vocabulary):
-            return np.zeros(0, dtype=np.int64)
-        rows = np.minimum(np.searchsorted(self.vocabulary, hashes), len(self.vocabulary) - 1)
-        return rows[self.vocabulary[rows] == hashes]
+        rows, hit = find_sorted(self.vocabulary, hashes)
+        return rows[hit]
 
     def neighbours(self, rows: Ints, step: int) -> Ints:
         """The chunk `step` places on in the same document; the chunk itself where there is none."""
         there = np.clip(rows + step, 0, max(self.size - 1, 0))
         same = self.columns.documents[there] == self.columns.documents[rows]
         return np.where(same, there, rows)
+
+
+def find_sorted(
+    values: NDArray[_Number], wanted: NDArray[_Number]
+) -> tuple[Ints, NDArray[np.bool_]]:
+    """Where each wanted number stands among sorted ones, and whether it does; a place is valid."""
+    places = np.minimum(np.searchsorted(values, wanted), max(len(values) - 1, 0))
+    if not len(values):
+        return places, np.zeros(len(wanted), dtype=bool)
+    return places, values[places] == wanted
 
 
 def _adjacency(rows: Ints, items: Ints, size: int) -> Adjacency:

@@ -57,8 +57,9 @@ def _newest(folder: Path, generation: int) -> Snapshot | None:
     """The newest snapshot that is not ahead of the store and can be read."""
     files = {g: path for path, g in _files(folder).items() if g <= generation}
     for kept in sorted(files, reverse=True):
-        with suppress(OSError, ValueError, KeyError, zipfile.BadZipFile):
-            with np.load(files[kept]) as arrays:
+        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+            # Opened here, since numpy leaves open what it cannot read.
+            with files[kept].open("rb") as file, np.load(file) as arrays:
                 version, epoch = arrays["numbers"].tolist()
                 if version != FORMAT:
                     continue

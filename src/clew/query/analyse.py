@@ -31,8 +31,6 @@ MAX_WORDS = 400
 """Words of a question in which names are looked for."""
 LONGEST_NAME = 10
 """Words of a name, at most."""
-UNNAMED = 0.3
-"""Factor of seeds in small letters, where the question has others."""
 
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
@@ -47,8 +45,10 @@ class Seed:
     key: str
     row: int
     """Row in the snapshot."""
-    weight: float
+    idf: float
     """The entity's idf, or that of its words where these are more common."""
+    weight: float
+    """The idf times the trust (0 to 1) that the question means this entity by these words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +86,7 @@ def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, .
     """Entities whose key is one of the question's longest word sequences, in order of the text.
 
     A seed weighs its idf, but no more than its words do: "body" may be rare as an entity and yet a
-    common word. Where the question writes names in capitals, other words weigh less.
+    common word. One in small letters is trusted as far as its words are mostly that name here.
     """
     spans = list(_candidate_names(question))
     known = names.resolve(list(dict.fromkeys(span.key for span in spans)))
@@ -99,20 +99,18 @@ def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, .
             continue
         taken.update(range(span.start, span.end))
         found.setdefault(row, span)
-    any_named = any(span.named for span in found.values())
-    seeds = []
-    for row, span in found.items():
-        weight = _weight(snapshot, row, span.key)
-        if any_named and not span.named:
-            weight *= UNNAMED
-        seeds.append(Seed(known[span.key], span.key, row, weight))
-    return tuple(seeds)
+    return tuple(_seed(snapshot, row, span, known[span.key]) for row, span in found.items())
 
 
-def _weight(snapshot: Snapshot, row: int, key: str) -> float:
-    idf = float(snapshot.entity_idf[row])
-    words = snapshot.term_rows(terms(key))
-    return min(idf, float(snapshot.term_idf[words].sum())) if len(words) else idf
+def _seed(snapshot: Snapshot, row: int, span: _Span, entity_id: int) -> Seed:
+    idf, trust = float(snapshot.entity_idf[row]), 1.0
+    words = snapshot.term_rows(terms(span.key))
+    if len(words):
+        idf = min(idf, float(snapshot.term_idf[words].sum()))
+        if not span.named:
+            holding = float(snapshot.term_frequency[words].min())
+            trust = min(float(snapshot.entity_frequency[row]) / holding, 1.0)
+    return Seed(entity_id, span.key, row, idf, idf * trust)
 
 
 @dataclass(frozen=True, slots=True)

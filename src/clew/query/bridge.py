@@ -59,10 +59,12 @@ class Coverage:
 
     def passages(self, rows: Ints) -> Masks:
         """Terms that each chunk or its context holds."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.uint64)
         entries, owner = self.sentences_by_owner(rows)
-        masks = np.zeros(len(rows), dtype=np.uint64)
-        np.bitwise_or.at(masks, owner, self.sentence_masks[entries])
-        return masks
+        # Every chunk has a row of sentences at least, its context's.
+        starts = np.searchsorted(owner, np.arange(len(rows)))
+        return np.bitwise_or.reduceat(self.sentence_masks[entries], starts)
 
     def share(self, masks: Masks) -> Floats:
         """Share of the question's idf that the masks' terms hold, 0 to 1."""
@@ -154,7 +156,7 @@ def _candidates(
     best = best[prior[best] > 0]
     read = coverage.sentences_of(best)
     rows, weights = [read], [prior[snapshot.sentence_chunk[read]]]
-    strongest = max((seed.weight for seed in analysis.seeds), default=1.0)
+    strongest = max((seed.idf for seed in analysis.seeds), default=1.0)
     for seed in analysis.seeds:
         mentioning = snapshot.entity_sentences.row(seed.row)
         if len(mentioning) <= MAX_SEED_SENTENCES:

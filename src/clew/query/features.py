@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot import find_sorted
 from clew.query.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals, unit
 from clew.query.walks import Walks, take_walks
@@ -186,9 +187,7 @@ def _first(ranking: Ranked) -> float:
 
 
 def _by_walks(walks: Walks, snapshot: Snapshot, rows: Ints) -> Columns:
-    places = np.searchsorted(walks.passages, rows)
-    places = np.minimum(places, max(len(walks.passages) - 1, 0))
-    visited = walks.passages[places] == rows if len(walks.passages) else np.zeros(len(rows), bool)
+    places, visited = find_sorted(walks.passages, rows)
     columns: Columns = {}
     for name, values in (
         ("walk", walks.everything),
@@ -209,7 +208,7 @@ def _by_seeds(
 ) -> Columns:
     weight = _spread(((s.row, s.weight) for s in analysis.seeds), len(snapshot.entity_ids))
     weights = weight[incidence.entity]
-    total = sum(seed.weight for seed in analysis.seeds) or 1.0
+    total = sum(seed.idf for seed in analysis.seeds) or 1.0
     mentioned, about = incidence.total(weights), incidence.total(weights * incidence.about)
     return {
         "seeds_share": mentioned / total,

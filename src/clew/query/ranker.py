@@ -4,6 +4,9 @@ They are trained by `training/` at the top of the repository. A tree is evaluate
 down it, as QuickScorer does (Lucchese et al. 2015): every node whose test fails strikes out the
 leaves to its left, and the first leaf that is left is the one that a walk would reach. That makes
 one comparison, one reduction and one look-up for all passages and all trees at once.
+
+Where a question holds few names the graph has little to say, and the trees are not left alone with
+it: see `temper`.
 """
 
 from __future__ import annotations
@@ -30,6 +33,20 @@ if TYPE_CHECKING:
 
 FILE = "ranker.npz"
 """Lies beside this module."""
+NAMED_ENOUGH = 0.4
+"""Share of a question's idf in names from which on the trees alone decide."""
+TEXT_SAY = 3.0
+"""Weight of the text, next to the trees, where a question holds no names at all."""
+TEXT_WEIGHTS = {
+    "vector_share": 1.0,
+    "keyword_share": 1.0,
+    "window_vector_share": 1.0,
+    "window_keyword_share": 1.0,
+    "support": 1.0,
+}
+"""What the text says: the channels alone and in windows, and likeness to the best passages."""
+ALL_FEATURES = FEATURES + SECOND_FEATURES
+"""Columns that the second ranking sees."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +74,46 @@ class Forest:
 
 @dataclass(frozen=True, slots=True)
 class Ranker:
-    """What a file holds."""
+    """What a file holds. Matrices are of one question, a row a candidate."""
 
     first: Forest
     """Ranks by `FEATURES`."""
     second: Forest
-    """Ranks by `FEATURES` and `SECOND_FEATURES`."""
+    """Ranks by `ALL_FEATURES`."""
     trained_on: frozenset[str]
     """Hex SHA-256 of the queries.jsonl of each data set that it was trained on."""
+
+    def rank_first(self, matrix: Floats) -> Floats:
+        """(n,) scores of an (n, len(FEATURES)) matrix."""
+        return self.first.scores(matrix)
+
+    def rank_second(self, matrix: Floats) -> Floats:
+        """(n,) scores of the columns `ALL_FEATURES`, tempered by plain text."""
+        return temper(self.second.scores(matrix), matrix)
+
+
+def temper(scores: Floats, matrix: Floats) -> Floats:
+    """(n,) the scores in standard units, plus the text's say where the question holds few names.
+
+    What trees learn of questions without names does not carry over to other collections; the plain
+    sum of what the channels say does. `matrix` has the columns `ALL_FEATURES`.
+    """
+    if not len(scores):
+        return scores
+    named = float(matrix[0, ALL_FEATURES.index("question_named")])
+    silence = max(0.0, 1 - named / NAMED_ENOUGH)
+    columns = [ALL_FEATURES.index(name) for name in TEXT_WEIGHTS]
+    weights = np.array(list(TEXT_WEIGHTS.values()), np.float32)
+    text = _standardised(_standardised(matrix[:, columns]) @ weights)
+    return _standardised(scores) + np.float32(TEXT_SAY * silence) * text
+
+
+def _standardised(values: Floats) -> Floats:
+    """Mean 0 and deviation 1 over the candidates; all 0 where they are all alike."""
+    deviation = values.std(axis=0)
+    standardised: Floats = values - values.mean(axis=0)
+    standardised /= np.where(deviation > 0, deviation, np.float32(1))
+    return standardised
 
 
 def rank_first(matrix: Floats) -> Floats:
@@ -72,12 +121,12 @@ def rank_first(matrix: Floats) -> Floats:
 
     Raises `ModelError` where the shipped ranker is missing or made for other features.
     """
-    return _shipped().first.scores(matrix)
+    return _shipped().rank_first(matrix)
 
 
 def rank_second(matrix: Floats) -> Floats:
-    """(n,) scores of the columns `FEATURES + SECOND_FEATURES`; as `rank_first`."""
-    return _shipped().second.scores(matrix)
+    """(n,) scores of the columns `ALL_FEATURES`; as `rank_first`."""
+    return _shipped().rank_second(matrix)
 
 
 def trained_on() -> frozenset[str]:
@@ -95,7 +144,7 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
     """Write the ranker with the names of its features; equal rankers make equal files."""
     arrays = {
         "first_names": np.array(FEATURES),
-        "second_names": np.array(FEATURES + SECOND_FEATURES),
+        "second_names": np.array(ALL_FEATURES),
         "trained_on": np.array(sorted(ranker.trained_on), dtype=np.str_),
         **_columns("first", ranker.first),
         **_columns("second", ranker.second),
@@ -108,7 +157,7 @@ def load_ranker(path: Path) -> Ranker:
     try:
         with path.open("rb") as file, np.load(file) as arrays:
             _check_names(path, arrays["first_names"].tolist(), FEATURES)
-            _check_names(path, arrays["second_names"].tolist(), FEATURES + SECOND_FEATURES)
+            _check_names(path, arrays["second_names"].tolist(), ALL_FEATURES)
             return Ranker(
                 first=_forest("first", arrays),
                 second=_forest("second", arrays),

@@ -116,6 +116,8 @@ class VectorReader:
 
     def windows(self, snapshot: Snapshot, rows: Ints) -> Vectors:
         """(n, dim) normalised means of the passages' and their neighbours' embeddings."""
+        if not snapshot.has_neighbours:
+            return self.read(rows)
         before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
         self.read(np.unique(np.concatenate([rows, before, after])))
         total = self.read(rows).copy()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.pagerank import local_graph, walk
+from clew.graph.snapshot import find_sorted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +51,8 @@ def take_walks(
     seeds = np.array([seed.row for seed in analysis.seeds], dtype=np.int64)
     passages = _around(np.concatenate([seeds, bridges.entities]), snapshot, prior, allowed)
     graph = local_graph(snapshot, passages)
-    from_seeds = _restart(graph.entities, seeds, _weights(snapshot, seeds))
+    weights = np.array([seed.weight for seed in analysis.seeds]) / np.log1p(max(snapshot.size, 1))
+    from_seeds = _restart(graph.entities, seeds, weights)
     from_bridges = _restart(
         graph.entities, bridges.entities, _weights(snapshot, bridges.entities) * bridges.scores
     )
@@ -94,8 +96,8 @@ def _weights(snapshot: Snapshot, entities: Ints) -> NDArray[np.float64]:
 
 def _restart(local: Ints, entities: Ints, weights: NDArray[np.float64]) -> NDArray[np.float64]:
     restart = np.zeros(len(local))
-    known = np.isin(entities, local)
-    restart[np.searchsorted(local, entities[known])] = weights[known]
+    places, known = find_sorted(local, entities)
+    restart[places[known]] = weights[known]
     return restart
 
 

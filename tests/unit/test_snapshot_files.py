@@ -1,0 +1,83 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import clew
+from clew.graph.snapshot import Columns, Snapshot, build
+from clew.graph.snapshot_files import current_snapshot, write_snapshot
+from clew.testing.fakes import HashEmbedder
+
+
+def _equal(one: Snapshot, other: Snapshot) -> bool:
+    return (one.generation, one.epoch) == (other.generation, other.epoch) and all(
+        np.array_equal(getattr(one.columns, f.name), getattr(other.columns, f.name))
+        for f in fields(Columns)
+    )
+
+
+def _files(engine: clew.Clew) -> list[Path]:
+    return sorted(engine.store.folder.glob("snapshot-*.npz"))
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Ada Morn built a clock.", source="a")
+        engine.add("Piet Oss taught Ada Morn.", source="b")
+        yield engine
+
+
+def test_indexing_leaves_one_file_that_another_process_reads(engine: clew.Clew) -> None:
+    [file] = _files(engine)
+    assert file.name == f"snapshot-{engine.store.generation()}.npz"
+    read = current_snapshot(engine.store, engine.store.folder)
+    assert _equal(read, build(engine.store))
+
+
+def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:
+    behind = current_snapshot(engine.store, engine.store.folder)
+    [file] = _files(engine)
+    kept = file.read_bytes()
+    engine.add("Brida Kall mended the clock.", source="c")
+    engine.delete(["a"])
+    file.write_bytes(kept)
+    for later in _files(engine):
+        if later != file:
+            later.unlink()
+    for start in (None, behind):
+        assert _equal(
+            current_snapshot(engine.store, engine.store.folder, start), build(engine.store)
+        )
+
+
+def test_merging_by_hand_makes_old_snapshots_useless(engine: clew.Clew) -> None:
+    before = current_snapshot(engine.store, engine.store.folder)
+    engine.merge("Piet Oss", "Ada Morn")
+    after = current_snapshot(engine.store, engine.store.folder, before)
+    assert len(after.entity_ids) == len(before.entity_ids) - 1
+    assert _equal(after, build(engine.store))
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
+def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
+    [file] = _files(engine)
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    assert _equal(current_snapshot(engine.store, engine.store.folder), build(engine.store))
+
+
+def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:
+    [file] = _files(engine)
+    file.rename(file.with_name("snapshot-999.npz"))
+    assert current_snapshot(engine.store, engine.store.folder).generation < 999
+
+
+def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
+    engine: clew.Clew, tmp_path: Path
+) -> None:
+    write_snapshot(build(engine.store), tmp_path / "nowhere")
+    assert not (tmp_path / "nowhere").exists()
