@@ -106,18 +106,18 @@ def read_sources(bench: Path) -> list[Source]:
     return [Source(folder.relative_to(bench).as_posix(), load_beir(folder)) for folder in folders]
 
 
-def prepare(sources: Sequence[Source], report: Callable[[str], None]) -> list[Group]:
-    """Groups of all three kinds, for the questions of every data set.
+def prepare(
+    sources: Sequence[Source], report: Callable[[str], None], *, copies: bool = True
+) -> list[Group]:
+    """Groups of all three kinds, or of the plain one alone, for the questions of every data set.
 
     `report` is told what has been done, a line a store.
     """
     embedder = Remembering(OnnxEmbedder(load_settings().embed))
-    copies = list(_copies(sources))
-    stores: list[tuple[Kind, Sequence[Source]]] = [
-        *(("plain", [source]) for source in sources),
-        ("merged", copies),
-        *(("nameless", [copy]) for copy in copies),
-    ]
+    stores: list[tuple[Kind, Sequence[Source]]] = [("plain", [source]) for source in sources]
+    if copies:
+        again = list(_copies(sources))
+        stores += [("merged", again), *(("nameless", [source]) for source in again)]
     groups: list[Group] = []
     for kind, held in stores:
         groups.extend(_ask(kind, held, embedder))

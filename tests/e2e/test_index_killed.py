@@ -1,4 +1,4 @@
-"""Indexing is killed at twenty random moments; the store is sound each time and can be completed."""
+"""Indexing is killed at twenty random moments: the store is sound and can be completed."""
 
 from __future__ import annotations
 

@@ -10,8 +10,18 @@ import pytest
 from clew.errors import ModelError
 from clew.query import ranker
 from clew.query.features import FEATURES
-from clew.query.ranker import Forest, Ranker, load_ranker, rank_first, rank_second, save_ranker
-from clew.query.second_hop import SECOND_FEATURES
+from clew.query.ranker import (
+    ALL_FEATURES,
+    NAMED_ENOUGH,
+    TEXT,
+    Forest,
+    Ranker,
+    load_ranker,
+    rank_first,
+    rank_second,
+    save_ranker,
+    temper,
+)
 from training.forest import to_forest
 
 WIDTH = 12
@@ -159,12 +169,54 @@ def test_a_damaged_file_is_an_error(tmp_path: Path) -> None:
             load_ranker(tmp_path / "ranker.npz")
 
 
+# --- questions without names
+
+
+def evidence_matrix(named: float) -> np.ndarray:
+    matrix = random_matrix(40, len(ALL_FEATURES))
+    matrix[:, ALL_FEATURES.index("question_named")] = named
+    return matrix
+
+
+@pytest.mark.parametrize("columns", [len(FEATURES), len(ALL_FEATURES)])
+def test_names_leave_the_order_to_the_trees(columns: int) -> None:
+    scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
+
+    tempered = temper(scores, evidence_matrix(NAMED_ENOUGH)[:, :columns])
+
+    assert np.argsort(tempered).tolist() == np.argsort(scores).tolist()
+
+
+def test_text_has_its_say_where_there_are_no_names() -> None:
+    matrix = evidence_matrix(0.0)
+    for name in TEXT:
+        matrix[:, ALL_FEATURES.index(name)] = np.arange(40)
+
+    tempered = temper(np.zeros(40, np.float32), matrix)
+
+    assert np.argsort(tempered).tolist() == list(range(40))
+
+
+def test_a_scale_of_scores_changes_nothing() -> None:
+    scores = np.random.default_rng(1).normal(size=40).astype(np.float32)
+    matrix = evidence_matrix(0.1)
+
+    np.testing.assert_allclose(temper(scores, matrix), temper(7 * scores + 3, matrix), atol=1e-4)
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+def test_few_candidates_need_no_deviation(rows: int) -> None:
+    scores = np.ones(rows, np.float32)
+
+    assert temper(scores, evidence_matrix(0.0)[:rows]).tolist() == [0.0] * rows
+
+
 # --- the one that ships
 
 
 def test_the_shipped_ranker_fits_the_features() -> None:
     assert rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
-    assert rank_second(random_matrix(30, len(FEATURES + SECOND_FEATURES))).shape == (30,)
+    assert rank_second(random_matrix(30, len(ALL_FEATURES))).shape == (30,)
 
 
 def test_the_shipped_ranker_says_what_it_was_trained_on() -> None:

@@ -87,7 +87,7 @@ def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
         passages=passages,
         entities=entities,
         from_entities=Edges.towards(passage, entity, out_of_entity, size),
-        loops=np.bincount(passage[alone], weights=returning, minlength=size),
+        loops=np.bincount(passage[alone], weights=returning, minlength=size).astype(np.float64),
         onward=Edges.towards(entity[shared], passage[shared], out_of_passage[shared], members),
         back=Edges.towards(passage[shared], entity[shared], out_of_entity[shared], size),
     )

@@ -225,15 +225,15 @@ class Snapshot:
         order = np.argsort(member, kind="stable")
         self.entity_passages = Adjacency.from_pairs(member[order], passage[order], size)
         """By entity: its chunks."""
-        self.entity_weights = weight[order]
         self.entity_about = is_about[order]
         self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
         self.entity_totals = np.bincount(member, weights=weight, minlength=size)
 
     @cached_property
-    def mean_terms(self) -> float:
-        """Terms a chunk in the mean; 1 for an empty store."""
-        return float(self.chunk_terms.mean()) if self.size else 1.0
+    def entity_rarity(self) -> Floats:
+        """(E,) idf relative to that of an entity of one passage, 0 to 1."""
+        rarity: Floats = (self.entity_idf / np.log1p(max(self.size, 1))).astype(np.float32)
+        return rarity
 
     @cached_property
     def has_neighbours(self) -> bool:

@@ -74,8 +74,8 @@ class Coverage:
 
     def unnamed_share(self, masks: Masks) -> Floats:
         """The same among the terms that belong to no seed's name; 0 where there are none."""
-        share = self.share(masks & ~self.named)
-        return share / max(1 - self.named_share, np.float32(1e-6))
+        shares: Floats = self.share(masks & ~self.named) / max(1 - self.named_share, 1e-6)
+        return shares
 
     def sentences_by_owner(self, rows: Ints) -> tuple[Ints, Ints]:
         """Rows of the chunks' sentences and contexts, and which of the chunks each belongs to."""
@@ -89,13 +89,14 @@ class Coverage:
         """Rows of all sentences of the chunks, their contexts left out."""
         entries, _ = self.sentences_by_owner(rows)
         starts = self._snapshot.sentence_starts
-        return entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
+        said: Ints = entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
+        return said
 
 
 def _named_terms(analysis: Analysis, snapshot: Snapshot) -> np.uint64:
     named = snapshot.term_rows([term for seed in analysis.seeds for term in terms(seed.key)])
-    bits = np.flatnonzero(np.isin(analysis.term_rows, named)).astype(np.uint64)
-    return np.bitwise_or.reduce(np.uint64(1) << bits, initial=np.uint64(0))
+    bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
+    return np.uint64(sum(1 << bit for bit in bits))
 
 
 def find_bridges(
@@ -158,13 +159,27 @@ def _candidates(
     rows, weights = [read], [prior[snapshot.sentence_chunk[read]]]
     strongest = max((seed.idf for seed in analysis.seeds), default=1.0)
     for seed in analysis.seeds:
-        mentioning = snapshot.entity_sentences.row(seed.row)
-        if len(mentioning) <= MAX_SEED_SENTENCES:
-            rows.append(mentioning)
-            own = prior[snapshot.sentence_chunk[mentioning]]
-            weights.append(seed.weight / strongest * (0.5 + 0.5 * own))
+        mentioning = _sentences_of_seed(snapshot, coverage, seed.row)
+        rows.append(mentioning)
+        own = prior[snapshot.sentence_chunk[mentioning]]
+        weights.append(seed.weight / strongest * (0.5 + 0.5 * own))
     every, weight = np.concatenate(rows), np.concatenate(weights)
     sentences, inverse = np.unique(every, return_inverse=True)
     top = np.zeros(len(sentences), dtype=np.float32)
     np.maximum.at(top, inverse, weight.astype(np.float32))
     return sentences, top
+
+
+def _sentences_of_seed(snapshot: Snapshot, coverage: Coverage, entity: int) -> Ints:
+    """Sentences that mention an entity, and all sentences of the passages about it.
+
+    A passage about something names it in its title and says "it" from then on.
+    """
+    mentioning = snapshot.entity_sentences.row(entity)
+    if len(mentioning) > MAX_SEED_SENTENCES:
+        return mentioning[:0]
+    chunks = snapshot.sentence_chunk[mentioning]
+    about = chunks[snapshot.sentence_starts[chunks] == mentioning]
+    if len(about) > READ_PASSAGES:
+        return mentioning
+    return np.union1d(mentioning, coverage.sentences_of(about))

@@ -13,12 +13,10 @@ import numpy as np
 
 from clew.graph.snapshot import find_sorted
 from clew.query.bridge import Bridges, Coverage, find_bridges, find_onward
-from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals, unit
+from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals
 from clew.query.walks import Walks, take_walks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
@@ -45,12 +43,9 @@ FEATURES = (
     # the question's entities
     *("seeds_share", "seeds_about_share", "seeds_best", "seeds_place"),
     # the entities that sentences tie to them
-    *("bridge", "bridge_about", "bridge_idf", "bridge_about_idf", "bridge_place"),
-    *("onward_about_idf", "onward_place"),
+    *("bridge", "bridge_rare", "bridge_place", "onward_about", "onward_place"),
     # the question's words
-    *("cover", "cover_open", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
-    # what the best passage leaves open
-    *("residual", "like_best"),
+    *("cover", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
     # the question itself
     "question_named",
 )
@@ -115,50 +110,58 @@ def gather(
     coverage = Coverage(analysis, snapshot)
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
     walks = take_walks(analysis, bridges, snapshot, signals.prior, channels.allowed)
-    followed = best(walks.everything, FOLLOWED)
-    onward = find_onward(
-        analysis, snapshot, coverage, walks.passages[followed.rows], np.sqrt(followed.scores)
-    )
-    rows = _candidates(signals, walks)
-    rows = np.union1d(rows, _about(onward, snapshot, channels.allowed))
+    onward = _look_onward(analysis, snapshot, coverage, walks)
+    rows = _candidates(signals, walks, _about(onward, snapshot, signals.prior, channels.allowed))
     incidence = Incidence(snapshot, rows)
     by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
-    by_words = _by_words(coverage, signals, rows)
+    by_words = _by_words(coverage, rows)
     place = incidence.place(by_itself["vector"] + by_words["cover"])
     columns = (
         by_itself
         | by_words
         | _by_walks(walks, snapshot, rows)
         | _by_seeds(analysis, snapshot, incidence, place)
-        | _by_bridges("bridge", bridges, snapshot, incidence, place)
-        | _by_bridges("onward", onward, snapshot, incidence, place)
-        | _by_remainder(analysis, signals, rows, reader)
+        | _by_bridges(bridges, snapshot, incidence, place)
+        | _by_onward(onward, snapshot, incidence, place)
         | {"question_named": np.full(len(rows), coverage.named_share, np.float32)}
     )
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
 
 
-def _candidates(signals: Signals, walks: Walks) -> Ints:
-    walked = best(walks.everything, FROM_WALK).rows
+def _look_onward(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, walks: Walks
+) -> Bridges:
+    """The entities of the passages that the walk visits most: where a third hop would lead."""
+    followed = best(walks.everything, FOLLOWED)
+    passages, values = walks.passages[followed.rows], np.sqrt(followed.scores)
+    return find_onward(analysis, snapshot, coverage, passages, values)
+
+
+def _about(
+    onward: Bridges, snapshot: Snapshot, prior: Floats, allowed: NDArray[np.bool_] | None
+) -> Ints:
+    """Passages about the best of the entities, and of several about one the best by themselves."""
+    entries, owner = snapshot.entity_passages.entries(onward.entities)
+    about = snapshot.entity_about[entries]
+    passages = snapshot.entity_passages.items[entries[about]]
+    values = np.zeros(snapshot.size, np.float32)
+    np.maximum.at(values, passages, onward.scores[owner[about]] * (1 + prior[passages]))
+    if allowed is not None:
+        values *= allowed
+    return best(values, FROM_ONWARD).rows
+
+
+def _candidates(signals: Signals, walks: Walks, onward: Ints) -> Ints:
     channels = (signals.vector, signals.keyword, signals.window_vector, signals.window_keyword)
     found = [
-        walks.passages[walked],
+        onward,
+        walks.passages[best(walks.everything, FROM_WALK).rows],
         *(ranking.rows[:FROM_CHANNEL] for ranking in channels),
         best(signals.hybrid, FROM_HYBRID).rows,
         best(signals.fused, FROM_FUSED).rows,
     ]
     return np.unique(np.concatenate(found))
-
-
-def _about(onward: Bridges, snapshot: Snapshot, allowed: NDArray[np.bool_] | None) -> Ints:
-    """Passages about the best of the entities."""
-    entries, owner = snapshot.entity_passages.entries(onward.entities)
-    about = snapshot.entity_about[entries]
-    passages = snapshot.entity_passages.items[entries[about]]
-    if allowed is not None:
-        passages = passages[allowed[passages]]
-    return passages[:FROM_ONWARD]
 
 
 def _by_itself(
@@ -206,74 +209,61 @@ def _by_walks(walks: Walks, snapshot: Snapshot, rows: Ints) -> Columns:
 def _by_seeds(
     analysis: Analysis, snapshot: Snapshot, incidence: Incidence, place: Floats
 ) -> Columns:
-    weight = _spread(((s.row, s.weight) for s in analysis.seeds), len(snapshot.entity_ids))
-    weights = weight[incidence.entity]
-    total = sum(seed.idf for seed in analysis.seeds) or 1.0
-    mentioned, about = incidence.total(weights), incidence.total(weights * incidence.about)
+    """Shares of what all seeds would weigh if every one of them were trusted."""
+    weight = np.zeros(len(snapshot.entity_ids), np.float32)
+    weight[[seed.row for seed in analysis.seeds]] = [seed.weight for seed in analysis.seeds]
+    shares = weight[incidence.entity] / (sum(seed.idf for seed in analysis.seeds) or 1.0)
     return {
-        "seeds_share": mentioned / total,
-        "seeds_about_share": about / total,
-        "seeds_best": incidence.highest(weights) / total,
-        "seeds_place": incidence.highest(weights * place) / total,
+        "seeds_share": incidence.total(shares),
+        "seeds_about_share": incidence.total(shares * incidence.about),
+        "seeds_best": incidence.highest(shares),
+        "seeds_place": incidence.highest(shares * place),
     }
 
 
 def _by_bridges(
-    name: str, bridges: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats
+    bridges: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats
 ) -> Columns:
-    """A bridge counts everywhere but in the passage whose sentence is the bridge."""
-    size = len(snapshot.entity_ids)
-    pairs = zip(bridges.entities.tolist(), bridges.scores.tolist(), strict=True)
-    score = _spread(pairs, size)[incidence.entity]
-    home = np.full(size, -1, dtype=np.int64)
+    """The best bridge that leads from another passage to the candidate."""
+    scores = _led_to(bridges, snapshot, incidence)
+    rare = scores * snapshot.entity_rarity[incidence.entity]
+    return {
+        "bridge": incidence.highest(scores),
+        "bridge_rare": incidence.highest(rare),
+        "bridge_place": incidence.highest(rare * place),
+    }
+
+
+def _by_onward(onward: Bridges, snapshot: Snapshot, incidence: Incidence, place: Floats) -> Columns:
+    rare = _led_to(onward, snapshot, incidence) * snapshot.entity_rarity[incidence.entity]
+    return {
+        "onward_about": incidence.highest(rare * incidence.about),
+        "onward_place": incidence.highest(rare * place),
+    }
+
+
+def _led_to(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Floats:
+    """(entries,) score of the bridge; 0 in the passage whose sentence is the bridge."""
+    score = np.zeros(len(snapshot.entity_ids), np.float32)
+    score[bridges.entities] = bridges.scores
+    home = np.full(len(score), -1, dtype=np.int64)
     home[bridges.entities] = snapshot.sentence_chunk[bridges.sentences]
-    away = home[incidence.entity] != incidence.passage
-    rare = snapshot.entity_idf[incidence.entity] / np.log1p(max(snapshot.size, 1))
-    return {
-        name: incidence.highest(score * away),
-        f"{name}_idf": incidence.highest(score * away * rare),
-        f"{name}_about": incidence.highest(score * incidence.about),
-        f"{name}_about_idf": incidence.highest(score * incidence.about * rare),
-        f"{name}_place": incidence.highest(score * away * rare * place),
-    }
+    away: Floats = score[incidence.entity] * (home[incidence.entity] != incidence.passage)
+    return away
 
 
-def _spread(pairs: Iterable[tuple[int, float]], size: int) -> Floats:
-    values = np.zeros(size, np.float32)
-    for row, value in pairs:
-        values[row] = value
-    return values
-
-
-def _by_words(coverage: Coverage, signals: Signals, rows: Ints) -> Columns:
+def _by_words(coverage: Coverage, rows: Ints) -> Columns:
+    """How much of the question a passage and its best sentence cover, seeds' names aside or not."""
     masks = coverage.passages(rows)
-    first = np.argmax(signals.hybrid[rows]) if len(rows) else 0
-    held = masks[first] if len(rows) else np.uint64(0)
     sentences, owner = coverage.sentences_by_owner(rows)
-    with_context = coverage.share(coverage.with_context(sentences))
+    said = coverage.share(coverage.with_context(sentences))
     unnamed = coverage.unnamed_share(coverage.sentence_masks[sentences])
-    return {
+    columns = {
         "cover": coverage.share(masks),
-        "cover_open": coverage.share(masks & ~held),
-        "cover_sentence": _highest(with_context, owner, len(rows)),
+        "cover_sentence": np.zeros(len(rows), np.float32),
         "cover_unnamed": coverage.unnamed_share(masks),
-        "cover_unnamed_sentence": _highest(unnamed, owner, len(rows)),
+        "cover_unnamed_sentence": np.zeros(len(rows), np.float32),
     }
-
-
-def _highest(values: Floats, owner: Ints, size: int) -> Floats:
-    highest = np.zeros(size, np.float32)
-    np.maximum.at(highest, owner, values)
-    return highest
-
-
-def _by_remainder(
-    analysis: Analysis, signals: Signals, rows: Ints, reader: VectorReader
-) -> Columns:
-    """Similarity to what the best passage leaves open of the question, and to that passage."""
-    if not len(rows):
-        return {"residual": np.zeros(0, np.float32), "like_best": np.zeros(0, np.float32)}
-    vectors = reader.read(rows)
-    first = vectors[np.argmax(signals.hybrid[rows])]
-    remainder = unit(analysis.vector - (analysis.vector @ first) * first)
-    return {"residual": vectors @ remainder, "like_best": vectors @ first}
+    np.maximum.at(columns["cover_sentence"], owner, said)
+    np.maximum.at(columns["cover_unnamed_sentence"], owner, unnamed)
+    return columns

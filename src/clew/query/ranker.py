@@ -33,17 +33,14 @@ if TYPE_CHECKING:
 
 FILE = "ranker.npz"
 """Lies beside this module."""
-NAMED_ENOUGH = 0.4
+NAMED_ENOUGH = 0.25
 """Share of a question's idf in names from which on the trees alone decide."""
-TEXT_SAY = 3.0
+TEXT_SAY = 2.0
 """Weight of the text, next to the trees, where a question holds no names at all."""
-TEXT_WEIGHTS = {
-    "vector_share": 1.0,
-    "keyword_share": 1.0,
-    "window_vector_share": 1.0,
-    "window_keyword_share": 1.0,
-    "support": 1.0,
-}
+TEXT = (
+    *("vector_share", "keyword_share", "window_vector_share", "window_keyword_share"),
+    "support",
+)
 """What the text says: the channels alone and in windows, and likeness to the best passages."""
 ALL_FEATURES = FEATURES + SECOND_FEATURES
 """Columns that the second ranking sees."""
@@ -84,8 +81,8 @@ class Ranker:
     """Hex SHA-256 of the queries.jsonl of each data set that it was trained on."""
 
     def rank_first(self, matrix: Floats) -> Floats:
-        """(n,) scores of an (n, len(FEATURES)) matrix."""
-        return self.first.scores(matrix)
+        """(n,) scores of an (n, len(FEATURES)) matrix, tempered by plain text."""
+        return temper(self.first.scores(matrix), matrix)
 
     def rank_second(self, matrix: Floats) -> Floats:
         """(n,) scores of the columns `ALL_FEATURES`, tempered by plain text."""
@@ -96,16 +93,15 @@ def temper(scores: Floats, matrix: Floats) -> Floats:
     """(n,) the scores in standard units, plus the text's say where the question holds few names.
 
     What trees learn of questions without names does not carry over to other collections; the plain
-    sum of what the channels say does. `matrix` has the columns `ALL_FEATURES`.
+    sum of what the channels say does. `matrix` has the first or all of the columns `ALL_FEATURES`.
     """
     if not len(scores):
         return scores
-    named = float(matrix[0, ALL_FEATURES.index("question_named")])
-    silence = max(0.0, 1 - named / NAMED_ENOUGH)
-    columns = [ALL_FEATURES.index(name) for name in TEXT_WEIGHTS]
-    weights = np.array(list(TEXT_WEIGHTS.values()), np.float32)
-    text = _standardised(_standardised(matrix[:, columns]) @ weights)
-    return _standardised(scores) + np.float32(TEXT_SAY * silence) * text
+    names = ALL_FEATURES[: matrix.shape[1]]
+    silence = max(0.0, 1 - float(matrix[0, names.index("question_named")]) / NAMED_ENOUGH)
+    said = [name for name in TEXT if name in names]
+    text = _standardised(matrix[:, [names.index(name) for name in said]]).sum(axis=1)
+    return _standardised(scores) + np.float32(TEXT_SAY * silence) * _standardised(text)
 
 
 def _standardised(values: Floats) -> Floats:

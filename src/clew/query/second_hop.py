@@ -37,7 +37,7 @@ SECOND_FEATURES = (
     # the best linked partner for a pair that answers together
     *("pair_cover", "pair_gain", "pair_vector", "pair_first", "pair_about", "pair_back"),
     # what the best passage, and the best two, leave open
-    *("residual_1", "open_1", "like_1", "joint_1", "residual_2", "open_2", "like_2", "joint_2"),
+    *("residual_1", "open_1", "like_1", "residual_2", "open_2", "like_2"),
     "support",
 )
 """Names of the columns that `relate` adds."""
@@ -118,7 +118,7 @@ class _Ties:
 def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
     incidence = Incidence(snapshot, evidence.rows)
     local, entity = np.unique(incidence.entity, return_inverse=True)
-    rare = snapshot.entity_idf[local] / np.log1p(max(snapshot.size, 1))
+    rare = snapshot.entity_rarity[local]
     rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
     covered = np.zeros((len(local), len(partners)), np.float32)
     coverage, passages = evidence.coverage, evidence.rows[partners]
@@ -137,7 +137,7 @@ def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
         partners=partners,
         other=np.arange(incidence.size)[:, None] != partners,
         incidence=incidence,
-        rare=rare[entity].astype(np.float32),
+        rare=rare[entity],
         held=held[entity],
         covered=covered[entity],
         own=own[entity],
@@ -194,31 +194,36 @@ def _by_pairs(
 
 
 def _by_remainders(evidence: Evidence, vectors: Vectors, masks: Masks, order: Ints) -> Columns:
-    """What the best 1 and 2 passages leave open; these themselves are judged by the others' rest."""
+    """What the best 1 and 2 passages leave open; these are judged by what the others leave."""
     columns: Columns = {}
+    everyone = np.arange(len(order))
     for depth in (1, 2):
-        values = _remainder(evidence, vectors, masks, order[:depth])
+        values = _remainder(evidence, vectors, masks, order[:depth], everyone)
         for top in order[:depth]:
             others = order[: depth + 1][order[: depth + 1] != top]
             if len(others):
-                values[:, top] = _remainder(evidence, vectors, masks, others)[:, top]
-        for name, value in zip(("residual", "open", "like", "joint"), values, strict=True):
+                values[:, [top]] = _remainder(evidence, vectors, masks, others, np.array([top]))
+        for name, value in zip(("residual", "open", "like"), values, strict=True):
             columns[f"{name}_{depth}"] = value
     return columns
 
 
-def _remainder(evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints) -> Floats:
-    """(4, n): likeness to the question's rest, share of it, likeness to the used, joint share."""
+def _remainder(
+    evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints, judged: Ints
+) -> Floats:
+    """(3, judged): likeness to the question's rest, share of its words' rest, likeness to the used.
+
+    What the used passages' vectors leave of the question is its part at right angles to them.
+    """
     question = evidence.analysis.vector
     basis, _ = np.linalg.qr(vectors[used].T)
-    rest = unit(question - basis @ (basis.T @ question))
+    rest = unit((question - basis @ (basis.T @ question)).astype(np.float32))
     held = np.bitwise_or.reduce(masks[used])
     return np.stack(
         [
-            vectors @ rest,
-            evidence.coverage.share(masks & ~held),
-            (vectors @ vectors[used].T).max(axis=1),
-            evidence.coverage.share(masks | held),
+            vectors[judged] @ rest,
+            evidence.coverage.share(masks[judged] & ~held),
+            (vectors[judged] @ vectors[used].T).max(axis=1),
         ]
     )
 
@@ -226,4 +231,5 @@ def _remainder(evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints) -
 def _support(likeness: Floats, other: NDArray[np.bool_]) -> Floats:
     """(n,) mean likeness to the three of the best five that are most like the candidate."""
     nearest = np.sort(np.where(other, likeness, -1), axis=1)[:, ::-1][:, :3]
-    return nearest.mean(axis=1)
+    support: Floats = nearest.mean(axis=1).astype(np.float32)
+    return support

@@ -129,7 +129,7 @@ class VectorReader:
 def unit(vectors: Vectors) -> Vectors:
     """The vectors at length 1; zero vectors stay as they are."""
     length = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    return vectors / np.where(length > 0, length, 1)
+    return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,13 +164,17 @@ def read_signals(
     window_vector = _rank_windows(analysis, snapshot, channels, np.concatenate(near), reader)
     rankings = (vector, keyword, window_vector, window_keyword)
     size = snapshot.size
+    prior, fused = np.zeros(size, np.float32), np.zeros(size, np.float32)
+    for ranking in rankings:
+        prior += ranking.prior(size) / len(rankings)
+        fused += ranking.fused(size)
     return Signals(
         *rankings,
         keyword_scores=words,
         window_keyword_scores=window_words,
-        prior=sum((r.prior(size) for r in rankings), np.zeros(size, np.float32)) / 4,
+        prior=prior,
         hybrid=vector.fused(size) + found.fused(size),
-        fused=sum((r.fused(size) for r in rankings), np.zeros(size, np.float32)),
+        fused=fused,
     )
 
 
@@ -181,12 +185,12 @@ def _keyword_scores(
     entries, term = snapshot.postings.entries(analysis.term_rows)
     chunk = snapshot.sentence_chunk[snapshot.postings.items[entries]]
     shape = (len(analysis.term_rows), snapshot.size)
-    counts = np.bincount(
+    counted = np.bincount(
         term * snapshot.size + chunk,
         weights=snapshot.term_counts[entries],
         minlength=shape[0] * shape[1],
     )
-    counts = counts.astype(np.float32).reshape(shape)
+    counts: Floats = counted.astype(np.float32).reshape(shape)
     words = _bm25(counts, snapshot.chunk_terms, analysis.term_idf)
     windows = words
     if snapshot.has_neighbours:

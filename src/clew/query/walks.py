@@ -1,4 +1,4 @@
-"""Walks over the graph around a question: from its seeds, from its bridges, from what it resembles."""
+"""Walks over the graph around a question: from its seeds, its bridges, what resembles it."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ def take_walks(
     seeds = np.array([seed.row for seed in analysis.seeds], dtype=np.int64)
     passages = _around(np.concatenate([seeds, bridges.entities]), snapshot, prior, allowed)
     graph = local_graph(snapshot, passages)
-    weights = np.array([seed.weight for seed in analysis.seeds]) / np.log1p(max(snapshot.size, 1))
-    from_seeds = _restart(graph.entities, seeds, weights)
-    from_bridges = _restart(
-        graph.entities, bridges.entities, _weights(snapshot, bridges.entities) * bridges.scores
-    )
+    # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.
+    by_weight = np.array([seed.weight for seed in analysis.seeds], np.float32)
+    by_score = snapshot.entity_rarity[bridges.entities] * bridges.scores
+    from_seeds = _restart(graph.entities, seeds, by_weight / np.log1p(max(snapshot.size, 1)))
+    from_bridges = _restart(graph.entities, bridges.entities, by_score)
     from_prior = prior[passages].astype(np.float64)
     nowhere_p, nowhere_e = np.zeros(len(passages)), np.zeros(len(graph.entities))
     linked = from_seeds + BRIDGE_SHARE * from_bridges
@@ -80,21 +80,15 @@ def _around(
     near = prior > 0
     for entity in entities:
         there = snapshot.entity_passages.row(entity)
+        if allowed is not None:
+            there = there[allowed[there]]
         if len(there) > ENTITY_PASSAGES:
             there = there[np.argsort(-prior[there], kind="stable")[:ENTITY_PASSAGES]]
         near[there] = True
-    if allowed is not None:
-        near &= allowed
     return np.flatnonzero(near)
 
 
-def _weights(snapshot: Snapshot, entities: Ints) -> NDArray[np.float64]:
-    """(e,) idf of the entities, relative to the rarest possible one."""
-    weights: NDArray[np.float64] = snapshot.entity_idf[entities] / np.log1p(max(snapshot.size, 1))
-    return weights
-
-
-def _restart(local: Ints, entities: Ints, weights: NDArray[np.float64]) -> NDArray[np.float64]:
+def _restart(local: Ints, entities: Ints, weights: Floats) -> NDArray[np.float64]:
     restart = np.zeros(len(local))
     places, known = find_sorted(local, entities)
     restart[places[known]] = weights[known]

@@ -1,0 +1,210 @@
+"""Passages by themselves: BM25, windows and rankings against plain Python."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.snapshot import Snapshot, build
+from clew.query.analyse import Analysis, analyse
+from clew.query.signals import (
+    PRIOR_DEPTH,
+    Channels,
+    Ranked,
+    Signals,
+    VectorReader,
+    best,
+    read_signals,
+    unit,
+)
+from clew.stores.sqlite import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from clew.graph.snapshot import Ints
+    from clew.types import Vectors
+
+DOCUMENTS = (
+    ("Clock", ("The clock of Skerrow.", "It strikes at noon, the clock.", "Nobody hears it.")),
+    ("Bell", ("A bell is no clock.",)),
+    ("Noon", ("Noon is when the clock strikes.", "Skerrow sleeps.")),
+)
+PASSAGES = [
+    (number, title, text) for number, (title, texts) in enumerate(DOCUMENTS) for text in texts
+]
+QUESTION = "When does the clock of Skerrow strike?"
+NOTHING = np.zeros(0, np.int64), np.zeros(0, np.float32)
+
+
+@pytest.fixture(scope="module")
+def snapshot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Snapshot]:
+    store = SqliteStore(tmp_path_factory.mktemp("signals"), embedder=EMBEDDER)
+    for title, texts in DOCUMENTS:
+        store.save(make_entry(title, *texts, title=title))
+    yield build(store)
+    store.close()
+
+
+class _NoNames:
+    def resolve(self, keys: Sequence[str]) -> dict[str, int]:
+        return {}
+
+
+def _analysis(snapshot: Snapshot, question: str = QUESTION) -> Analysis:
+    return analyse(question, make_vector(question), snapshot, _NoNames())
+
+
+def _vectors() -> Vectors:
+    return np.array([make_vector(text) for _, _, text in PASSAGES])
+
+
+def _read(snapshot: Snapshot, channels: Channels, question: str = QUESTION) -> Signals:
+    vectors = _vectors()
+    reader = VectorReader(lambda rows: vectors[rows])
+    return read_signals(_analysis(snapshot, question), snapshot, channels, reader)
+
+
+def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> Channels:
+    scores = _vectors() @ make_vector(QUESTION)
+    order = np.argsort(-scores, kind="stable")
+    mask = None if allowed is None else np.array(allowed)
+    if mask is not None:
+        order = order[mask[order]]
+    return Channels(order, scores[order], *NOTHING, mask)
+
+
+def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
+    """Straight from the formula; document frequency counts passages."""
+    mean = sum(map(len, texts)) / len(texts)
+    scores = []
+    for text in texts:
+        counts, norm = Counter(text), 1.2 * (0.25 + 0.75 * len(text) / mean)
+        scores.append(
+            sum(
+                math.log1p(len(passages) / sum(term in p for p in passages))
+                * counts[term]
+                * 2.2
+                / (counts[term] + norm)
+                for term in question
+                if counts[term]
+            )
+        )
+    return scores
+
+
+def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) -> None:
+    passages = [terms(f"{title} {text}") for _, title, text in PASSAGES]
+    windows = [
+        [
+            term
+            for other in (i - 1, i, i + 1)
+            if 0 <= other < len(PASSAGES) and PASSAGES[other][0] == PASSAGES[i][0]
+            for term in passages[other]
+        ]
+        for i in range(len(PASSAGES))
+    ]
+    found = _read(snapshot, _everything(snapshot))
+    question = list(dict.fromkeys(terms(QUESTION)))
+    assert found.keyword_scores == pytest.approx(_bm25(passages, question, passages), rel=1e-5)
+    assert found.window_keyword_scores == pytest.approx(
+        _bm25(windows, question, passages), rel=1e-5
+    )
+
+
+def test_windows_are_normalised_means_within_the_document(snapshot: Snapshot) -> None:
+    vectors = _vectors()
+    reader = VectorReader(lambda rows: vectors[rows])
+    expected = [vectors[0] + vectors[1], vectors[0] + vectors[1] + vectors[2], vectors[3]]
+    np.testing.assert_allclose(
+        reader.windows(snapshot, np.array([0, 1, 3])),
+        [v / np.linalg.norm(v) for v in expected],
+        rtol=1e-5,
+    )
+
+
+def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
+    found = _read(snapshot, _everything(snapshot))
+    rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
+    mean = sum(ranking.prior(snapshot.size) for ranking in rankings) / 4
+    assert found.prior == pytest.approx(mean)
+    assert 0 <= found.prior.min() <= found.prior.max() <= 1
+    fused = sum(ranking.fused(snapshot.size) for ranking in rankings)
+    assert found.fused == pytest.approx(fused)
+
+
+def test_filters_hold_in_every_signal(snapshot: Snapshot) -> None:
+    allowed = [False, True, True, True, False, True]
+    found = _read(snapshot, _everything(snapshot, allowed))
+    forbidden = np.flatnonzero(~np.array(allowed))
+    for values in (found.prior, found.keyword_scores, found.window_keyword_scores, found.fused):
+        assert values[forbidden].tolist() == [0, 0]
+    assert not np.isin(found.window_vector.rows, forbidden).any()
+
+
+@pytest.mark.parametrize("question", ["", "the of", "zeppelin"])
+def test_a_question_without_known_terms_has_no_keyword_scores(
+    snapshot: Snapshot, question: str
+) -> None:
+    found = _read(snapshot, Channels(*NOTHING, *NOTHING, None), question)
+    assert not found.keyword_scores.any()
+    assert not found.prior.any()
+    assert not len(found.window_vector.rows)
+
+
+# --- rankings ----------------------------------------------------------------------------
+
+scores_lists = st.lists(st.integers(-3, 9).map(float), max_size=30)
+
+
+@given(scores_lists, st.integers(1, 12))
+def test_best_sorts_what_is_above_zero(scores: list[float], limit: int) -> None:
+    found = best(np.array(scores, np.float32), limit)
+    order = sorted((i for i, s in enumerate(scores) if s > 0), key=lambda i: (-scores[i], i))
+    assert found.rows.tolist() == order[:limit]
+    assert found.scores.tolist() == [scores[i] for i in order[:limit]]
+
+
+@given(st.lists(st.integers(-3, 9), max_size=2 * PRIOR_DEPTH).map(lambda s: sorted(s)[::-1]))
+def test_spreads_of_a_ranking_keep_its_order(scores: list[int]) -> None:
+    ranking = Ranked(np.arange(len(scores)), np.array(scores, np.float32))
+    for spread in (ranking.prior, ranking.fused, ranking.reciprocal):
+        values = spread(len(scores) + 3)
+        assert np.isfinite(values).all()
+        assert (np.diff(values) <= 0).all()
+        assert values[len(scores) :].tolist() == [0, 0, 0]
+    if scores:
+        assert ranking.prior(len(scores))[0] == 1
+        assert ranking.reciprocal(len(scores))[0] == 0.5
+        assert ranking.fused(len(scores))[0] == pytest.approx(1 / 61)
+
+
+# --- vectors -----------------------------------------------------------------------------
+
+
+@given(st.lists(st.lists(st.integers(0, 9), max_size=6), max_size=5))
+def test_each_vector_is_asked_for_once(requests: list[list[int]]) -> None:
+    asked: list[int] = []
+    vectors = np.eye(10, dtype=np.float32)
+
+    def vectors_of(rows: Ints) -> Vectors:
+        asked.extend(rows.tolist())
+        return vectors[rows]
+
+    reader = VectorReader(vectors_of)
+    for request in requests:
+        rows = np.array(request, dtype=np.int64)
+        assert np.array_equal(reader.read(rows), vectors[rows])
+    assert sorted(asked) == sorted({row for request in requests for row in request})
+
+
+def test_zero_vectors_stay_zero() -> None:
+    found = unit(np.array([[0, 0], [3, 4]], np.float32))
+    assert found.tolist() == pytest.approx(np.array([[0, 0], [0.6, 0.8]]))

@@ -1,0 +1,232 @@
+"""Snapshots: what they count, against plain Python; and extended ones equal those built anew."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.graph.snapshot import Adjacency, Snapshot, build, find_sorted
+from clew.ports import PassageRow
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from clew.types import Ids
+
+WORDS = ("clock", "tower", "bell", "river", "of", "the", "Ада", "時計")
+
+
+@dataclass
+class Shelf:
+    """A `SnapshotSource` in memory: chunk by id, as (document, context, sentences, mentions)."""
+
+    chunks: dict[int, tuple[int, str, list[str], list[tuple[int, int, int]]]] = field(
+        default_factory=dict
+    )
+    commits: int = 0
+    hands: int = 0
+
+    def add(
+        self, document: int, context: str, said: list[str], mentions: list[tuple[int, int, int]]
+    ) -> None:
+        self.commits += 1
+        self.chunks[self.commits] = (document, context, said, mentions)
+
+    def drop(self, chunk_id: int) -> None:
+        self.commits += 1
+        del self.chunks[chunk_id]
+
+    def reading(self) -> AbstractContextManager[None]:
+        return nullcontext()
+
+    def generation(self) -> int:
+        return self.commits
+
+    def epoch(self) -> int:
+        return self.hands
+
+    def chunk_ids(self) -> Ids:
+        return np.array(sorted(self.chunks), dtype=np.int64)
+
+    def passages(self, after: int = 0) -> Iterator[PassageRow]:
+        for chunk_id in sorted(self.chunks):
+            document, context, said, _ = self.chunks[chunk_id]
+            starts = np.cumsum([0, *(len(s) + 1 for s in said)]).tolist()
+            if chunk_id > after:
+                yield PassageRow(
+                    chunk_id=chunk_id,
+                    document_id=f"{document:016x}",
+                    ordinal=0,
+                    text=" ".join(said),
+                    context=context,
+                    sentences=tuple((a, a + len(s)) for a, s in zip(starts, said, strict=False)),
+                )
+
+    def mention_rows(self, after: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        rows = sorted(
+            (chunk_id, *mention)
+            for chunk_id, (_, _, _, mentions) in self.chunks.items()
+            for mention in set(mentions)
+            if chunk_id > after
+        )
+        return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+    def embeddings(
+        self, after: int = 0
+    ) -> tuple[Ids, np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
+        ids = self.chunk_ids()
+        return ids[ids > after], np.zeros((int((ids > after).sum()), 2), np.float32)
+
+
+def _texts(longest: int) -> st.SearchStrategy[str]:
+    return st.lists(st.sampled_from(WORDS), max_size=longest).map(" ".join)
+
+
+@st.composite
+def chunks(draw: st.DrawFn) -> tuple[int, str, list[str], list[tuple[int, int, int]]]:
+    said = draw(st.lists(_texts(4), max_size=3))
+    mention = st.tuples(st.integers(-1, len(said) - 1), st.integers(1, 6), st.integers(1, 3))
+    found = {(s, e): (s, e, n) for s, e, n in draw(st.lists(mention, max_size=5))}
+    return draw(st.integers(1, 3)), draw(_texts(2)), said, list(found.values())
+
+
+def _same(one: Snapshot, other: Snapshot) -> bool:
+    arrays = {n: v for n, v in vars(one).items() if isinstance(v, np.ndarray)}
+    tables = {n: v for n, v in vars(one).items() if isinstance(v, Adjacency)}
+    return all(np.array_equal(v, getattr(other, n)) for n, v in arrays.items()) and all(
+        np.array_equal(v.starts, getattr(other, n).starts)
+        and np.array_equal(v.items, getattr(other, n).items)
+        for n, v in tables.items()
+    )
+
+
+@given(st.lists(chunks(), max_size=6), st.lists(chunks(), max_size=4), st.sets(st.integers(1, 6)))
+def test_extending_equals_building_anew(
+    early: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+    late: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+    dropped: set[int],
+) -> None:
+    shelf = Shelf()
+    for chunk in early:
+        shelf.add(*chunk)
+    before = build(shelf)
+    for chunk_id in dropped & set(shelf.chunks):
+        shelf.drop(chunk_id)
+    for chunk in late:
+        shelf.add(*chunk)
+    extended, anew = build(shelf, before), build(shelf)
+    assert _same(extended, anew)
+    assert (extended.generation, extended.epoch) == (anew.generation, anew.epoch)
+
+
+@given(st.lists(chunks(), max_size=6))
+def test_postings_count_what_the_texts_say(
+    given_chunks: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+) -> None:
+    shelf = Shelf()
+    for chunk in given_chunks:
+        shelf.add(*chunk)
+    snapshot = build(shelf)
+    texts = [text for _, context, said, _ in given_chunks for text in (context, *said)]
+    counts = [Counter(terms(text)) for text in texts]
+    for term in {term for count in counts for term in count}:
+        [row] = snapshot.term_rows([term])
+        start, end = snapshot.postings.starts[row : row + 2]
+        found = dict(
+            zip(
+                snapshot.postings.items[start:end].tolist(),
+                snapshot.term_counts[start:end].tolist(),
+                strict=True,
+            )
+        )
+        assert found == {i: count[term] for i, count in enumerate(counts) if count[term]}
+        holding = {snapshot.sentence_chunk[i] for i in found}
+        assert snapshot.term_frequency[row] == len(holding)
+        assert math.isclose(
+            snapshot.term_idf[row], math.log1p(snapshot.size / len(holding)), rel_tol=1e-6
+        )
+    assert len(snapshot.vocabulary) == len({term for count in counts for term in count})
+
+
+@given(st.lists(chunks(), max_size=6))
+def test_edges_weigh_mentions_and_what_a_passage_is_about(
+    given_chunks: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+) -> None:
+    shelf = Shelf()
+    for chunk in given_chunks:
+        shelf.add(*chunk)
+    snapshot = build(shelf)
+    edges = {}
+    for place, (_, _, _, mentions) in enumerate(given_chunks):
+        for entity in {m[1] for m in mentions}:
+            counted = sum(n for s, e, n in mentions if e == entity and s >= 0)
+            about = any(e == entity and s == -1 for s, e, _ in mentions)
+            edges[place, entity] = min(counted, 2) + 6 * about
+    held = Counter(entity for _, entity in edges)
+    rows, owner = snapshot.passage_entities.entries(np.arange(snapshot.size))
+    found = {
+        (passage, int(snapshot.entity_ids[snapshot.passage_entities.items[row]])): float(
+            snapshot.passage_weights[row]
+        )
+        for row, passage in zip(rows.tolist(), owner.tolist(), strict=True)
+    }
+    assert found.keys() == edges.keys()
+    for (passage, entity), weight in edges.items():
+        idf = math.log1p(len(given_chunks) / held[entity])
+        assert math.isclose(found[passage, entity], weight * idf**2)
+
+
+def test_the_same_generation_is_the_same_snapshot() -> None:
+    shelf = Shelf()
+    shelf.add(1, "Clock", ["A bell."], [(0, 1, 1)])
+    snapshot = build(shelf)
+    assert build(shelf, snapshot) is snapshot
+
+
+def test_entities_that_changed_hands_are_read_again() -> None:
+    shelf = Shelf()
+    shelf.add(1, "", ["A bell."], [(0, 1, 1)])
+    before = build(shelf)
+    document, context, said, _ = shelf.chunks[1]
+    shelf.chunks[1] = (document, context, said, [(0, 2, 1)])
+    shelf.commits, shelf.hands = 2, 1
+    assert build(shelf, before).entity_ids.tolist() == [2]
+
+
+def test_neighbours_stay_within_the_document() -> None:
+    shelf = Shelf()
+    for document in (1, 1, 1, 2):
+        shelf.add(document, "", ["A bell."], [])
+    snapshot = build(shelf)
+    rows = np.arange(4)
+    assert snapshot.neighbours(rows, 1).tolist() == [1, 2, 2, 3]
+    assert snapshot.neighbours(rows, -1).tolist() == [0, 0, 1, 3]
+    assert snapshot.with_neighbours(np.array([1, 10, 100, 1000], np.float32)).tolist() == [
+        *(11, 111, 110, 1000)
+    ]
+    assert snapshot.has_neighbours
+
+
+def test_an_empty_store_has_an_empty_snapshot() -> None:
+    snapshot = build(Shelf())
+    assert (snapshot.size, snapshot.sentences, snapshot.has_neighbours) == (0, 0, False)
+    assert snapshot.term_rows(["clock"]).tolist() == []
+    assert snapshot.entity_rows([1]) == {}
+    assert snapshot.known(np.array([1])).tolist() == [False]
+
+
+@given(st.sets(st.integers(-9, 9)), st.lists(st.integers(-9, 9)))
+def test_find_sorted_says_where_and_whether(values: set[int], wanted: list[int]) -> None:
+    ordered = np.array(sorted(values), dtype=np.int64)
+    places, found = find_sorted(ordered, np.array(wanted, dtype=np.int64))
+    assert found.tolist() == [w in values for w in wanted]
+    assert [int(ordered[p]) for p, hit in zip(places, found, strict=True) if hit] == [
+        w for w in wanted if w in values
+    ]

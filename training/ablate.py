@@ -1,0 +1,103 @@
+"""What each part of the ranking adds: five-fold, with that part's features blanked out.
+
+    python -m training.ablate BENCH_DIR [--report FILE]
+
+Learns from the data sets as they are, without the merged and the nameless copies, which makes the
+figures a little lower than those of `training.cross_validate` and the run much shorter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.query.features import FEATURES
+from training.cross_validate import Rankings, five_fold, measure
+from training.prepare import prepare, read_sources
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from clew.graph.snapshot import Floats
+    from training.cross_validate import Figures
+    from training.groups import Group
+
+PARTS: Mapping[str, tuple[str, ...]] = {
+    "windows (neighbours)": ("window_",),
+    "walks": ("walk",),
+    "bridges": ("bridge", "onward"),
+    "words covered": ("cover",),
+    "entities of the question": ("seeds",),
+}
+"""Beginnings of the names of the features that make up each part."""
+SHOWN = {
+    "hotpotqa": ("recall@2", "recall@5"),
+    "2wikimultihopqa": ("recall@2", "recall@5"),
+    "musique": ("recall@2", "recall@5"),
+    "cranfield": ("ndcg@10",),
+    "locomo": ("recall@10",),
+}
+
+
+def blank(group: Group, beginnings: tuple[str, ...]) -> Group:
+    """The group with the features of a part all 0."""
+    matrix = group.evidence.matrix.copy()
+    matrix[:, [name.startswith(beginnings) for name in FEATURES]] = 0
+    return replace(group, evidence=replace(group.evidence, matrix=matrix))
+
+
+def by_walk(groups: Sequence[Group]) -> Rankings:
+    """The main walk alone, nothing learned."""
+    return _by(groups, lambda group: group.evidence.walk)
+
+
+def _by(groups: Sequence[Group], scores: Callable[[Group], Floats]) -> Rankings:
+    return {number: group.ranking(scores(group)) for number, group in enumerate(groups)}
+
+
+def ablate(groups: Sequence[Group]) -> dict[str, dict[str, Figures]]:
+    """Figures by what was left out."""
+    ways: dict[str, Rankings] = {
+        "hybrid, nothing learned": {n: group.hybrid for n, group in enumerate(groups)},
+        "the walk, nothing learned": by_walk(groups),
+        "everything": five_fold(groups),
+    }
+    for part, beginnings in PARTS.items():
+        ways[f"without {part}"] = five_fold([blank(group, beginnings) for group in groups])
+    return {way: measure(groups, rankings) for way, rankings in ways.items()}
+
+
+def to_markdown(figures: Mapping[str, Mapping[str, Figures]]) -> str:
+    """One table, a row a way, per cent."""
+    heads = [f"{family} {measure}" for family, measures in SHOWN.items() for measure in measures]
+    lines = [f"| | {' | '.join(heads)} |", "| --- |" + " --- |" * len(heads)]
+    for way, by_family in figures.items():
+        values = [
+            f"{100 * by_family[f'{family}, plain'][measure]:.1f}"
+            for family, measures in SHOWN.items()
+            for measure in measures
+        ]
+        lines.append(f"| {way} | {' | '.join(values)} |")
+    return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    """Read the command line, leave parts out, print or write the table."""
+    parser = argparse.ArgumentParser(description="What each part of the ranking adds.")
+    parser.add_argument("bench", type=Path, help="folder of folders in the BEIR layout")
+    parser.add_argument("--report", type=Path, help="Markdown file to write")
+    given = parser.parse_args()
+    groups = prepare(
+        read_sources(given.bench), lambda line: print(line, file=sys.stderr), copies=False
+    )
+    table = to_markdown(ablate(groups))
+    print(table)
+    if given.report:
+        given.report.write_text(table, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
