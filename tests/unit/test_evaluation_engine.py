@@ -36,7 +36,7 @@ QUESTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("clew.wiring._embedder", lambda settings: HashEmbedder())
+    monkeypatch.setattr("clew.engine.make_embedder", lambda settings: HashEmbedder())
     folder = tmp_path / "tiny"
     (folder / "qrels").mkdir(parents=True)
     for name, records in (("corpus", PASSAGES), ("queries", QUESTIONS)):

@@ -146,7 +146,7 @@ class _SentenceTexts:
         position = row - int(self._snapshot.sentence_starts[place]) - 1
         sentences = self._sentences.get(chunk.id, ())
         text = sentences[position] if 0 <= position < len(sentences) else chunk.context
-        return {"sentence": text, "document": chunk.title or chunk.source}
+        return {"sentence": text.lstrip("# "), "document": chunk.title or chunk.source}
 
     def _chunk_of(self, row: int) -> int:
         return int(self._snapshot.sentence_chunk[row])
