@@ -107,20 +107,24 @@ def read_sources(bench: Path) -> list[Source]:
 
 
 def prepare(
-    sources: Sequence[Source], report: Callable[[str], None], *, copies: bool = True
+    sources: Sequence[Source],
+    report: Callable[[str], None],
+    *,
+    copies: bool = True,
+    embedder: Embedder | None = None,
 ) -> list[Group]:
     """Groups of all three kinds, or of the plain one alone, for the questions of every data set.
 
-    `report` is told what has been done, a line a store.
+    `report` is told what has been done, a line a store. `embedder` replaces the settings' own.
     """
-    embedder = Remembering(OnnxEmbedder(load_settings().embed))
+    remembering = Remembering(embedder or OnnxEmbedder(load_settings().embed))
     stores: list[tuple[Kind, Sequence[Source]]] = [("plain", [source]) for source in sources]
     if copies:
         again = list(_copies(sources))
         stores += [("merged", again), *(("nameless", [source]) for source in again)]
     groups: list[Group] = []
     for kind, held in stores:
-        groups.extend(_ask(kind, held, embedder))
+        groups.extend(_ask(kind, held, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
     return groups
 

@@ -52,7 +52,7 @@ def fit(groups: Sequence[Group], trained_on: frozenset[str] = frozenset()) -> Ra
     """
     weights = weigh(groups)
     matrices = [group.evidence.matrix for group in groups]
-    first_scores = _out_of_fold(groups, matrices, weights)
+    first_scores = first_out_of_fold(groups)
     seconds = [group.second(scores) for group, scores in zip(groups, first_scores, strict=True)]
     return Ranker(
         first=_boost(groups, matrices, weights),
@@ -61,9 +61,10 @@ def fit(groups: Sequence[Group], trained_on: frozenset[str] = frozenset()) -> Ra
     )
 
 
-def _out_of_fold(
-    groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats
-) -> list[Floats]:
+def first_out_of_fold(groups: Sequence[Group]) -> list[Floats]:
+    """(n,) a group: the first ranking's scores, learned from the other folds."""
+    weights = weigh(groups)
+    matrices = [group.evidence.matrix for group in groups]
     folds = np.array([group.fold for group in groups])
 
     def of_others(fold: int) -> Forest:

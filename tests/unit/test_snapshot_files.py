@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph.snapshot import Columns, Snapshot, build
+from clew.graph.snapshot import Adjacency, Columns, Snapshot, build
 from clew.graph.snapshot_files import current_snapshot, write_snapshot
 from clew.testing.fakes import HashEmbedder
 
@@ -18,6 +18,19 @@ def _equal(one: Snapshot, other: Snapshot) -> bool:
         np.array_equal(getattr(one.columns, f.name), getattr(other.columns, f.name))
         for f in fields(Columns)
     )
+
+
+def _all_of(snapshot: Snapshot) -> dict[str, object]:
+    """Every attribute, arrays as lists, adjacencies as pairs of lists."""
+    plain: dict[str, object] = {}
+    for name, value in vars(snapshot).items():
+        if isinstance(value, Adjacency):
+            plain[name] = value.starts.tolist(), value.items.tolist()
+        elif isinstance(value, np.ndarray):
+            plain[name] = value.dtype, value.tolist()
+        elif name != "columns":
+            plain[name] = value
+    return plain
 
 
 def _files(engine: clew.Clew) -> list[Path]:
@@ -37,6 +50,7 @@ def test_indexing_leaves_one_file_that_another_process_reads(engine: clew.Clew) 
     assert file.name == f"snapshot-{engine.store.generation()}.npz"
     read = current_snapshot(engine.store, engine.store.folder)
     assert _equal(read, build(engine.store))
+    assert _all_of(read) == _all_of(build(engine.store)), "nothing computed is lost on disk"
 
 
 def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:

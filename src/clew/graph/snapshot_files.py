@@ -22,8 +22,8 @@ from clew.graph.snapshot import Columns, Snapshot, build
 if TYPE_CHECKING:
     from clew.ports import SnapshotSource
 
-FORMAT = 1
-"""Grows whenever columns mean something else."""
+FORMAT = 2
+"""Grows whenever what is stored means something else."""
 
 _NAME = re.compile(r"snapshot-(\d+)\.npz")
 
@@ -41,12 +41,12 @@ def current_snapshot(
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Keep this snapshot and drop older ones. A disk that refuses costs time later, no more."""
-    columns = {f.name: getattr(snapshot.columns, f.name) for f in fields(Columns)}
+    columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
     target = folder / f"snapshot-{snapshot.generation}.npz"
     with suppress(OSError):
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
             numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
-            np.savez(file, numbers=numbers, **columns)
+            np.savez(file, numbers=numbers, **columns, **snapshot.arrays())
         os.replace(file.name, target)
         for path, generation in _files(folder).items():
             if generation < snapshot.generation:
@@ -58,14 +58,18 @@ def _newest(folder: Path, generation: int) -> Snapshot | None:
     files = {g: path for path, g in _files(folder).items() if g <= generation}
     for kept in sorted(files, reverse=True):
         with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
-            # Opened here, since numpy leaves open what it cannot read.
-            with files[kept].open("rb") as file, np.load(file) as arrays:
-                version, epoch = arrays["numbers"].tolist()
-                if version != FORMAT:
-                    continue
-                columns = Columns(*(arrays[f.name] for f in fields(Columns)))
-            return Snapshot(columns, generation=kept, epoch=epoch)
+            return _read(files[kept], kept)
     return None
+
+
+def _read(path: Path, generation: int) -> Snapshot:
+    # Opened here, since numpy leaves open what it cannot read.
+    with path.open("rb") as file, np.load(file) as arrays:
+        version, epoch = arrays["numbers"].tolist()
+        if version != FORMAT:
+            raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
+        columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
+        return Snapshot.restore(columns, arrays, generation=generation, epoch=epoch)
 
 
 def _files(folder: Path) -> dict[Path, int]:

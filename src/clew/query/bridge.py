@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot import distinct
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -182,4 +183,4 @@ def _sentences_of_seed(snapshot: Snapshot, coverage: Coverage, entity: int) -> I
     about = chunks[snapshot.sentence_starts[chunks] == mentioning]
     if len(about) > READ_PASSAGES:
         return mentioning
-    return np.union1d(mentioning, coverage.sentences_of(about))
+    return distinct(np.concatenate([mentioning, coverage.sentences_of(about)]))

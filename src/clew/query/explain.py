@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot import distinct
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -40,7 +42,7 @@ def find_threads(
 
     `others` are passages that a thread may also lead through.
     """
-    pool = _Pool(snapshot, np.unique(np.concatenate([hits, others])))
+    pool = _Pool(snapshot, distinct(np.concatenate([hits, others])))
     came_from, reached = _search(pool, seeds)
     return [_thread(pool, coverage, came_from, reached, int(hit)) for hit in hits]
 

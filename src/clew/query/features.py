@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import find_sorted
+from clew.graph.snapshot import distinct, find_sorted
 from clew.query.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.query.signals import Channels, Ranked, Signals, VectorReader, best, read_signals
 from clew.query.walks import Walks, take_walks
@@ -161,7 +161,7 @@ def _candidates(signals: Signals, walks: Walks, onward: Ints) -> Ints:
         best(signals.hybrid, FROM_HYBRID).rows,
         best(signals.fused, FROM_FUSED).rows,
     ]
-    return np.unique(np.concatenate(found))
+    return distinct(np.concatenate(found))
 
 
 def _by_itself(

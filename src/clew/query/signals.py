@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot import distinct, find_sorted
 from clew.query.retrieve import RRF_K
 
 if TYPE_CHECKING:
@@ -101,7 +102,8 @@ class VectorReader:
 
     def read(self, rows: Ints) -> Vectors:
         """(n, dim) the embeddings of the rows."""
-        missing = np.setdiff1d(rows, self._rows)
+        missing = distinct(rows)
+        missing = missing[~find_sorted(self._rows, missing)[1]]
         if self._vectors is None or len(missing):
             self._add(missing, self._vectors_of(missing))
         assert self._vectors is not None
@@ -119,7 +121,7 @@ class VectorReader:
         if not snapshot.has_neighbours:
             return self.read(rows)
         before, after = snapshot.neighbours(rows, -1), snapshot.neighbours(rows, 1)
-        self.read(np.unique(np.concatenate([rows, before, after])))
+        self.read(distinct(np.concatenate([rows, before, after])))
         total = self.read(rows).copy()
         for there in (before, after):
             total += self.read(there) * (there != rows)[:, None]
@@ -211,7 +213,7 @@ def _rank_windows(
     analysis: Analysis, snapshot: Snapshot, channels: Channels, near: Ints, reader: VectorReader
 ) -> Ranked:
     """The passages retrieved and their neighbours, by the similarity of their windows."""
-    rows = np.unique(np.concatenate([snapshot.neighbours(near, s) for s in (-1, 0, 1)]))
+    rows = distinct(np.concatenate([snapshot.neighbours(near, s) for s in (-1, 0, 1)]))
     if channels.allowed is not None:
         rows = rows[channels.allowed[rows]]
     if not len(rows):

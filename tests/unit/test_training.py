@@ -1,0 +1,111 @@
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.query.ranker import load_ranker, save_ranker
+from clew.testing.fakes import HashEmbedder
+from training.cross_validate import cross_validate, to_markdown
+from training.groups import Group
+from training.prepare import prepare, read_sources
+from training.regime import fit, weigh
+
+TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
+
+
+def write_set(folder: Path, trade: str) -> None:
+    """A passage on each town's maker, and one on each maker; a question that needs both."""
+    (folder / "qrels").mkdir(parents=True)
+    passages, questions, qrels = [], [], ["query-id\tcorpus-id\tscore"]
+    for number, town in enumerate(TOWNS):
+        maker = f"{town[:2]}wick {trade.title()}son"
+        texts = [(town, f"The {trade} of {town} was made by {maker}."), (maker, f"{maker} sang.")]
+        for part, (title, text) in enumerate(texts):
+            passages.append({"_id": f"p{number}{part}", "title": title, "text": text})
+            qrels.append(f"q{number}\tp{number}{part}\t1")
+        questions.append({"_id": f"q{number}", "text": f"What did the {trade} maker of {town} do?"})
+    for name, records in (("corpus", passages), ("queries", questions)):
+        lines = (json.dumps(record) for record in records)
+        (folder / f"{name}.jsonl").write_text("\n".join(lines), "utf-8")
+    (folder / "qrels" / "test.tsv").write_text("\n".join(qrels), "utf-8")
+
+
+@pytest.fixture(scope="module")
+def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
+    bench = tmp_path_factory.mktemp("bench")
+    for name, trade in (("towns", "bell"), ("talks/0", "clock"), ("talks/1", "mill")):
+        write_set(bench / name, trade)
+    said: list[str] = []
+    made = prepare(read_sources(bench), said.append, embedder=HashEmbedder())
+    assert len(said) == 7
+    return made
+
+
+def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
+    by_question: dict[str, set[str]] = {}
+    for group in groups:
+        by_question.setdefault(group.question, set()).add(group.kind)
+
+    assert len(by_question) == 3 * len(TOWNS)
+    assert all(kinds == {"plain", "merged", "nameless"} for kinds in by_question.values())
+
+
+def test_copies_of_a_question_share_a_fold(groups: list[Group]) -> None:
+    folds: dict[str, set[int]] = {}
+    for group in groups:
+        folds.setdefault(group.question, set()).add(group.fold)
+
+    assert all(len(found) == 1 for found in folds.values())
+    assert set.union(*folds.values()) == {0, 1, 2, 3, 4}
+
+
+def test_stores_hold_what_their_kind_says(groups: list[Group]) -> None:
+    for group in groups:
+        sets = {dataset for dataset, _ in group.shelf.passages}
+        entities = len(group.shelf.snapshot.entity_ids)
+        merged = {"towns", "talks/0", "talks/1"}
+        assert sets == (merged if group.kind == "merged" else {group.dataset})
+        assert (entities == 0) == (group.kind == "nameless")
+
+
+def test_grades_are_those_of_the_candidates_passages(groups: list[Group]) -> None:
+    for group in groups:
+        gold = {p for p, grade in zip(group.candidates, group.grades, strict=True) if grade}
+        assert gold == set(group.gold) & set(group.candidates)
+        assert len(group.gold) == 2
+
+
+def test_rankings_name_each_passage_once(groups: list[Group]) -> None:
+    group = groups[0]
+    scores = np.arange(len(group.candidates), dtype=np.float32)
+
+    assert group.ranking(scores) == list(dict.fromkeys(reversed(group.candidates)))
+
+
+def test_families_weigh_the_same(groups: list[Group]) -> None:
+    weights = weigh(groups)
+
+    by_family = dict.fromkeys(("towns", "talks"), 0.0)
+    for group, weight in zip(groups, weights.tolist(), strict=True):
+        by_family[group.family] += weight
+    assert by_family["towns"] == pytest.approx(by_family["talks"])
+    assert weights.mean() == pytest.approx(1.0)
+
+
+def test_the_same_groups_make_the_same_file(groups: list[Group], tmp_path: Path) -> None:
+    for name in ("one.npz", "other.npz"):
+        save_ranker(fit(groups, frozenset({"ab"})), tmp_path / name)
+
+    assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
+    assert load_ranker(tmp_path / "one.npz").trained_on == {"ab"}
+
+
+def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> None:
+    report = to_markdown(cross_validate([group for group in groups if group.kind == "plain"]))
+
+    assert report.count("| hybrid |") == 2
+    assert "## towns, plain" in report
+    assert "| graph, left out |" in report
