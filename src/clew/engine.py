@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import threading
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from clew.errors import InputError, NotFoundError, UnreadableError
+from clew.errors import InputError, ModelError, NotFoundError, UnreadableError
 from clew.types import IndexReport, RelationEvidence
 from clew.wiring import make_embedder, make_ingest, make_store, make_vectors
 
@@ -89,6 +90,17 @@ class Clew:
     def close(self) -> None:
         """Let go of files; may be called twice."""
         self.store.close()
+
+    def warm(self) -> None:
+        """Load the embedding model in the background, while the caller prepares its question.
+
+        Where it cannot be loaded, the first question says so.
+        """
+        threading.Thread(target=self._load_model, name="clew-warm").start()
+
+    def _load_model(self) -> None:
+        with suppress(ModelError):
+            self.embedder.embed_query("warm")
 
     # --- what questions are asked of (see `clew.query.asking.Library`)
 

@@ -273,6 +273,21 @@ def test_what_another_process_saves_and_deletes_is_seen(
     assert "Piet Oss" not in {hit.chunk.title for hit in result.hits}
 
 
+def test_keywords_need_no_embedding(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    result = engine.search("clock", strategy="keyword")
+    assert result.hits
+    assert "embed" not in result.timings_ms
+    assert "embed" in engine.search("clock", strategy="vector").timings_ms
+
+
+def test_warming_up_changes_nothing(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    before = engine.search(QUESTION)
+    engine.warm()
+    assert [h.chunk.id for h in engine.search(QUESTION).hits] == [h.chunk.id for h in before.hits]
+
+
 def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> None:
     with (
         clew.open(tmp_path, namespace="a", embedder=embedder) as a,

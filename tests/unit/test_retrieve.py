@@ -78,7 +78,7 @@ class _Counting:
 
 def test_a_channel_searches_once_and_only_when_asked() -> None:
     index = _Counting()
-    channels = Channels(np.ones(2, dtype=np.float32), ["a"], index, index, None)
+    channels = Channels(lambda: np.ones(2, dtype=np.float32), ["a"], index, index, None)
     assert index.asked == []
     channels.by_vector()
     channels.by_vector()

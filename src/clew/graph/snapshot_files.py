@@ -13,7 +13,7 @@ import zipfile
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -46,7 +46,8 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     with suppress(OSError):
         with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
             numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
-            np.savez(file, numbers=numbers, **columns, **snapshot.arrays())
+            stored: dict[str, Any] = {"numbers": numbers, **columns, **snapshot.arrays()}
+            np.savez(file, **stored)
         os.replace(file.name, target)
         for path, generation in _files(folder).items():
             if generation < snapshot.generation:

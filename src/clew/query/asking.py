@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.ports import Embedder, Store, VectorIndex
-    from clew.types import Condition, Ids, Vectors
+    from clew.types import Condition, Ids, Vector, Vectors
 
 
 class Library(Protocol):
@@ -82,12 +82,16 @@ class Asking:
         self.allowed: Ids | None = library.store.matching_chunks(where) if where else None
 
     @cached_property
+    def vector(self) -> Vector:
+        """The question's embedding."""
+        with self.timings.step("embed"):
+            return self.library.embedder.embed_query(self.question)
+
+    @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
-        with self.timings.step("embed"):
-            vector = self.library.embedder.embed_query(self.question)
         return Channels(
-            vector=vector,
+            vector=lambda: self.vector,
             terms=self._search_terms(),
             vector_index=self.library.vectors,
             keyword_index=self.library.store,
@@ -113,7 +117,7 @@ class Asking:
     @cached_property
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
-        vector, snapshot = self.channels.vector, self.snapshot
+        vector, snapshot = self.vector, self.snapshot
         with self.timings.step("analyse"):
             return analyse(self.question, vector, snapshot, self.library.store)
 

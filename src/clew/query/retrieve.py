@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from clew.ports import KeywordIndex, VectorIndex
     from clew.types import Ids, Scores, Vector
@@ -42,7 +42,8 @@ class Ranking:
 class Channels:
     """One question's channels; each searches when it is first asked for, and once."""
 
-    vector: Vector
+    vector: Callable[[], Vector]
+    """Embeds the question; asked only by those that need it."""
     terms: Sequence[str]
     vector_index: VectorIndex
     keyword_index: KeywordIndex
@@ -53,7 +54,7 @@ class Channels:
     def by_vector(self) -> Ranking:
         """Scores are cosines, -1 to 1."""
         if "vector" not in self._found:
-            found = self.vector_index.search_vector(self.vector, self.depth, self.allowed)
+            found = self.vector_index.search_vector(self.vector(), self.depth, self.allowed)
             self._found["vector"] = Ranking(*found)
         return self._found["vector"]
 

@@ -59,6 +59,8 @@ def search(
     """
     asked = sys.stdin.read() if question == ["-"] else " ".join(question)
     with common.open() as engine:
+        if strategy != "keyword":
+            engine.warm()
         result = engine.search(
             asked, strategy=strategy, limit=limit, where=where or (), max_tokens=max_tokens
         )
