@@ -12,7 +12,7 @@ from io import BytesIO
 from typing import Any
 
 from pypdf import PdfReader
-from pypdf.errors import DependencyError, FileNotDecryptedError, PyPdfError
+from pypdf.errors import FileNotDecryptedError, PyPdfError
 
 from clew.ingest.readers.common import (
     Properties,
@@ -77,8 +77,6 @@ def _pdf_errors(raw: RawFile) -> Iterator[None]:
         yield
     except FileNotDecryptedError as error:
         raise raw.unreadable("encrypted") from error
-    except DependencyError as error:
-        raise raw.unreadable("encrypted (AES: needs pip install 'pypdf[crypto]')") from error
     except _FAULTS as error:
         raise raw.unreadable("malformed PDF") from error
 
