@@ -139,7 +139,7 @@ class Clew:
         """
         from clew.ingest.read import find_files
 
-        roots = [Path(path) for path in paths]
+        roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if root.exists() or not prune]
         read = self.settings.read
         files = list(find_files(there, include=include, exclude=exclude, settings=read))
