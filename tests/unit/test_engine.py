@@ -84,6 +84,14 @@ def test_a_changed_file_replaces_what_it_held(engine: clew.Clew, folder: Path) -
     assert engine.check().problems == ()
 
 
+def test_the_home_folder_may_be_written_short(
+    engine: clew.Clew, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HOME", str(folder.parent))
+    monkeypatch.setenv("USERPROFILE", str(folder.parent))
+    assert engine.index(["~/notes"]).added == 3
+
+
 def test_another_recipe_indexes_again(
     tmp_path: Path, embedder: CountingEmbedder, folder: Path
 ) -> None:
