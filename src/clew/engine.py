@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 from clew.errors import InputError, ModelError, NotFoundError, UnreadableError
+from clew.query.stated import stating_sentences
 from clew.types import IndexReport, RelationEvidence
 from clew.wiring import make_embedder, make_ingest, make_store, make_vectors
 
@@ -331,7 +332,7 @@ class Clew:
         found = self.store.relations([self.entity(name).id], limit)
         ends = {end for r in found for end in (r.from_entity_id, r.to_entity_id)}
         names = self.store.entity_names(sorted(ends))
-        sentences = self._sentences(found)
+        sentences = stating_sentences(self.store, found)
         return [
             RelationEvidence(
                 head=names[r.from_entity_id],
@@ -362,7 +363,7 @@ class Clew:
 
     def _step(self, edge: list[int], seen: set[int], depth: int, room: int) -> list[Neighbor]:
         relations = self.store.relations(edge) if room > 0 else []
-        sentences = self._sentences(relations)
+        sentences = stating_sentences(self.store, relations)
         reached: dict[int, Relation] = {}
         for relation in relations:
             for end in (relation.from_entity_id, relation.to_entity_id):
@@ -397,16 +398,6 @@ class Clew:
         """Show an entity under another name; the old one still finds it."""
         with self._writing:
             self.store.rename(self.entity(name).id, new_name)
-
-    def _sentences(self, relations: Sequence[Relation]) -> dict[int, str]:
-        """The sentence that states each relation, by relation id."""
-        texts = self.store.sentences([r.chunk_id for r in relations if r.chunk_id is not None])
-        found: dict[int, str] = {}
-        for r in relations:
-            of_chunk = texts.get(r.chunk_id, ()) if r.chunk_id is not None else ()
-            position = -1 if r.sentence is None else r.sentence
-            found[r.id] = of_chunk[position] if 0 <= position < len(of_chunk) else ""
-        return found
 
     # --- upkeep
 

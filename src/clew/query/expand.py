@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.query.explain import Step, find_threads
+from clew.query.stated import stating_sentences
 from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
@@ -112,18 +113,16 @@ class _GraphViews:
         found = store.chunk_relations(chunk_ids)
         ids = {id_ for r in found for id_ in (r.from_entity_id, r.to_entity_id)}
         names = store.entity_names(sorted(ids))
-        sentences = store.sentences([r.chunk_id for r in found if r.chunk_id is not None])
+        sentences = stating_sentences(store, found)
         for relation in found:
             assert relation.chunk_id is not None
             shown = self.relations.get(relation.chunk_id, ())
             if len(shown) < SHOWN_RELATIONS:
-                in_chunk = sentences.get(relation.chunk_id, ())
-                position = -1 if relation.sentence is None else relation.sentence
                 evidence = RelationEvidence(
                     head=names.get(relation.from_entity_id, "?"),
                     relation=relation.relation_type,
                     tail=names.get(relation.to_entity_id, "?"),
-                    evidence=in_chunk[position] if 0 <= position < len(in_chunk) else "",
+                    evidence=sentences[relation.id],
                 )
                 self.relations[relation.chunk_id] = (*shown, evidence)
 
