@@ -10,20 +10,26 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from clew.types import (
     Alias,
     Chunk,
+    Community,
     Condition,
     Document,
     DocumentInfo,
+    DocumentVersion,
     Entity,
     Extraction,
     IndexedDocument,
+    Period,
+    Provenance,
     Relation,
     StoredChunk,
     StoredSection,
+    Topic,
 )
 
 if TYPE_CHECKING:
@@ -77,6 +83,35 @@ class Extractor(Protocol):
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same for the same text."""
+        ...
+
+
+class Reranker(Protocol):
+    """Reads question and passage together; slower and better than either channel."""
+
+    @property
+    def name(self) -> str:
+        """Identity of the model."""
+        ...
+
+    def score(self, question: str, texts: Sequence[str]) -> Scores:
+        """(len(texts),) float32, 0 to 1, higher is better, in the order given."""
+        ...
+
+
+class LanguageModel(Protocol):
+    """Writes text; nothing depends on one."""
+
+    @property
+    def name(self) -> str:
+        """Identity of the model."""
+        ...
+
+    def complete(self, instructions: str, text: str) -> str:
+        """What the model writes; `text` is data and never instruction.
+
+        Raises `ModelError` where it cannot be reached or answers with nothing.
+        """
         ...
 
 
@@ -138,6 +173,58 @@ class DocumentStore(Protocol):
         """
         ...
 
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """The versions of a document, oldest first; none for an unknown document."""
+        ...
+
+    def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
+        """Where each chunk comes from, by chunk id; unknown ids are left out."""
+        ...
+
+
+class TimeIndex(Protocol):
+    """Chunks by when they were said and by the times that they speak of.
+
+    When a chunk was said is its own date or else its document's; the times that it speaks of are
+    those of the dates that it mentions. A chunk without either has no time.
+    """
+
+    def chunks_within(self, period: Period) -> Ids:
+        """Ids (sorted) of the chunks of which any time overlaps the period."""
+        ...
+
+    def chunks_as_of(self, moment: datetime) -> Ids:
+        """Ids (sorted) of the chunks that there were at that moment.
+
+        Chunks said later are left out, and so are documents that came to the store later, unless
+        the store itself is younger than that. Chunks without a date count as old.
+        """
+        ...
+
+    def chunk_times(self, chunk_ids: Sequence[int]) -> Mapping[int, tuple[Period, ...]]:
+        """By chunk id: when it was said (where that is known), then what it speaks of, in order."""
+        ...
+
+    def said_at(self, chunk_ids: Sequence[int]) -> Mapping[int, datetime]:
+        """When each chunk was said, by chunk id; those without a date are left out."""
+        ...
+
+    def first_recorded(self) -> datetime | None:
+        """When the store learned the oldest thing that it holds; None for an empty one."""
+        ...
+
+
+class UsageLog(Protocol):
+    """How often and when passages were found useful; kept only where the settings ask for it."""
+
+    def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
+        """Count one use of each chunk; unknown ids are left out. Changes no generation."""
+        ...
+
+    def usage(self, chunk_ids: Sequence[int]) -> Mapping[int, tuple[int, datetime]]:
+        """(uses, last use) by chunk id; chunks never used are left out."""
+        ...
+
 
 class KeywordIndex(Protocol):
     """Chunks by the words that they hold; `save` and `delete` of the store keep it current."""
@@ -194,12 +281,31 @@ class GraphStore(Protocol):
         """Ids (sorted) of the chunks that mention the entity or are about it."""
         ...
 
-    def relations(self, entity_ids: Sequence[int], limit: int = 1000) -> list[Relation]:
-        """Relations that start or end at one of the entities; heaviest first, then by id."""
+    def relations(
+        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """Relations that start or end at one of the entities; heaviest first, then by id.
+
+        Without `as_of`, all that are not retracted, those that hold no more among them. With it,
+        those that held at that moment and that the store knew at that moment; of a store that is
+        younger than that, those that held.
+        """
         ...
 
-    def chunk_relations(self, chunk_ids: Sequence[int]) -> list[Relation]:
-        """Relations that the chunks state, in the order of the ids given, then by id."""
+    def chunk_relations(
+        self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """Relations that the chunks state, in the order of the ids given, then by id.
+
+        `as_of` as in `relations`.
+        """
+        ...
+
+    def retract(self, relation_ids: Sequence[int]) -> int:
+        """Say that relations were wrong from now on; the number that were not retracted before.
+
+        What they had ended holds on again.
+        """
         ...
 
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
@@ -226,6 +332,24 @@ class PassageRow:
     context: str
     sentences: tuple[tuple[int, int], ...]
     """Ranges in `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRows:
+    """All relations that are not retracted, by id, as derived structures read them."""
+
+    ids: NDArray[np.int64]
+    """(n,)"""
+    heads: NDArray[np.int64]
+    """(n,) entity ids"""
+    tails: NDArray[np.int64]
+    """(n,) entity ids"""
+    weights: NDArray[np.float32]
+    """(n,) 0 to 1"""
+    chunks: NDArray[np.int64]
+    """(n,) chunk ids; 0 where no text states it"""
+    sentences: NDArray[np.int64]
+    """(n,) ordinals within the chunk; -1 where no sentence states it"""
 
 
 class SnapshotSource(Protocol):
@@ -259,12 +383,54 @@ class SnapshotSource(Protocol):
         """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
         ...
 
+    def relation_rows(self) -> RelationRows:
+        """All relations that are not retracted, by id."""
+        ...
+
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """Chunks with an id above `after`, by id, and their embeddings."""
         ...
 
 
-class Store(DocumentStore, KeywordIndex, GraphStore, SnapshotSource, Protocol):
+class CommunityStore(Protocol):
+    """Communities and topics: derived from the graph, kept since they are dear to make."""
+
+    def built(self) -> int:
+        """Generation of the store that they were last brought up to; -1 where never."""
+        ...
+
+    def members(self) -> NDArray[np.int64]:
+        """(n, 3): entity id, level, community id; sorted."""
+        ...
+
+    def communities(
+        self, *, ids: Sequence[int] | None = None, level: int | None = None
+    ) -> list[Community]:
+        """Communities by id (in that order), of one level, or all; largest first, then by id."""
+        ...
+
+    def community_vectors(self, level: int) -> tuple[Ids, Vectors]:
+        """Ids of a level's communities and their embeddings, by id."""
+        ...
+
+    def topics(self, *, ids: Sequence[int] | None = None) -> list[Topic]:
+        """Topics by id (in that order) or all; those of most documents first."""
+        ...
+
+    def topic_vectors(self) -> tuple[Ids, Vectors]:
+        """Ids of all topics and their embeddings, by id."""
+        ...
+
+    def theme_vectors(self) -> tuple[Ids, Vectors]:
+        """(topics,) number of the theme of each topic, by topic id; embeddings by theme number."""
+        ...
+
+    def topic_chunks(self, topic_ids: Sequence[int]) -> NDArray[np.int64]:
+        """(n, 2): topic id, id of a chunk that is on it; sorted."""
+        ...
+
+
+class Store(DocumentStore, TimeIndex, UsageLog, KeywordIndex, GraphStore, SnapshotSource, Protocol):
     """A database that is the whole truth of one namespace."""
 
     def close(self) -> None:

@@ -29,7 +29,30 @@ Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
 
 Operator = Literal["=", "!=", ">=", "<=", ">", "<"]
+Layer = Literal["document", "section", "passage"]
+Fusion = Literal["rrf", "weighted"]
 AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
+
+
+# --- time --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Period:
+    """A stretch of time, half-open `[start, end)`, in UTC; a side that is open is None."""
+
+    start: datetime | None
+    end: datetime | None
+    text: str = ""
+    """As it was worded; empty where it was given as dates."""
+
+    def overlaps(self, other: Period) -> bool:
+        """Whether the two share any moment."""
+        return _before(self.start, other.end) and _before(other.start, self.end)
+
+
+def _before(start: datetime | None, end: datetime | None) -> bool:
+    return start is None or end is None or start < end
 
 
 # --- documents ---------------------------------------------------------------------------
@@ -154,6 +177,10 @@ class ExtractedRelation:
     confidence: float
     """0 to 1."""
     is_causal: bool = False
+    valid_from: datetime | None = None
+    """From when on it held, as far as the text or its date says."""
+    valid_until: datetime | None = None
+    """Until when it held; None where no end is said."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -225,6 +252,50 @@ class DocumentInfo:
     characters: int
     sections: int
     chunks: int
+    version: int = 1
+    """Counts the texts that this source has had in this store, from 1."""
+    derived_from: str = ""
+    """Hex SHA-256 of the version before; empty for the first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentVersion:
+    """A text that a document had; older texts are gone, their digests stay."""
+
+    version: int
+    sha256: str
+    derived_from: str
+    """Digest of the version before; empty for the first."""
+    indexed_at: datetime
+    replaced_at: datetime | None
+    """None for the version that the store holds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provenance:
+    """Where something stored comes from, who wrote it and when, and what found it."""
+
+    document: str
+    """Id of the document."""
+    title: str
+    source: str
+    version: int
+    sha256: str
+    derived_from: str
+    """Digest of the version before; empty for the first."""
+    page: int | None
+    start: int
+    """Character range in the document."""
+    end: int
+    author: str
+    """As the document's or the passage's metadata names one; else empty."""
+    written_at: datetime | None
+    """The passage's own date, else its document's."""
+    indexed_at: datetime
+    extractor: str
+    """Identity of what read names and relations here."""
+    confidence: float = 1.0
+    """0 to 1; 1 for text, the extractor's word for a relation."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -289,7 +360,7 @@ class Entity:
     content: str = ""
     tier: str = "extracted"
     salience_score: float = 0.0
-    """0 to 1: share of the store's most mentioned entity's mentions, on a log scale."""
+    """0 to 1: PageRank among the store's entities over the highest, on a log scale."""
     mentions: int = 0
     documents: int = 0
 
@@ -316,6 +387,38 @@ class Relation:
     sentence: int | None
     """Ordinal of the sentence within the chunk."""
     extractor: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Community:
+    """Entities that are tied to each other more than to others, and what the texts say of them."""
+
+    id: int
+    level: int
+    """0 is the coarsest."""
+    parent: int | None
+    """Id of the community of the level above that holds it."""
+    title: str
+    summary: str
+    """Report made of the texts' own sentences and of relations."""
+    entities: tuple[str, ...]
+    """Names, most central first; at most some dozens."""
+    size: int
+    """Number of entities."""
+    sources: tuple[int, ...] = ()
+    """Ids of the chunks that the report's sentences stand in."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """A key phrase that several passages are on."""
+
+    id: int
+    name: str
+    theme: str
+    """Title of the group of topics that it belongs to."""
+    passages: int
+    documents: int
 
 
 # --- asking ------------------------------------------------------------------------------
@@ -348,6 +451,10 @@ class RelationEvidence:
     relation: str
     tail: str
     evidence: str
+    """The sentence that states it."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+    provenance: Provenance | None = None
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -358,12 +465,47 @@ class Hit:
     score: float
     """Higher is better; comparable within one result only."""
     scores: Mapping[str, float]
-    """By channel: `vector` (cosine, -1 to 1), `keyword` (BM25, above 0), `graph` (0 to 1)."""
+    """By channel: `vector` (cosine, -1 to 1), `keyword` (BM25, above 0), `graph`, `temporal` (0 to
+    1), and what else the strategy weighed."""
     source: Literal["vector", "keyword", "graph", "hybrid"]
     """The channel that found it; `hybrid` where several did."""
     entities: tuple[str, ...] = ()
     relations: tuple[RelationEvidence, ...] = ()
     path: tuple[PathStep, ...] = ()
+    matched: tuple[str, ...] = ()
+    """Ids of the children that matched, where the strategy finds parents by their children."""
+    times: tuple[Period, ...] = ()
+    """When it was said, then the times that it speaks of; where the strategy asks for them."""
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TimelineEntry:
+    """A passage or a relation at its place in time."""
+
+    period: Period
+    text: str
+    reference: str
+    """Id of the passage."""
+    provenance: Provenance | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TemporalInfo:
+    """The time that a question asks for, and what was made of it."""
+
+    phrase: str
+    """As the question words it; empty where it was given as dates."""
+    since: datetime | None
+    until: datetime | None
+    """The period's end, exclusive."""
+    as_of: datetime | None
+    evolution: bool
+    """Whether the question asks how something changed."""
+    applied: Literal["filtered", "preferred", "ordered", "none"]
+    """What the period did: nothing else was found, it went first, the context follows time."""
+    timeline: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    """(period, ids of its passages) in order of time."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -389,7 +531,9 @@ class Context:
     tokens: int
     """Tokens of `text`; at most the budget."""
     left_out: int
-    """Passages found that did not fit."""
+    """Passages (reports, paths) found that did not fit."""
+    tokenizer: str = ""
+    """What counted the tokens."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -403,7 +547,9 @@ class SearchResult:
     context: Context
     entities: tuple[str, ...] = ()
     """Entities of the question that the graph knows."""
+    temporal: TemporalInfo | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
+    """By step; `cache` alone where the answer was still known."""
     notes: tuple[str, ...] = ()
     """Whatever was missing or degraded."""
 
@@ -415,11 +561,51 @@ class SearchResult:
             "reason": self.reason,
             "results": [_hit_dict(hit) for hit in self.hits],
             "graph_entities": list(self.entities),
-            "temporal_info": None,
+            "temporal_info": _temporal_dict(self.temporal),
             "context": _context_dict(self.context),
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }
+
+
+def _temporal_dict(info: TemporalInfo | None) -> dict[str, Any] | None:
+    if info is None:
+        return None
+    return {
+        "phrase": info.phrase,
+        "since": _iso(info.since),
+        "until": _iso(info.until),
+        "as_of": _iso(info.as_of),
+        "evolution": info.evolution,
+        "applied": info.applied,
+        "timeline": [{"period": period, "ids": list(ids)} for period, ids in info.timeline],
+    }
+
+
+def _iso(time: datetime | None) -> str | None:
+    return None if time is None else time.isoformat()
+
+
+def _provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
+    if origin is None:
+        return None
+    return {
+        **{name: getattr(origin, name) for name in origin.__slots__},
+        "written_at": _iso(origin.written_at),
+        "indexed_at": _iso(origin.indexed_at),
+    }
+
+
+def _relation_dict(relation: RelationEvidence) -> dict[str, Any]:
+    return {
+        "from": relation.head,
+        "relation": relation.relation,
+        "to": relation.tail,
+        "evidence": relation.evidence,
+        "valid_from": _iso(relation.valid_from),
+        "valid_until": _iso(relation.valid_until),
+        "provenance": _provenance_dict(relation.provenance),
+    }
 
 
 def _hit_dict(hit: Hit) -> dict[str, Any]:
@@ -441,12 +627,12 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "source": hit.source,
         "graph_context": {
             "entities": list(hit.entities),
-            "relationships": [
-                {"from": r.head, "relation": r.relation, "to": r.tail, "evidence": r.evidence}
-                for r in hit.relations
-            ],
+            "relationships": [_relation_dict(relation) for relation in hit.relations],
             "path": [f"{s.entity} — {s.sentence} ({s.document})" for s in hit.path],
         },
+        "matched": list(hit.matched),
+        "times": [{"start": _iso(t.start), "end": _iso(t.end), "text": t.text} for t in hit.times],
+        "provenance": _provenance_dict(hit.provenance),
     }
 
 
@@ -454,6 +640,7 @@ def _context_dict(context: Context) -> dict[str, Any]:
     return {
         "text": context.text,
         "tokens": context.tokens,
+        "tokenizer": context.tokenizer,
         "left_out": context.left_out,
         "citations": [
             {
