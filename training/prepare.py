@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import tempfile
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ import clew
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.onnx import OnnxEmbedder
 from clew.query.asking import Asking
+from clew.query.options import Options
 from clew.query.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
@@ -172,8 +174,9 @@ def _passages(engine: Clew, held: Sequence[Source], ids: Ids) -> list[Passage]:
 
 
 def _group(kind: Kind, source: Source, question: Question, engine: Clew, shelf: Shelf) -> Group:
-    asking = Asking(engine, question.text)
-    rows = shelf.snapshot.rows(hybrid(asking).ids)
+    options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
+    asking = Asking(engine, question.text, options)
+    rows = shelf.snapshot.rows(hybrid(asking).ranking.ids)
     return Group(
         dataset=source.name,
         kind=kind,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from clew.engine import Clew
-    from clew.ports import Embedder, Extractor
+    from clew.ports import Embedder, Extractor, LanguageModel, Reranker
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
 
@@ -66,11 +66,14 @@ def open(
     settings: Settings | None = None,
     embedder: Embedder | None = None,
     extractor: Extractor | None = None,
+    reranker: Reranker | None = None,
+    language_model: LanguageModel | None = None,
 ) -> Clew:
     """Open a store, made where there is none; use it as a context manager, or call `close`.
 
     `store` is the folder (default `.clew`, or `CLEW_STORE`), `namespace` the tenant, user or
-    project within it. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
+    project within it. The parts given (`embedder` and the others) stand in for those that the
+    settings name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
     that cannot be opened.
     """
     from clew.engine import Clew
@@ -83,4 +86,10 @@ def open(
         known = {name: value for name, value in given.items() if value is not None}
         if known:
             settings = load_settings(**{**settings.model_dump(), **known})
-    return Clew(settings, embedder=embedder, extractor=extractor)
+    return Clew(
+        settings,
+        embedder=embedder,
+        extractor=extractor,
+        reranker=reranker,
+        language_model=language_model,
+    )

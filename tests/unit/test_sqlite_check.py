@@ -30,7 +30,7 @@ def break_it(store: SqliteStore, *statements: str) -> CheckReport:
     """Do by force what the store would never do, then check."""
     connection = sqlite3.connect(store.folder / "clew.db", isolation_level=None)
     for statement in statements:
-        connection.execute(statement)
+        connection.executescript(statement)
     connection.close()
     return store.check()
 
@@ -79,6 +79,30 @@ def test_a_sound_store_has_no_problems(store: SqliteStore) -> None:
         ("DELETE FROM embeddings WHERE chunk_id = 1", "vectors", "chunk 1 has no embedding"),
         ("UPDATE embeddings SET vector = x'00'", "vectors", "has 0.25 of 8 numbers (and 3 more)"),
         ("UPDATE embeddings SET vector = zeroblob(32)", "vectors", "has length 0, not 1"),
+        ("DELETE FROM document_versions", "versions", "of 'a' do not lead from 1 to the one held"),
+        ("UPDATE documents SET version = 2", "versions", "to the one held, 2 (and 1 more)"),
+        ("UPDATE documents SET sha256 = 'x'", "versions", "of 'a' do not lead from 1"),
+        (
+            "UPDATE documents SET derived_from = 'x';"
+            "UPDATE document_versions SET derived_from = 'x'",
+            "versions",
+            "a version of 'a' is not derived from the one before",
+        ),
+        (
+            "UPDATE document_versions SET replaced_at = indexed_at",
+            "versions",
+            "not the last version of 'a', and that alone, is the one held",
+        ),
+        (
+            "INSERT INTO chunk_times VALUES (1, 0, 9, 9, 'never')",
+            "times",
+            "chunk 1 has the time 'never', which ends before it starts",
+        ),
+        (
+            "INSERT INTO chunk_times VALUES (1, 1, 8, 9, ''), (1, 1, 9, 10, '')",
+            "times",
+            "chunk 1 was said at more than one time",
+        ),
     ],
 )
 def test_what_is_lost_or_wrong_is_found_and_cannot_be_mended(
@@ -113,6 +137,22 @@ def test_what_is_lost_or_wrong_is_found_and_cannot_be_mended(
         ("INSERT INTO keywords (rowid, terms) VALUES (99, 'x')", "keywords", "holds chunk 99"),
         ("UPDATE keywords_content SET c0 = 'x'", "keywords", "chunk 1 is not in the keyword index"),
         ("DELETE FROM keywords_data WHERE id > 10", "keyword index", "is damaged"),
+        (
+            "INSERT INTO chunk_times VALUES (99, 0, 8, 9, 'x')",
+            "references",
+            "1 rows of chunk_times have a chunk_id that is not in chunks",
+        ),
+        (
+            "INSERT INTO document_versions VALUES ('x', 1, '', '', '', NULL)",
+            "references",
+            "1 rows of document_versions have a document_id",
+        ),
+        ("INSERT INTO usage VALUES (99, 1, '')", "references", "1 rows of usage"),
+        (
+            "UPDATE relations SET valid_until = '2020-01-01T00:00:00+00:00'",
+            "validity",
+            "relation 1 does not end where the text or another relation says (and 1 more)",
+        ),
     ],
 )
 def test_what_is_derived_is_mended(

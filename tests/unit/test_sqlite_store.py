@@ -243,6 +243,7 @@ def test_statistics_and_digests_say_what_is_held(store: SqliteStore) -> None:
         "aliases": 3,
         "mentions": 4,
         "relations": 1,
+        "relations_ended": 0,
         "relation_types": {"met": 1},
         "embedder": {"name": "test-embedder", "dimension": 8},
         "generation": 1,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.commands import asking, demo, entities, indexing, looking, upkeep
+from clew.cli.commands import asking, demo, entities, exploring, indexing, looking, upkeep
 from clew.cli.common import (
     Common,
     JsonOption,
@@ -76,6 +76,11 @@ entity.command("rename")(command(entities.rename))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
+app.command("path")(command(exploring.path))
+app.command("timeline")(command(exploring.timeline))
+app.command("communities")(command(exploring.communities))
+app.command("topics")(command(exploring.topics))
+app.command("subgraph")(command(exploring.subgraph))
 app.command("stats")(command(looking.stats))
 app.command("check")(command(upkeep.check))
 app.command("eval")(command(upkeep.evaluate))

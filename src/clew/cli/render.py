@@ -10,7 +10,7 @@ from rich.text import Text
 
 from clew.cli.output import printable, shown_source
 from clew.text import terms
-from clew.types import Hit, PathStep, SearchResult
+from clew.types import Hit, PathStep, Provenance, SearchResult, TemporalInfo
 
 MATCH = "bold yellow"
 ENTITY = "bold cyan"
@@ -20,13 +20,41 @@ INDENT = "    "
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-def print_passages(console: Console, result: SearchResult, limit: int | None = None) -> None:
-    """Print the passages of a result, best first; `limit` of them, or all."""
+def print_route(console: Console, result: SearchResult) -> None:
+    """Print the strategy, why it was chosen, the time that was understood, and where time went."""
+    console.print(Text(f"strategy {result.strategy}: {_one_line(result.reason)}", style="bold"))
+    if result.temporal is not None:
+        console.print(Text(_time_line(result.temporal), style=FAINT))
+        for period, ids in result.temporal.timeline:
+            console.print(Text(f"  {period}: {len(ids)} passages", style=FAINT))
+    spent = " · ".join(f"{name} {value:.1f} ms" for name, value in result.timings_ms.items())
+    console.print(Text(spent, style=FAINT))
+    console.print()
+
+
+def _time_line(info: TemporalInfo) -> str:
+    sides = [f"since {info.since:%Y-%m-%d}" if info.since else ""]
+    sides += [f"before {info.until:%Y-%m-%d}" if info.until else ""]
+    sides += [f"as of {info.as_of:%Y-%m-%d}" if info.as_of else ""]
+    phrase = f" (“{_one_line(info.phrase)}”)" if info.phrase else ""
+    return f"time {', '.join(s for s in sides if s) or 'in order'}{phrase}: {info.applied}"
+
+
+def print_passages(
+    console: Console, result: SearchResult, limit: int | None = None, *, explain: bool = False
+) -> None:
+    """Print the passages of a result, best first; `limit` of them, or all.
+
+    With `explain`, also where each comes from and what relations it states.
+    """
     asked = frozenset(terms(result.query))
     for number, hit in enumerate(result.hits[:limit], start=1):
         console.print(citation(number, hit))
         _print_indented(console, marked(hit.chunk.text.strip(), asked), INDENT)
         _print_indented(console, scores(hit), INDENT)
+        if explain:
+            for line in trail(hit):
+                _print_indented(console, line, INDENT)
         if hit.path:
             print_thread(console, hit.path, f"[{number}] {hit.chunk.title or hit.chunk.source}")
         console.print()
@@ -46,6 +74,35 @@ def scores(hit: Hit) -> Text:
     """The fused score, and the score by channel."""
     channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
     return Text(" · ".join([f"score {hit.score:.3f}", *channels]), style=FAINT)
+
+
+def trail(hit: Hit) -> Iterator[Text]:
+    """Where a passage comes from: document, version, author, extractor; and its relations."""
+    if hit.matched:
+        yield Text(f"matched {', '.join(hit.matched)}", style=FAINT)
+    if hit.provenance is not None:
+        yield Text(_origin(hit.provenance), style=FAINT)
+    for relation in hit.relations:
+        sides = [f"from {relation.valid_from:%Y-%m-%d}" if relation.valid_from else ""]
+        sides += [f"until {relation.valid_until:%Y-%m-%d}" if relation.valid_until else ""]
+        held = " ".join(side for side in sides if side)
+        line = Text(f"{_one_line(relation.head)} — {relation.relation} → ")
+        line.append(f"{_one_line(relation.tail)} {held}".rstrip())
+        if relation.provenance is not None:
+            found_by = relation.provenance
+            line.append(f" ({found_by.extractor}, {found_by.confidence:.2f})", style=FAINT)
+        yield line
+
+
+def _origin(origin: Provenance) -> str:
+    parts = [f"document {origin.document}", f"version {origin.version}"]
+    parts += [f"sha256 {origin.sha256[:12]}"] if origin.sha256 else []
+    parts += [f"derived from {origin.derived_from[:12]}"] if origin.derived_from else []
+    parts += [f"by {_one_line(origin.author)}"] if origin.author else []
+    parts += [f"written {origin.written_at:%Y-%m-%d}"] if origin.written_at else []
+    parts += [f"indexed {origin.indexed_at:%Y-%m-%d}"]
+    parts += [f"read by {origin.extractor}"] if origin.extractor else []
+    return ", ".join(parts)
 
 
 def print_thread(console: Console, path: Sequence[PathStep], end: str) -> None:

@@ -2,16 +2,41 @@
 
 Undirected: what a relation states ties its two ends both ways, and each tie stands in the rows of
 both. Derived like the snapshot, and of its generation.
+
+The strength of a tie is a sum:
+
+- of the weights of the relations between the two;
+- for each sentence that names k entities, both of them among these, 1/(k - 1) times the geometric
+  mean of their rarities (`Snapshot.entity_rarity`): an entity shares itself out among those that it
+  is named with, and what is named everywhere ties little;
+- for each sentence that names one, in a chunk that is *about* the other without naming it there,
+  half of what the sentence would add if it did: passages seldom repeat their subject.
+
+Sentences of more than `CROWD` entities are lists, and tie nothing.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from clew.graph.snapshot import Adjacency, distinct, find_sorted
+
 if TYPE_CHECKING:
-    from clew.graph.snapshot import Floats, Ints
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.ports import RelationRows
     from clew.types import Ids
+
+CROWD = 20
+"""Entities of a sentence that ties, at most."""
+ABOUT_SHARE = 0.5
+"""How much of a mention it is to be what the chunk is about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,3 +65,171 @@ class EntityGraph:
         """(n,) neighbours of an entity and the ties that lead to them."""
         entries = slice(int(self.starts[entity]), int(self.starts[entity + 1]))
         return self.neighbours[entries], self.ties[entries]
+
+
+@dataclass(frozen=True, slots=True)
+class Bonds:
+    """What adds to ties, in any order."""
+
+    heads: Ints
+    """(n,) rows of entities."""
+    tails: Ints
+    """(n,) rows of entities."""
+    amounts: Floats
+    """(n,) what is added to the strength."""
+    relations: Ids
+    """(n,) 0 where it is a sentence that ties."""
+    chunks: Ids
+    """(n,) 0 where no text does."""
+    sentences: Ints
+    """(n,) ordinals; -1 where no text does."""
+
+    def only(self, marked: NDArray[np.bool_]) -> Bonds:
+        """Those that are marked."""
+        return Bonds(*(getattr(self, f.name)[marked] for f in fields(Bonds)))
+
+
+def together(parts: Sequence[Bonds]) -> Bonds:
+    """All of several."""
+    return Bonds(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Bonds)))
+
+
+def build_entity_graph(
+    snapshot: Snapshot, rows: RelationRows, left_out: Ids | None = None
+) -> EntityGraph:
+    """The graph of entities of one state of a store; `left_out` are ids of entities that tie none.
+
+    Dates are such: two things of the same year have nothing to do with each other.
+    """
+    mentioned = snapshot.entity_ids
+    named = distinct(np.concatenate([mentioned, rows.heads, rows.tails]))
+    entity_ids = named if left_out is None else named[~np.isin(named, left_out)]
+    sentences = _rows_of_sentences(snapshot, entity_ids)
+    rarity = np.zeros(len(entity_ids), dtype=np.float32)
+    places, known = find_sorted(mentioned, entity_ids)
+    rarity[known] = snapshot.entity_rarity[places[known]]
+    bonds = (
+        _of_relations(rows, entity_ids),
+        _of_sentences(snapshot, sentences, rarity),
+        _of_subjects(snapshot, sentences, rarity),
+    )
+    return tie(entity_ids, together(bonds), generation=snapshot.generation)
+
+
+def tie(entity_ids: Ids, bonds: Bonds, *, generation: int) -> EntityGraph:
+    """The graph of some entities (ids, sorted) and what ties them.
+
+    A tie shows its heaviest relation, and the sentence of the heaviest that stands in a text; else
+    the sentence that adds the most. Bonds of an entity with itself or of no strength tie nothing.
+    """
+    size = max(len(entity_ids), 1)
+    low, high = np.minimum(bonds.heads, bonds.tails), np.maximum(bonds.heads, bonds.tails)
+    ties = (low != high) & (bonds.amounts > 0)
+    bonds = bonds.only(ties)
+    pair = (low * size + high)[ties]
+    # By pair, relations before sentences and the heaviest first, relations without a text last of
+    # all: the first of each pair is the sentence to show.
+    rank = np.where(bonds.relations > 0, np.where(bonds.chunks > 0, 0, 2), 1)
+    order = np.lexsort((bonds.relations, -bonds.amounts, rank, pair))
+    pairs, first, of_pair = np.unique(pair[order], return_index=True, return_inverse=True)
+    best = order[first]
+    relations = np.zeros(len(pairs), dtype=np.int64)
+    stated = np.lexsort((-bonds.relations, bonds.amounts))
+    stated = stated[bonds.relations[stated] > 0]
+    relations[np.searchsorted(pairs, pair[stated])] = bonds.relations[stated]
+    strengths = np.bincount(of_pair, weights=bonds.amounts[order], minlength=len(pairs))
+    starts, neighbours, numbers = _both_ways(*np.divmod(pairs, size), len(entity_ids))
+    return EntityGraph(
+        generation=generation,
+        entity_ids=entity_ids,
+        starts=starts,
+        neighbours=neighbours,
+        ties=numbers,
+        strengths=strengths.astype(np.float32),
+        relations=relations,
+        chunks=bonds.chunks[best],
+        sentences=bonds.sentences[best],
+    )
+
+
+def _both_ways(low: Ints, high: Ints, size: int) -> tuple[Ints, Ints, Ints]:
+    """Starts, neighbours and numbers of ties, each tie in the rows of both its ends."""
+    ends, others = np.concatenate([low, high]), np.concatenate([high, low])
+    order = np.lexsort((others, ends))
+    rows = Adjacency.from_pairs(ends[order], others[order], size)
+    return rows.starts, rows.items, order % max(len(low), 1)
+
+
+def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
+    """By row of sentences: the entities mentioned, as rows of `entity_ids`; none of a crowd."""
+    mentions = snapshot.sentence_entities
+    sentence = np.repeat(np.arange(snapshot.sentences), np.diff(mentions.starts))
+    entity, known = find_sorted(entity_ids, snapshot.entity_ids[mentions.items])
+    counts = np.bincount(sentence[known], minlength=snapshot.sentences)
+    kept = known & (counts <= CROWD)[sentence]
+    return Adjacency.from_pairs(sentence[kept], entity[kept], snapshot.sentences)
+
+
+def _of_relations(rows: RelationRows, entity_ids: Ids) -> Bonds:
+    heads, head_known = find_sorted(entity_ids, rows.heads)
+    tails, tail_known = find_sorted(entity_ids, rows.tails)
+    bonds = Bonds(heads, tails, rows.weights, rows.ids, rows.chunks, rows.sentences)
+    return bonds.only(head_known & tail_known)
+
+
+def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> Bonds:
+    """Every pair of the entities of a sentence."""
+    counts = np.diff(sentences.starts)
+    counts[snapshot.sentence_starts[:-1]] = 0  # what chunks are about
+    row = np.repeat(np.arange(snapshot.sentences), counts)
+    entry, _ = sentences.entries(np.flatnonzero(counts))
+    partners = sentences.starts[row + 1] - 1 - entry
+    first = np.repeat(entry, partners)
+    second = first + 1 + _counting(partners)
+    row = np.repeat(row, partners)
+    heads, tails = sentences.items[first], sentences.items[second]
+    return _shared(snapshot, row, heads, tails, rarity, 1 / (counts[row] - 1))
+
+
+def _of_subjects(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> Bonds:
+    """Every entity of a sentence with each that its chunk is about and that it does not name."""
+    counts = np.diff(sentences.starts)
+    context = snapshot.sentence_starts[snapshot.sentence_chunk]
+    said = np.flatnonzero((counts > 0) & (context != np.arange(snapshot.sentences)))
+    entry, place = sentences.entries(said)
+    row = said[place]
+    subjects = counts[context[row]]
+    about = np.repeat(sentences.starts[context[row]], subjects) + _counting(subjects)
+    row, heads = np.repeat(row, subjects), sentences.items[about]
+    tails = np.repeat(sentences.items[entry], subjects)
+    size = max(len(rarity), 1)
+    named = np.repeat(np.arange(snapshot.sentences), counts) * size + sentences.items
+    unnamed = ~find_sorted(named, row * size + heads)[1]
+    row, heads, tails = row[unnamed], heads[unnamed], tails[unnamed]
+    return _shared(snapshot, row, heads, tails, rarity, ABOUT_SHARE / counts[row])
+
+
+def _shared(
+    snapshot: Snapshot,
+    row: Ints,
+    heads: Ints,
+    tails: Ints,
+    rarity: Floats,
+    share: NDArray[np.float64],
+) -> Bonds:
+    """Pairs of entities that share a row of sentences."""
+    chunk = snapshot.sentence_chunk[row]
+    return Bonds(
+        heads,
+        tails,
+        (share * np.sqrt(rarity[heads] * rarity[tails])).astype(np.float32),
+        np.zeros(len(row), dtype=np.int64),
+        snapshot.chunk_ids[chunk],
+        row - snapshot.sentence_starts[chunk] - 1,
+    )
+
+
+def _counting(counts: Ints) -> Ints:
+    """0, 1, … for each count, one after the other."""
+    first = np.cumsum(counts) - counts
+    return np.arange(counts.sum()) - np.repeat(first, counts)

@@ -5,19 +5,24 @@ from __future__ import annotations
 import json
 from dataclasses import asdict
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from clew.ports import DocumentStore, GraphStore
     from clew.types import Entity, Relation
 
     class ExportStore(DocumentStore, GraphStore, Protocol):
         """What exporting needs of a store."""
+
+    Node: TypeAlias = tuple[str, Mapping[str, object]]
+    """Name and data."""
+    Edge: TypeAlias = tuple[str, str, str, Mapping[str, object]]
+    """Name, names of the nodes that it leads from and to, data."""
 
 
 _BATCH = 500
@@ -45,6 +50,21 @@ def export(store: ExportStore, format: str) -> Iterator[str]:
 
 
 def _graphml(store: ExportStore) -> Iterator[str]:
+    return graphml(
+        ((f"e{entity.id}", _values(entity, _NODE_KEYS)) for entity in _entities(store)),
+        (
+            (f"r{r.id}", f"e{r.from_entity_id}", f"e{r.to_entity_id}", _values(r, _EDGE_KEYS))
+            for r in _relations(store)
+        ),
+    )
+
+
+def _values(item: Entity | Relation, names: Iterable[str]) -> dict[str, object]:
+    return {name: getattr(item, name) for name in names}
+
+
+def graphml(nodes: Iterable[Node], edges: Iterable[Edge]) -> Iterator[str]:
+    """A graph as pieces of GraphML; of the data of nodes and edges, what the keys name is kept."""
     yield '<?xml version="1.0" encoding="UTF-8"?>\n'
     yield '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">\n'
     for domain, keys in (("node", _NODE_KEYS), ("edge", _EDGE_KEYS)):
@@ -52,18 +72,19 @@ def _graphml(store: ExportStore) -> Iterator[str]:
             head = f'  <key id="{domain}_{name}" for="{domain}"'
             yield f'{head} attr.name="{name}" attr.type="{kind}"/>\n'
     yield '  <graph edgedefault="directed">\n'
-    for entity in _entities(store):
-        yield f'    <node id="e{entity.id}">{_data("node", _NODE_KEYS, entity)}</node>\n'
-    for relation in _relations(store):
-        ends = f'source="e{relation.from_entity_id}" target="e{relation.to_entity_id}"'
-        yield f'    <edge id="r{relation.id}" {ends}>{_data("edge", _EDGE_KEYS, relation)}</edge>\n'
+    for name, values in nodes:
+        yield f'    <node id="{name}">{_data("node", _NODE_KEYS, values)}</node>\n'
+    for name, source, target, values in edges:
+        ends = f'source="{source}" target="{target}"'
+        yield f'    <edge id="{name}" {ends}>{_data("edge", _EDGE_KEYS, values)}</edge>\n'
     yield "  </graph>\n</graphml>\n"
 
 
-def _data(domain: str, keys: Iterable[str], item: Entity | Relation) -> str:
-    values = ((name, getattr(item, name)) for name in keys)
+def _data(domain: str, keys: Iterable[str], values: Mapping[str, object]) -> str:
     return "".join(
-        f"<data key={quoteattr(f'{domain}_{name}')}>{_xml(value)}</data>" for name, value in values
+        f"<data key={quoteattr(f'{domain}_{name}')}>{_xml(values[name])}</data>"
+        for name in keys
+        if name in values
     )
 
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
 
 from clew.ingest.code_blocks import is_code
 from clew.ingest.kinds import is_person_shaped, split_parenthesis, type_of_description, type_of_name
-from clew.ingest.names import UPPER, is_one_name
-from clew.ingest.relations import find_relations
+from clew.ingest.names import is_one_name
+from clew.ingest.relations import Topic, find_relations
 from clew.ingest.resolve import Names, read_names
 from clew.ingest.scan import STATED_SCORE, Scanner
 from clew.ingest.scripts import CaselessNames, has_caseless
 from clew.ingest.spans import Found, Span
-from clew.ingest.vocabulary import COMMON_WORDS, STARTERS
+from clew.ingest.turns import Turn, find_speakers, find_turns, turn_at
 from clew.text import STOP_WORDS, entity_key
+from clew.times import written_at
 from clew.types import (
     AliasEvidence,
     Chunk,
@@ -25,32 +27,31 @@ from clew.types import (
     Mention,
 )
 
-_SPEAKER = re.compile(rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)")
-
 
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/1"
+    name = "pattern/2"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         about = about_names(document.title)
         scanner = _scanner(document)
-        found = [scanner.scan(chunk.text) for chunk in chunks]
+        written = [written_at(chunk.metadata, document.created_at) for chunk in chunks]
+        found = [scanner.scan(c.text, at) for c, at in zip(chunks, written, strict=True)]
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
             about = tuple((name, "person") for name, _ in about)
             aliases += fuller
-        speakers = _speakers(chunks)
+        speakers = find_speakers(chunks)
         names = read_names(document.text, found, about, aliases, speakers)
         aliases += names.nicknames
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
-                _read_chunk(chunk.text, sentences, names, subject)
-                for chunk, sentences in zip(chunks, found, strict=True)
+                _read_chunk(chunk.text, sentences, names, _Telling(subject, speakers, at))
+                for chunk, sentences, at in zip(chunks, found, written, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
             aliases=tuple(dict.fromkeys(aliases)),
@@ -78,13 +79,6 @@ def _scanner(document: Document) -> Scanner:
     )
 
 
-def _speakers(chunks: Sequence[Chunk]) -> list[str]:
-    """Names before the colon that opens a chunk of a conversation."""
-    found = (_SPEAKER.match(chunk.text) for chunk in chunks)
-    names = dict.fromkeys(match["name"] for match in found if match)
-    return [n for n in names if n.casefold() not in STARTERS and n.casefold() not in COMMON_WORDS]
-
-
 def _full_name_of_subject(
     about: Sequence[tuple[str, str]], found: Sequence[Sequence[Found]]
 ) -> Iterator[AliasEvidence]:
@@ -110,9 +104,21 @@ def _full_name_of_subject(
         )
 
 
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What a chunk's words go by: of whom, by whom, and when they were written."""
+
+    subject: str | None
+    """What the document is about."""
+    speakers: Collection[str]
+    """Who speaks in the document, if it is a conversation."""
+    written: datetime | None
+
+
 def _read_chunk(
-    text: str, found: Sequence[Found], names: Names, subject: str | None
+    text: str, found: Sequence[Found], names: Names, telling: _Telling
 ) -> ChunkExtraction:
+    turns = find_turns(text, telling.speakers)
     mentions: list[Mention] = []
     relations: list[ExtractedRelation] = []
     shortened: set[str] = set()
@@ -121,16 +127,27 @@ def _read_chunk(
         given = {alias.alias for alias in sentence.aliases}
         mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
-        if len(spans) > 1 or subject:
+        topics = list(_topics(sentence.start, telling.subject, turns, names))
+        if len(spans) > 1 or topics:
+            place = (sentence.start, sentence.end, ordinal)
             told = _apart(spans, names)
-            relations.extend(
-                find_relations(text, sentence.start, sentence.end, told, subject, ordinal)
-            )
+            relations.extend(find_relations(text, place, told, topics, telling.written))
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),
         mentions=tuple(mentions),
         relations=tuple(relations),
     )
+
+
+def _topics(
+    start: int, subject: str | None, turns: Sequence[Turn], names: Names
+) -> Iterator[Topic]:
+    """Whom the pronoun may mean that opens the sentence at `start`."""
+    if subject:
+        yield Topic(subject, start)
+    turn = turn_at(turns, start)
+    if turn and turn.speaker:
+        yield Topic(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
 
 
 def _mentions(
@@ -180,5 +197,7 @@ def _apart(spans: Sequence[Span], names: Names) -> list[Span]:
     for span in spans:
         if not span.nested and (not kept or span.start >= kept[-1].end):
             full = names.resolve(span.name)
-            kept.append(span if full == span.name else span._replace(name=full))
+            kind = names.type_of(span, full)
+            is_same = full == span.name and kind == span.entity_type
+            kept.append(span if is_same else span._replace(name=full, entity_type=kind))
     return kept

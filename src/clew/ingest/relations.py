@@ -4,231 +4,161 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from itertools import pairwise
+from datetime import datetime
+from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from clew.ingest.kind_words import (
-    DEMONYMS,
-    ORGANISATION_NOUNS,
-    PERSON_NOUNS,
-    PLACE_NOUNS,
-    PRODUCT_NOUNS,
-    ROLES,
-    WORK_NOUNS,
-)
+from clew.ingest.kind_words import DEMONYMS, PERSON_NOUNS
+from clew.ingest.relation_phrases import KINDS, Phrase, phrase_between, read_attribute
+from clew.ingest.relation_times import read_held
 from clew.ingest.spans import Span
-from clew.ingest.vocabulary import word_list
-from clew.text import STOP_WORDS, entity_key
+from clew.text import entity_key
 from clew.types import ExtractedRelation
 
 LONGEST_GAP = 70
 """Characters between two names that are read at all."""
-LONGEST_PHRASE = 7
-"""Words between two names, articles and trades before the second one left out."""
 PRONOUN_FACTOR = 0.8
 """What a relation's confidence is multiplied with where a pronoun stands for its head."""
 
-_ADVERB = r"(?:(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once) )*"
-_AUXILIARY = (
-    r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|can|may|might"
-    r"|will|would|could|did|does|do|got) )*"
-)
-_LEAD = rf"{_AUXILIARY}{_ADVERB}"
-_COPULA = r"(?:(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) |, )"
-
-
-class Phrase(NamedTuple):
-    """What the words between two names say."""
-
-    relation_type: str
-    confidence: float
-    inverse: bool = False
-    is_causal: bool = False
-
-
-class _Known(NamedTuple):
-    pattern: re.Pattern[str]
-    phrase: Phrase
-
-
-def _alternatives(words: str) -> str:
-    return "|".join(words.split())
-
-
-def _known(words: str, relation_type: str, *, inverse: bool = False) -> _Known:
-    phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
-    return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
-
-
-_KNOWN = (
-    _known(
-        r"causes?|caused|causing|leads? to|led to|leading to|results? in|resulted in|triggers?"
-        r"|triggered|(?:brings?|brought) about|(?:gives?|gave) rise to",
-        "causes",
-    ),
-    _known(
-        r"(?:caused|triggered|brought about) by|due to|because of"
-        r"|(?:a|the) (?:\w+ )?(?:result|consequence) of"
-        r"|results? from|resulted from|stems? from|stemmed from",
-        "causes",
-        inverse=True,
-    ),
-    _known(
-        r"(?:(?:an?|the|one) )?(?:\w+ )?(?:part|component|subset|division|subdivision|module) of"
-        r"|belongs? to|belonged to|belonging to|included in|contained in",
-        "part_of",
-    ),
-    _known(
-        r"contains?|contained|includes?|included|comprises?|consists? of|made up of|composed of",
-        "part_of",
-        inverse=True,
-    ),
-    _known(r"implements?|implemented|implementing", "implements"),
-    _known(r"implemented by", "implements", inverse=True),
-    _known(
-        r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on",
-        "extends",
-    ),
-    _known(r"extended by", "extends", inverse=True),
-    _known(r"uses?|using|utili[sz]es?|employs|makes? use of|powered by|runs on", "uses"),
-    _known(r"used by", "uses", inverse=True),
-    _known(
-        r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs",
-        "depends_on",
-    ),
-    _known(r"required by|needed by", "depends_on", inverse=True),
-    _known(
-        r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)",
-        "relates_to",
-    ),
-)
-
-_PARTICIPLES = _alternatives(
-    """
-    born written made sung led held built won sold begun bought brought chosen cut drawn
-    driven fought found given grown hidden hit kept known laid lost met paid put read run
-    seen sent set shot shown sold spoken spent taken taught thrown told understood worn
-    worn overthrown beaten
-    """
-)
-_PAST = _alternatives(
-    """
-    wrote made sang led held built won sold began bought brought chose drew drove fought
-    found gave grew hit kept laid lost met paid put ran saw sent set shot showed spoke
-    spent took taught threw told wore became left beat fled went came
-    """
-)
-_PRESENT = _alternatives(
-    """
-    stars features directs writes produces plays leads owns runs borders marries teaches
-    creates develops publishes hosts flows supports provides replaces serves crosses joins
-    calls returns imports manages operates covers follows invented sponsors supplies
-    treats inhibits affects
-    """
-)
-_PREPOSITIONS = (
-    "by|in|into|to|with|from|at|on|for|as|after|near|through|against|under|over|between|during|of|off"
-    "|around|along|before|alongside"
-)
-_PASSIVE = re.compile(
-    rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
-)
-_ACTIVE = re.compile(
-    rf"(?:, )?(?:(?:who|which|that|also|then|later|has|have|had|\w+ly) )*"
-    rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
-    rf"(?: (?P<prep>{_PREPOSITIONS}))?"
-)
-_ATTRIBUTE = re.compile(
-    rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
-    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?P<prep>{_PREPOSITIONS}))$"
-)
-_NOUN_OF = re.compile(
-    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
-    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to)"
-)
-_NO_RELATION_NOUNS = word_list(
-    """
-    one some many most all because instead outside number series kind type lot form name
-    list native variety couple pair set range group piece work
-    """
-)
-_NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
-_BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
-_CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 _IS = re.compile(r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were) (?:an?|the|one of the) ")
-_KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
-_SPACE = re.compile(r"\s+")
-_DETERMINERS = word_list(
-    "the a an his her their its our both fellow future former late famous famed noted then"
-)
-_DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
-_IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
 _GOVERNING = (" of ", " in ", " at ", " by ", " from ", " with ", " to ", " for ", " on ", " near ")
 _BEFORE_DATES = ("_in", "_on", "_since", "_from", "_during", "_after", "_before", "_around", "_at")
 _SUBJECT = re.compile(
-    r"(?:he|she|it|they|(?:the|this) (?P<noun>"
-    + "|".join(sorted(_KINDS - PERSON_NOUNS))
-    + r"))\s+(?=\w)",
+    r"(?:(?P<person>he|she|they)|it|(?:the|this) (?:"
+    + "|".join(sorted(KINDS - PERSON_NOUNS))
+    + r"))(?P<have>['’]ve)?\s+(?=\w)",
     re.IGNORECASE,
 )
+_SPEAKER = re.compile(r"(?P<person>I)(?:['’]m|(?P<have>['’]ve))?\s+(?=\w)")
+_DATE_FIRST = re.compile(r"(?:(?:in|on|since|from|until|during|by|after|before) (?:the )?)?", re.I)
+_AFTER_DATE = re.compile(r"[,\s]*")
+
+
+class Topic(NamedTuple):
+    """Who a pronoun means: what the document is about, or whoever speaks."""
+
+    name: str
+    start: int
+    """Where the pronoun may stand: the start of a sentence, or of a speaker's words."""
+    speaks: bool = False
+    """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
+
+
+class _Fact(NamedTuple):
+    head: str
+    phrase: Phrase
+    tail: Span
+    start: int
+    """Where its first name, or the pronoun for it, begins."""
+
+    def key(self) -> tuple[str, str, str]:
+        """What makes two facts the same."""
+        return entity_key(self.first), self.phrase.relation_type, entity_key(self.last)
+
+    @property
+    def first(self) -> str:
+        return self.tail.name if self.phrase.inverse else self.head
+
+    @property
+    def last(self) -> str:
+        return self.head if self.phrase.inverse else self.tail.name
 
 
 def find_relations(
-    text: str, start: int, end: int, names: Sequence[Span], subject: str | None, sentence: int
+    text: str,
+    sentence: tuple[int, int, int],
+    names: Sequence[Span],
+    topics: Sequence[Topic],
+    written: datetime | None,
 ) -> Iterator[ExtractedRelation]:
     """Relations between neighbours among `names` (ordered, none within another), each once.
 
-    `subject` is what the document is about; it stands for a pronoun that opens the sentence.
+    `sentence` is its range and its ordinal. One of `topics` stands for a pronoun that opens it. A
+    relation holds when the sentence says, else from when the passage was `written`.
     """
+    start, end, ordinal = sentence
     seen: set[tuple[str, str, str]] = set()
-    for head, phrase, tail in _facts(text, start, end, names, subject):
-        first, last = (tail, head) if phrase.inverse else (head, tail)
-        fact = (entity_key(first), phrase.relation_type, entity_key(last))
-        if fact in seen or fact[0] == fact[2]:
+    facts = list(_facts(text, start, end, names, topics))
+    dates = [name for name in names if name.entity_type == "date"] if facts else []
+    for fact, following in zip_longest(facts, facts[1:]):
+        key = fact.key()
+        if key in seen or key[0] == key[2]:
             continue
-        seen.add(fact)
+        seen.add(key)
+        held = read_held(text, dates, fact.start, fact.tail, _limit(fact, following, end))
         yield ExtractedRelation(
-            head=first,
-            tail=last,
-            relation_type=phrase.relation_type,
-            sentence=sentence,
-            confidence=phrase.confidence,
-            is_causal=phrase.is_causal,
+            head=fact.first,
+            tail=fact.last,
+            relation_type=fact.phrase.relation_type,
+            sentence=ordinal,
+            confidence=fact.phrase.confidence,
+            is_causal=fact.phrase.is_causal,
+            valid_from=held.valid_from if held else written,
+            valid_until=held.valid_until if held else None,
         )
 
 
+def _limit(fact: _Fact, following: _Fact | None, end: int) -> int:
+    """Where the text ends that may say when the fact held."""
+    if following is None:
+        return end
+    return following.start if following.start >= fact.tail.end else following.tail.start
+
+
 def _facts(
-    text: str, start: int, end: int, names: Sequence[Span], subject: str | None
-) -> Iterator[tuple[str, Phrase, str]]:
-    """(name before, phrase, name after) of neighbours; the sentence's topic where that is meant."""
+    text: str, start: int, end: int, names: Sequence[Span], topics: Sequence[Topic]
+) -> Iterator[_Fact]:
+    """What is said of neighbours; the sentence's topic is the head where that is meant."""
     told = [n for n in names if n.name.casefold() not in DEMONYMS]
     if not told:
         return
-    yield from _about_subject(text, start, told[0], subject)
-    topic = told[0].name if _IS.match(text, told[0].end, end) else None
+    for topic in topics:
+        yield from _about_topic(text, told, topic)
+    subject = told[0] if _IS.match(text, told[0].end, end) else None
     for left, right in pairwise(told):
         gap = text[left.end : right.start]
         if not 5 < len(gap) <= LONGEST_GAP or text.startswith(("'s", "’s"), right.end):
             continue
-        head, phrase = left.name, None
+        head, phrase = left, None
         if not _is_governed(text, start, left, gap):
-            phrase = read_phrase(gap)
-        if topic and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
-            head, phrase = topic, later
+            phrase = phrase_between(gap, _type(text, left), right.entity_type)
+        if subject and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
+            head, phrase = subject, later
         if phrase and _fits(phrase, right):
-            yield head, phrase, right.name
+            yield _Fact(head.name, phrase, right, head.start)
 
 
-def _about_subject(
-    text: str, start: int, first: Span, subject: str | None
-) -> Iterator[tuple[str, Phrase, str]]:
-    """What a sentence says of the document's subject, where a pronoun for it opens the sentence."""
-    opening = _SUBJECT.match(text, start, first.start) if subject else None
-    phrase = read_phrase(text[opening.end() - 1 : first.start]) if opening else None
-    if subject and phrase and _fits(phrase, first):
+def _type(text: str, name: Span) -> str:
+    """The name's type; "the Rockets" are no person, whatever else they are."""
+    article = text[max(0, name.start - 4) : name.start].lower() == "the "
+    return "thing" if name.entity_type == "name" and article else name.entity_type
+
+
+def _about_topic(text: str, told: Sequence[Span], topic: Topic) -> Iterator[_Fact]:
+    """What a sentence says of a topic, where a pronoun for it opens the sentence."""
+    told = [name for name in told if name.start >= topic.start]
+    if not told:
+        return
+    start, first = _behind_date(text, topic.start, told)
+    opening = (_SPEAKER if topic.speaks else _SUBJECT).match(text, start, first.start)
+    if opening is None:
+        return
+    kind = "person" if opening["person"] else "thing"
+    gap = (" have" if opening["have"] else "") + text[opening.end() - 1 : first.start]
+    phrase = phrase_between(gap, kind, first.entity_type)
+    if phrase and _fits(phrase, first):
         confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-        yield subject, phrase._replace(confidence=confidence), first.name
+        yield _Fact(topic.name, phrase._replace(confidence=confidence), first, opening.start())
+
+
+def _behind_date(text: str, start: int, told: Sequence[Span]) -> tuple[int, Span]:
+    """Where a sentence begins and its first name, but for a date: "In 2019 | she moved to Rome"."""
+    first = told[0]
+    is_date = first.entity_type == "date" and _DATE_FIRST.fullmatch(text, start, first.start)
+    if not is_date or len(told) == 1:
+        return start, first
+    gap = _AFTER_DATE.match(text, first.end)
+    return (gap.end() if gap else first.end), told[1]
 
 
 def _is_governed(text: str, start: int, name: Span, gap: str) -> bool:
@@ -244,74 +174,3 @@ def _fits(phrase: Phrase, right: Span) -> bool:
     if right.entity_type != "date":
         return True
     return not phrase.inverse and phrase.relation_type.endswith(_BEFORE_DATES)
-
-
-@lru_cache(maxsize=20_000)
-def read_attribute(gap: str) -> Phrase | None:
-    """The relation of a sentence's topic that words state after a noun, a comma or "and".
-
-    "X is a 1957 comedy film directed by Y", "… from Z, formed in Y", "… and starring Y".
-    """
-    if _CLOSED.search(gap) or _NEGATION.search(gap):
-        return None
-    match = _ATTRIBUTE.search(_phrase(gap))
-    if match is None or not (match["noun"] in _KINDS or match["noun"] in ("and", ",", None)):
-        return None
-    if match["starring"]:
-        return Phrase("stars", 0.65)
-    return Phrase(f"{match['verb']}_{match['prep']}".replace("-", "_"), 0.65)
-
-
-@lru_cache(maxsize=20_000)
-def read_phrase(gap: str) -> Phrase | None:
-    """The relation that the words between two names state; None where they state none.
-
-    " was directed by " → directed_by, " is the capital of " → capital_of, " causes " → causes.
-    """
-    if _BREAK.search(gap) or _NEGATION.search(gap):
-        return None
-    words = _phrase(gap)
-    if not words or words.count(" ") >= LONGEST_PHRASE:
-        return None
-    for pattern, phrase in _KNOWN:
-        if pattern.fullmatch(words):
-            return phrase
-    return _verb_phrase(words) or _noun_phrase(words)
-
-
-def _phrase(gap: str) -> str:
-    """The gap in small letters, without the words that belong to the name after it."""
-    words = _SPACE.sub(" ", gap.casefold()).strip()
-    while (shorter := _shortened(words)) != words:
-        words = shorter
-    return words
-
-
-def _shortened(words: str) -> str:
-    rest, _, last = words.rpartition(" ")
-    if last in _DROPPED_BEFORE_TAIL:
-        return rest
-    place = _IN_A_PLACE.search(words)
-    if place and words[: place.start()].rpartition(" ")[2] in _DETERMINERS and " in " in words:
-        return words[: place.start()]
-    return words
-
-
-def _verb_phrase(words: str) -> Phrase | None:
-    passive = _PASSIVE.fullmatch(words)
-    if passive:
-        return Phrase(f"{passive['verb']}_{passive['prep']}".replace("-", "_"), 0.75)
-    active = _ACTIVE.fullmatch(words)
-    if active and active["verb"] not in ("based", "related", "named", "called", "used"):
-        relation = "_".join(part for part in (active["verb"], active["prep"]) if part)
-        return Phrase(relation.replace("-", "_"), 0.6)
-    return Phrase("used", 0.6) if active and active["verb"] == "used" else None
-
-
-def _noun_phrase(words: str) -> Phrase | None:
-    noun = _NOUN_OF.fullmatch(words)
-    if noun is None or noun["noun"].endswith("ly"):
-        return None
-    if noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
-        return None
-    return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)

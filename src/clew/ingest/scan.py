@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from clew.ingest.acronyms import find_definitions, find_statements, may_state
 from clew.ingest.code_names import find_identifiers, find_ticked
@@ -12,9 +13,11 @@ from clew.ingest.dates import find_dates
 from clew.ingest.kinds import is_person_shaped, type_in_context, type_of_name
 from clew.ingest.names import find_names
 from clew.ingest.quotes import find_quoted
+from clew.ingest.relative_dates import find_relative_dates
 from clew.ingest.scripts import CaselessNames
 from clew.ingest.spans import Found, Span
 from clew.text import sentences
+from clew.times import may_be_relative
 from clew.types import AliasEvidence
 
 _BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
@@ -36,15 +39,19 @@ class Scanner:
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
 
-    def scan(self, text: str) -> list[Found]:
-        """One `Found` a sentence, in order."""
+    def scan(self, text: str, written: datetime | None = None) -> list[Found]:
+        """One `Found` a sentence, in order; relative dates go by when the text was `written`."""
         stated = may_state(text)
-        return [self._sentence(text, start, end, stated) for start, end in sentences(text)]
+        if written is not None and not may_be_relative(text):
+            written = None
+        return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
 
-    def _sentence(self, text: str, start: int, end: int, stated: bool) -> Found:
+    def _sentence(
+        self, text: str, start: int, end: int, stated: bool, written: datetime | None
+    ) -> Found:
         if self.is_code:
             return Found(start, end, _ordered(find_identifiers(text, start, end)))
-        spans = self._candidates(text, start, end)
+        spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:
             for short, long in find_definitions(text, start, end):
@@ -56,7 +63,7 @@ class Scanner:
             aliases += _stated(text, start, end, ordered, self.title)
         return Found(start, end, ordered, tuple(aliases))
 
-    def _candidates(self, text: str, start: int, end: int) -> list[Span]:
+    def _candidates(self, text: str, start: int, end: int, written: datetime | None) -> list[Span]:
         """Titles and code as one, then whatever does not lie within them."""
         whole = list(find_quoted(text, start, end))
         if "`" in text:
@@ -64,6 +71,8 @@ class Scanner:
         if self.phrase:
             whole += _find_phrase(self.phrase, text, start, end)
         found = [*find_dates(text, start, end), *find_names(text, start, end)]
+        if written is not None:
+            found += find_relative_dates(text, start, end, written)
         if self.caseless:
             found += self.caseless.find(text, start, end)
         return whole + _outside(found, whole) if whole else found

@@ -1,11 +1,12 @@
-"""A BERT sentence encoder as an ONNX graph, written from its weights.
+"""A BERT sentence encoder or cross-encoder as an ONNX graph, written from its weights.
 
 onnxruntime's fused operators are used directly (`MultiHeadAttention`,
 `SkipLayerNormalization`, `BiasGelu`), so that a session
 starts without an optimiser's pass. Pooling and normalisation are part of the graph: tokens in, unit
-vectors out.
+vectors out, or the logit of a pair.
 
     input_ids, attention_mask: (batch, tokens) int64  →  embedding: (batch, dimension) float32
+    … and token_type_ids: (batch, tokens) int64  →  logit: (batch, 1) float32
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from onnx import TensorProto, helper
 from clew.errors import ModelError
 from clew.models.model_config import ModelConfig
 from clew.models.sentence_graph import (
+    OUTPUT,
     initializers,
     make_node,
     output_info,
@@ -40,7 +42,7 @@ _IR_VERSION = 9
 
 
 def build_bert(config: ModelConfig, weights: Mapping[str, Array]) -> ModelProto:
-    """The graph of a BERT encoder with pooling and L2 normalisation.
+    """The graph of a BERT encoder with pooling and L2 normalisation, or of a classifier.
 
     Args:
         config: Sizes, activation and pooling.
@@ -96,28 +98,59 @@ class _BertGraph:
         self._nodes: list[NodeProto] = []
         self._constants: dict[str, Array] = {}
         self._epsilon = float(config.architecture.get("layer_norm_eps", 1e-12))
+        self._inputs = ["input_ids", "attention_mask"]
 
     def build(self) -> ModelProto:
         hidden = self._embeddings()
         for layer in range(int(self._config.architecture["num_hidden_layers"])):
             hidden = self._layer(hidden, f"encoder.layer.{layer}.")
-        self._nodes += pooling_nodes(hidden, self._config.pooling)
-        self._constants |= pooling_constants(self._config.pooling)
+        if self._config.pooling == "classifier":
+            self._classifier(hidden)
+        else:
+            self._nodes += pooling_nodes(hidden, self._config.pooling)
+            self._constants |= pooling_constants(self._config.pooling)
         return self._model()
 
     def _embeddings(self) -> str:
-        """Word + position + token type (always the first), normalised."""
+        """Word + position + token type, normalised."""
         positions = self._tensor("embeddings.position_embeddings.weight")
-        first_type = self._tensor("embeddings.token_type_embeddings.weight")[0]
-        table = self._constant("positions", positions + first_type)
+        types = self._tensor("embeddings.token_type_embeddings.weight")
+        table = self._constant("positions", positions + types[0])
         words = self._constant("words", self._tensor("embeddings.word_embeddings.weight"))
         start = self._constant("start", np.zeros(1, np.int64))
         self._add("Gather", [words, "input_ids"], "word_vectors")
+        tokens = "word_vectors"
+        if self._config.pooling == "classifier":
+            tokens = self._add_types(tokens, types - types[0])
         self._add("Shape", ["input_ids"], "length", start=1, end=2)
         self._add("Slice", [table, start, "length"], "position_vectors")
-        inputs = ["word_vectors", "position_vectors", *self._norm("embeddings.LayerNorm")]
+        inputs = [tokens, "position_vectors", *self._norm("embeddings.LayerNorm")]
         self._add("Cast", ["attention_mask"], "int_mask", to=TensorProto.INT32)
         return self._fused("SkipLayerNormalization", inputs, "embedded", epsilon=self._epsilon)
+
+    def _add_types(self, tokens: str, differences: Array) -> str:
+        """What the second text's tokens have other than the first's, which positions hold."""
+        self._inputs.append("token_type_ids")
+        table = self._constant("types", differences)
+        self._add("Gather", [table, "token_type_ids"], "type_vectors")
+        return self._add("Add", [tokens, "type_vectors"], "typed_vectors")
+
+    def _classifier(self, hidden: str) -> None:
+        """The first token's vector through the pooler, then a single logit."""
+        shape = self._tensor("classifier.weight").shape
+        if shape[0] != 1:
+            raise ModelError(
+                f"the classifier has {shape[0]} outputs; expected a cross-encoder with one. "
+                "Choose another model with the setting rerank.model"
+            )
+        self._constants["first"] = np.array(0, np.int64)
+        first = self._add("Gather", [hidden, "first"], "first_vector", axis=1)
+        pooled = self._add("Tanh", [self._linear(first, "pooler.dense")], "pooled")
+        self._add("Identity", [self._linear(pooled, "classifier")], OUTPUT)
+
+    def _linear(self, hidden: str, name: str) -> str:
+        product = self._matmul(hidden, name)
+        return self._add("Add", [product, self._named(name + ".bias")], name + ".sum")
 
     def _layer(self, hidden: str, name: str) -> str:
         """Attention and feed-forward, each with its residual and normalisation."""
@@ -186,7 +219,7 @@ class _BertGraph:
     def _model(self) -> ModelProto:
         inputs = [
             helper.make_tensor_value_info(name, TensorProto.INT64, ["batch", "tokens"])
-            for name in ("input_ids", "attention_mask")
+            for name in self._inputs
         ]
         graph = helper.make_graph(
             self._nodes,

@@ -10,18 +10,22 @@ from typing import Any, Literal
 
 from clew.errors import ModelError
 
-Pooling = Literal["mean", "cls"]
+Pooling = Literal["mean", "cls", "classifier"]
+"""What becomes of the tokens' vectors: their mean or the first one, as a unit vector; or BERT's own
+pooler and a single logit, as in cross-encoders."""
 
 _DEFAULT_MAX_TOKENS = 256
+_PAIR_TOKENS = 512
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class ModelConfig:
-    """A sentence embedding model, as its folder describes it."""
+    """A sentence embedding model or a cross-encoder, as its folder describes it."""
 
     architecture: Mapping[str, Any]
     """`config.json`, whole."""
     dimension: int
+    """Length of what comes out."""
     max_tokens: int
     """Special tokens among them."""
     pooling: Pooling
@@ -56,6 +60,25 @@ def read_model_config(folder: Path) -> ModelConfig:
         pad_id=int(architecture.get("pad_token_id") or 0),
         query_prefix=str(prompts.get("query") or ""),
         document_prefix=str(prompts.get("document") or prompts.get("passage") or ""),
+    )
+
+
+def read_cross_encoder_config(folder: Path) -> ModelConfig:
+    """The configuration of a classifier of pairs of texts with a single logit.
+
+    Question and passage together have at most 512 tokens.
+
+    Raises:
+        ModelError: `config.json` is missing or damaged.
+    """
+    architecture = _read_json(folder / "config.json")
+    positions = int(architecture.get("max_position_embeddings", _PAIR_TOKENS))
+    return ModelConfig(
+        architecture=architecture,
+        dimension=1,
+        max_tokens=min(positions, _PAIR_TOKENS),
+        pooling="classifier",
+        pad_id=int(architecture.get("pad_token_id") or 0),
     )
 
 

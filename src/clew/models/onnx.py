@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-import os
 import threading
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.errors import ModelError
-from clew.models.convert import converted_model, default_cache, discard, weights_digest
+from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_model_config
+from clew.models.session import (
+    encodable,
+    load_tokenizer,
+    onnxruntime_errors,
+    open_converted,
+    padded,
+)
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
     from onnxruntime import InferenceSession
     from tokenizers import Encoding, Tokenizer
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     TokenIds: TypeAlias = NDArray[np.int64]
 
 _ENCODED_AT_ONCE = 256
-_ERRORS_ONLY = 3
+_SETTING = "embed.model"
 
 _KNOWN_WORDS = 50_000
 """Words whose number of tokens is remembered."""
@@ -76,7 +78,7 @@ class OnnxEmbedder:
         """The model's tokenizer, which neither cuts nor pads. Not to be changed."""
         with self._lock:
             if self._tokenizer is None:
-                self._tokenizer = _load_tokenizer(self._located[0].tokenizer)
+                self._tokenizer = load_tokenizer(self._located[0].tokenizer)
             return self._tokenizer
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
@@ -121,8 +123,8 @@ class OnnxEmbedder:
             return self._model
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:
-        """Without special tokens and whole. Lone surrogates, which no UTF-8 has, become `?`."""
-        clean = [text.encode("utf-8", "replace").decode("utf-8") for text in texts]
+        """Without special tokens and whole."""
+        clean = [encodable(text) for text in texts]
         return self.tokenizer.encode_batch_fast(clean, add_special_tokens=False)
 
     def _token_ids(self, texts: Sequence[str]) -> list[TokenIds]:
@@ -143,16 +145,13 @@ class OnnxEmbedder:
     def _run(self, tokens: Sequence[TokenIds]) -> Vectors:
         """(len(tokens), dimension); padded to the longest."""
         session = self._load_session()
-        shape = len(tokens), max(map(len, tokens))
-        ids = np.full(shape, self._located[1].pad_id, np.int64)
-        mask = np.zeros(shape, np.int64)
-        for row, text in enumerate(tokens):
-            ids[row, : len(text)] = text
-            mask[row, : len(text)] = 1
-        inputs = {"input_ids": ids, "attention_mask": mask}
+        inputs = {
+            "input_ids": padded(tokens, self._located[1].pad_id),
+            "attention_mask": padded([np.ones_like(text) for text in tokens], 0),
+        }
         if any(given.name == "token_type_ids" for given in session.get_inputs()):
-            inputs["token_type_ids"] = np.zeros(shape, np.int64)
-        with _onnxruntime_errors(f"cannot run the model {self.name!r}"):
+            inputs["token_type_ids"] = np.zeros_like(inputs["input_ids"])
+        with onnxruntime_errors(f"cannot run the model {self.name!r}", _SETTING):
             vectors: Vectors = session.run(None, inputs)[0]
         return vectors
 
@@ -163,70 +162,9 @@ class OnnxEmbedder:
             return self._session
 
     def _open_converted(self) -> InferenceSession:
-        """The session on the cached graph; a damaged one is converted once more."""
         files, config = self._located
-        conversion = files, config, self._settings.precision, self._cache
-        graph = converted_model(*conversion)
-        try:
-            return _open_session(graph, self._settings.threads)
-        except ModelError:
-            discard(graph)
-        return _open_session(converted_model(*conversion), self._settings.threads)
-
-
-def _load_tokenizer(path: Path) -> Tokenizer:
-    """Raises `ModelError` where the file is no tokenizer."""
-    from tokenizers import Tokenizer
-
-    try:
-        tokenizer = Tokenizer.from_buffer(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ModelError(
-            f"cannot read the tokenizer {str(path)!r}: {error}. Fetch or install the model again"
-        ) from error
-    tokenizer.no_truncation()
-    tokenizer.no_padding()
-    return tokenizer
-
-
-def _open_session(graph: Path, threads: int) -> InferenceSession:
-    """Raises `ModelError` where the graph or its weights are damaged."""
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or _available_cores()
-    options.log_severity_level = _ERRORS_ONLY
-    # Threads that wait for work sleep: spinning gains a few per cent on an idle machine, and costs
-    # a third of the rate wherever anything else runs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    with _onnxruntime_errors(f"cannot load the converted model {str(graph)!r}"):
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-@contextmanager
-def _onnxruntime_errors(what: str) -> Iterator[None]:
-    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
-    try:
-        yield
-    except (
-        errors.Fail,
-        errors.InvalidArgument,
-        errors.InvalidGraph,
-        errors.InvalidProtobuf,
-        errors.NoSuchFile,
-        errors.NotImplemented,
-        errors.RuntimeException,
-    ) as error:
-        raise ModelError(
-            f"{what}: {error}. Check that tokenizer and weights belong together, "
-            "or choose another model with the setting embed.model"
-        ) from error
-
-
-def _available_cores() -> int:
-    """Cores that this process may use, which can be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+        return open_converted(
+            lambda: converted_model(files, config, self._settings.precision, self._cache),
+            self._settings.threads,
+            _SETTING,
+        )

@@ -6,7 +6,7 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 
@@ -20,9 +20,20 @@ from clew.text import terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from numpy.typing import NDArray
+
+    from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import Embedder, Store, VectorIndex
-    from clew.types import Condition, Ids, Vector, Vectors
+    from clew.ports import CommunityStore, Embedder, LanguageModel, Reranker, Store, VectorIndex
+    from clew.query.analyse import Seed
+    from clew.query.cache import RecentlyUsed
+    from clew.query.options import Options
+    from clew.query.period import AskedTime
+    from clew.query.route import Features, Route
+    from clew.settings import Settings
+    from clew.types import Ids, Period, Vector, Vectors
+
+    Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
 class Library(Protocol):
@@ -44,8 +55,38 @@ class Library(Protocol):
         ...
 
     @property
+    def query_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of questions asked before."""
+        ...
+
+    @property
     def snapshot(self) -> Snapshot:
         """The graph, as it stands."""
+        ...
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The graph of entities alone, as it stands."""
+        ...
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to date."""
+        ...
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Reads question and passage together; None where none is configured."""
+        ...
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """None where none is configured."""
+        ...
+
+    @property
+    def settings(self) -> Settings:
+        """What is not a question's own."""
         ...
 
 
@@ -73,19 +114,101 @@ class Timings:
 class Asking:
     """A question, what it is asked of, and what the steps found so far (each when first needed)."""
 
-    def __init__(self, library: Library, question: str, where: Sequence[Condition] = ()) -> None:
+    def __init__(self, library: Library, question: str, options: Options) -> None:
         self.library = library
         self.question = question
+        self.options = options
         self.timings = Timings()
         self.notes: list[str] = []
         self.evidence: Evidence | None = None
-        self.allowed: Ids | None = library.store.matching_chunks(where) if where else None
+        self.applied: Applied = "none" if options.period is None else "filtered"
+        self.allowed: Ids | None = _allowed(library.store, options)
+        """Sorted ids of the chunks that filters and times given by hand let through; None: all."""
+
+    def note(self, *remarks: str) -> None:
+        """Add to the notes, each remark once."""
+        self.notes += [remark for remark in remarks if remark not in self.notes]
+
+    def allows(self, chunk_ids: Ids) -> NDArray[np.bool_]:
+        """(n,) whether each chunk may be found."""
+        if self.allowed is None:
+            return np.ones(len(chunk_ids), dtype=bool)
+        return np.isin(chunk_ids, self.allowed)
+
+    def part(self, question: str) -> Asking:
+        """Another question, asked of the same under the same conditions."""
+        asking = Asking.__new__(Asking)
+        asking.__dict__.update(self._shared(), question=question, evidence=None)
+        return asking
+
+    def narrowed(self, chunk_ids: Ids) -> Asking:
+        """The same question, asked of some of these chunks alone."""
+        asking = Asking.__new__(Asking)
+        known = {n: self.__dict__[n] for n in ("vector", "analysis") if n in self.__dict__}
+        asking.__dict__.update(
+            self._shared(),
+            **known,
+            question=self.question,
+            allowed=chunk_ids[self.allows(chunk_ids)],
+            evidence=None,
+        )
+        return asking
+
+    def _shared(self) -> dict[str, Any]:
+        """What does not depend on the question's words; notes and timings go to one account."""
+        names = ("library", "options", "timings", "notes", "applied", "allowed", "snapshot")
+        return {name: self.__dict__[name] for name in names if name in self.__dict__}
+
+    @cached_property
+    def asked_time(self) -> AskedTime:
+        """The time words of the question."""
+        from clew.query.period import read_time
+
+        return read_time(self.question, self.options.now)
+
+    @property
+    def named_period(self) -> Period | None:
+        """The period that the question names; None where the caller gave one, or wants none."""
+        if self.options.temporal is False or self.options.period is not None:
+            return None
+        return self.asked_time.period
+
+    @cached_property
+    def route(self) -> Route:
+        """The strategy that the question's own words ask for, and why."""
+        from clew.query.route import route, route_with_model
+
+        features, model = self._features, self.library.language_model
+        with self.timings.step("route"):
+            if model is not None:
+                return route_with_model(model, self.question, features)
+            return route(self.question, features)
+
+    @property
+    def alpha(self) -> float:
+        """Share of the words in a weighted fusion: the one given, else by the question's kind."""
+        from clew.query.route import alpha_for
+
+        given = self.options.alpha
+        return alpha_for(self.question, self._features) if given is None else given
+
+    @cached_property
+    def _features(self) -> Features:
+        from clew.query.route import read_features
+
+        keys = [seed.key for seed in self.analysis.seeds]
+        dated = self.library.store.is_dated()
+        return read_features(self.question, keys, asked=self.asked_time, dated=dated)
 
     @cached_property
     def vector(self) -> Vector:
-        """The question's embedding."""
-        with self.timings.step("embed"):
-            return self.library.embedder.embed_query(self.question)
+        """The question's embedding, from the cache (`embed_cache` in the timings) or the model."""
+        kept = self.library.query_vectors
+        step = "embed" if kept.get(self.question) is None else "embed_cache"
+        with self.timings.step(step):
+            return kept.get_or_make(
+                self.question, lambda: self.library.embedder.embed_query(self.question)
+            )
 
     @cached_property
     def channels(self) -> Channels:
@@ -121,8 +244,15 @@ class Asking:
         with self.timings.step("analyse"):
             return analyse(self.question, vector, snapshot, self.library.store)
 
+    @property
+    def known_seeds(self) -> Sequence[Seed]:
+        """The question's seeds, if any step has looked for them."""
+        return self.analysis.seeds if "analysis" in self.__dict__ else ()
+
     def gather(self) -> Evidence:
-        """Candidates from all channels and from the walk, with what speaks for each."""
+        """Candidates from all channels and from the walk, with what speaks for each; made once."""
+        if self.evidence is not None:
+            return self.evidence
         with self.timings.step("retrieve"):
             found = self._graph_channels()
         analysis, snapshot = self.analysis, self.snapshot
@@ -133,7 +263,7 @@ class Asking:
     def rank(self, evidence: Evidence) -> Ranking:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
-            return Ranking(np.zeros(0, np.int64), np.zeros(0, np.float32))
+            return Ranking.empty()
         from clew.query import ranker
 
         with self.timings.step("rank"):
@@ -149,9 +279,7 @@ class Asking:
     def _graph_channels(self) -> GraphChannels:
         by_vector = self._rows(self.channels.by_vector())
         by_keyword = self._rows(self.channels.by_keyword())
-        allowed = None
-        if self.allowed is not None:
-            allowed = np.isin(self.snapshot.chunk_ids, self.allowed)
+        allowed = None if self.allowed is None else self.allows(self.snapshot.chunk_ids)
         return GraphChannels(*by_vector, *by_keyword, allowed)
 
     def _rows(self, ranking: Ranking) -> tuple[Ints, np.ndarray]:
@@ -161,3 +289,19 @@ class Asking:
 
     def _vectors_of(self, rows: Ints) -> Vectors:
         return self.library.vectors.vectors(self.snapshot.chunk_ids[rows])
+
+
+def _allowed(store: Store, options: Options) -> Ids | None:
+    allowed: list[Ids] = []
+    if options.where:
+        allowed.append(store.matching_chunks(options.where))
+    if options.period is not None:
+        allowed.append(store.chunks_within(options.period))
+    if options.as_of is not None:
+        allowed.append(store.chunks_as_of(options.as_of))
+    if not allowed:
+        return None
+    common = allowed[0]
+    for other in allowed[1:]:
+        common = common[np.isin(common, other)]
+    return common

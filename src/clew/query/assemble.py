@@ -1,93 +1,95 @@
-"""Putting passages together for a reader: whole parents, numbered, within a budget of tokens."""
+"""Putting parts together for a reader: numbered, whole where possible, within a token budget."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.types import Citation, Context
+from clew.types import Context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
-    from clew.types import StoredChunk, StoredSection
+    from clew.query.blocks import Block, Form
+    from clew.types import Citation
 
 GIVE_UP_AFTER = 3
-"""Passages in a row that do not fit before the rest is left out unseen."""
+"""Parts in a row that do not fit before the rest is left out unseen."""
+_WIDEST = 999
+"""Number that parts are measured with, before they have their own."""
+_BREAK_TOKENS = 2
+"""What the empty line between two parts costs, at most."""
 
 
-@dataclass(slots=True)
-class _Passage:
-    """One section of the context and the chunks of it that were found, best first."""
-
-    section: StoredSection
-    chunks: list[StoredChunk]
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    block: Block
+    form: Form
 
 
 def assemble(
-    chunks: Sequence[StoredChunk],
-    sections: Mapping[int, StoredSection],
+    blocks: Sequence[Block],
     max_tokens: int,
     count_tokens: Callable[[str], int],
+    tokenizer: str = "",
 ) -> Context:
-    """The sections of the chunks in order of their best chunk, as many as fit.
+    """As many blocks as fit, chosen in the order given, each in the first of its forms that fits.
 
-    A section that does not fit whole gives way to the chunk that was found; one whose chunk does
-    not fit either is left out and counted. `tokens` never exceeds `max_tokens`.
+    Those that fit in none are left out and counted. `tokens` never exceeds `max_tokens`.
     """
+    chosen, tokens = _choose(blocks, max_tokens, count_tokens)
+    chosen.sort(key=lambda part: part.block.place)
     texts: list[str] = []
     citations: list[Citation] = []
-    passages = _group(chunks, sections)
+    groups = {""}
+    number = 0
+    for part in chosen:
+        if part.block.group not in groups:
+            groups.add(part.block.group)
+            texts.append(_group_heading(part.block))
+        number += bool(part.form.citations)
+        texts.append(_render(part.block, part.form, number))
+        citations += [replace(citation, number=number) for citation in part.form.citations]
+    return Context(
+        text="\n\n".join(texts),
+        citations=tuple(citations),
+        tokens=tokens,
+        left_out=len(blocks) - len(chosen),
+        tokenizer=tokenizer,
+    )
+
+
+def _choose(
+    blocks: Sequence[Block], max_tokens: int, count_tokens: Callable[[str], int]
+) -> tuple[list[_Chosen], int]:
+    chosen: list[_Chosen] = []
+    groups = {""}
     tokens = misses = 0
-    for passage in passages:
+    for block in blocks:
         if misses >= GIVE_UP_AFTER:
             break
-        for text, citation in _forms(passage, len(citations) + 1):
-            cost = count_tokens(text) + (2 if texts else 0)
+        heading = 0
+        if block.group not in groups:
+            heading = count_tokens(_group_heading(block)) + _BREAK_TOKENS
+        for form in block.forms:
+            cost = heading + count_tokens(_render(block, form, _WIDEST))
+            cost += _BREAK_TOKENS if chosen else 0
             if tokens + cost <= max_tokens:
-                texts.append(text)
-                citations.append(citation)
+                chosen.append(_Chosen(block, form))
+                groups.add(block.group)
                 tokens += cost
                 misses = 0
                 break
         else:
             misses += 1
-    return Context(
-        text="\n\n".join(texts),
-        citations=tuple(citations),
-        tokens=tokens,
-        left_out=len(passages) - len(citations),
-    )
+    return chosen, tokens
 
 
-def _group(chunks: Sequence[StoredChunk], sections: Mapping[int, StoredSection]) -> list[_Passage]:
-    passages: dict[int, _Passage] = {}
-    for chunk in chunks:
-        section = sections.get(chunk.section_id)
-        if section is None:  # deleted by another process since it was found
-            continue
-        passages.setdefault(chunk.section_id, _Passage(section, [])).chunks.append(chunk)
-    return list(passages.values())
+def _group_heading(block: Block) -> str:
+    return f"## {block.group}"
 
 
-def _forms(passage: _Passage, number: int) -> Iterator[tuple[str, Citation]]:
-    """The whole section, then the best chunk alone."""
-    section, best = passage.section, passage.chunks[0]
-    yield _render(number, best, passage, section.text, section.start, section.end)
-    yield _render(number, best, passage, best.text, best.start, best.end)
-
-
-def _render(
-    number: int, best: StoredChunk, passage: _Passage, text: str, start: int, end: int
-) -> tuple[str, Citation]:
-    citation = Citation(
-        number=number,
-        chunk_ids=tuple(c.public_id for c in passage.chunks if start <= c.start and c.end <= end),
-        title=best.title,
-        source=best.source,
-        page=best.page,
-        start=start,
-        end=end,
-    )
-    heading = " › ".join(dict.fromkeys([best.title or best.source, *passage.section.headings]))
-    return f"[{number}] {heading}\n{text.strip()}", citation
+def _render(block: Block, form: Form, number: int) -> str:
+    """A part that cites nothing has no number."""
+    mark = f"[{number}] " if form.citations else ""
+    return f"{mark}{block.heading}\n{form.text}"

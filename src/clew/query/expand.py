@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.query.explain import Step, find_threads
-from clew.query.stated import stating_sentences
+from clew.query.stated import read_relations
 from clew.types import Hit, PathStep, RelationEvidence
 
 if TYPE_CHECKING:
@@ -15,32 +15,41 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints
     from clew.query.asking import Asking
-    from clew.query.retrieve import Ranking
+    from clew.query.found import Found
     from clew.types import StoredChunk
+
+    Channel = Literal["vector", "keyword", "graph"]
 
 SHOWN_ENTITIES = 8
 """Entities shown with a hit; the rarest."""
 SHOWN_RELATIONS = 8
 """Relations shown with a hit."""
+_CHANNELS: tuple[Channel, ...] = ("vector", "keyword", "graph")
 EXPLAINED = 20
 """Hits, from the best, whose thread is looked for."""
 
 
-def expand(asking: Asking, ranking: Ranking) -> tuple[Hit, ...]:
-    """The hits of a ranking, in its order; chunks deleted meanwhile are left out."""
-    chunks = asking.library.store.chunks(ranking.ids.tolist())
-    scores = dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True))
-    channels = _channel_scores(asking)
+def expand(asking: Asking, found: Found) -> tuple[Hit, ...]:
+    """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
+    store, ids = asking.library.store, found.ranking.ids.tolist()
+    chunks = store.chunks(ids)
+    scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
+    channels = _channel_scores(asking) | dict(found.scores)
+    origins, times = store.provenance(ids), store.chunk_times(ids)
+    matched = _Matched(asking, found)
     views = _GraphViews(asking, chunks)
     return tuple(
         Hit(
             chunk=chunk,
             score=scores[chunk.id],
             scores={name: found[chunk.id] for name, found in channels.items() if chunk.id in found},
-            source=_source([name for name, found in channels.items() if chunk.id in found]),
+            source=_source([name for name in _CHANNELS if chunk.id in channels.get(name, ())]),
             entities=views.entities.get(chunk.id, ()),
             relations=views.relations.get(chunk.id, ()),
             path=views.paths.get(chunk.id, ()),
+            matched=matched.of(chunk.id),
+            times=times.get(chunk.id, ()),
+            provenance=origins.get(chunk.id),
         )
         for chunk in chunks
     )
@@ -56,11 +65,24 @@ def _channel_scores(asking: Asking) -> dict[str, Mapping[int, float]]:
     return found
 
 
-def _source(channels: Sequence[str]) -> Literal["vector", "keyword", "graph", "hybrid"]:
-    for name in ("vector", "keyword", "graph"):
-        if channels == [name]:
-            return name
-    return "hybrid"
+def _source(channels: Sequence[Channel]) -> Channel | Literal["hybrid"]:
+    """A passage that none of the channels found came with its community, parent or neighbour."""
+    if not channels:
+        return "graph"
+    return channels[0] if len(channels) == 1 else "hybrid"
+
+
+class _Matched:
+    """Public ids of the children that matched, by the chunk that stands for their parent."""
+
+    def __init__(self, asking: Asking, found: Found) -> None:
+        self._matched = found.matched
+        shown = [i for id_ in found.ranking.ids.tolist() for i in found.matched.get(id_, ())]
+        self._ids = {c.id: c.public_id for c in asking.library.store.chunks(shown)}
+
+    def of(self, chunk_id: int) -> tuple[str, ...]:
+        children = self._matched.get(chunk_id, ())
+        return tuple(self._ids[child] for child in children if child in self._ids)
 
 
 class _GraphViews:
@@ -109,21 +131,12 @@ class _GraphViews:
         ]
 
     def _read_relations(self, chunk_ids: Sequence[int]) -> None:
-        store = self._asking.library.store
-        found = store.chunk_relations(chunk_ids)
-        ids = {id_ for r in found for id_ in (r.from_entity_id, r.to_entity_id)}
-        names = store.entity_names(sorted(ids))
-        sentences = stating_sentences(store, found)
-        for relation in found:
+        store, as_of = self._asking.library.store, self._asking.options.as_of
+        found = store.chunk_relations(chunk_ids, as_of=as_of)
+        for relation, evidence in zip(found, read_relations(store, found), strict=True):
             assert relation.chunk_id is not None
             shown = self.relations.get(relation.chunk_id, ())
             if len(shown) < SHOWN_RELATIONS:
-                evidence = RelationEvidence(
-                    head=names.get(relation.from_entity_id, "?"),
-                    relation=relation.relation_type,
-                    tail=names.get(relation.to_entity_id, "?"),
-                    evidence=sentences[relation.id],
-                )
                 self.relations[relation.chunk_id] = (*shown, evidence)
 
 

@@ -1,20 +1,24 @@
-"""Asking, as a table of contents: analyse, retrieve, bridge, rank, expand, assemble."""
+"""Asking, as a table of contents: route, find, refine, expand, assemble."""
 
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.query.asking import Asking, Library
 from clew.query.assemble import assemble
 from clew.query.expand import expand
-from clew.query.strategies import find_strategy
+from clew.query.found import Found
+from clew.query.refine import refine
+from clew.query.retrieve import Ranking
+from clew.query.strategies import AUTO, find_strategy
+from clew.query.temporal import describe_time
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from clew.types import Condition, Hit
+    from clew.query.options import Options
+    from clew.types import Hit
 
 logger = logging.getLogger("clew")
 
@@ -22,36 +26,27 @@ MAX_QUESTION = 20_000
 """Characters of a question that are read."""
 
 
-def ask(
-    library: Library,
-    question: str,
-    *,
-    strategy: str,
-    limit: int,
-    max_tokens: int,
-    where: Sequence[Condition] = (),
-) -> SearchResult:
-    """The passages that answer the question, best first, at most `limit`, and their context."""
-    rank = find_strategy(strategy)
-    asking = Asking(library, question[:MAX_QUESTION], where)
-    hits: tuple[Hit, ...] = ()
-    if _can_be_asked(asking):
-        ranking = rank(asking).top(limit)
-        with asking.timings.step("expand"):
-            hits = expand(asking, ranking)
+def ask(library: Library, question: str, options: Options) -> SearchResult:
+    """The passages that answer the question, best first, and their context."""
+    asking = Asking(library, question[:MAX_QUESTION], options)
+    strategy, reason = _choose(asking)
+    found = _find(asking, strategy)
+    with asking.timings.step("expand"):
+        hits = expand(asking, found)
     if not hits and library.store.generation() == 0:
-        asking.notes.append("the store is empty; index something first: clew index PATH")
+        asking.note("the store is empty; index something first: clew index PATH")
     with asking.timings.step("assemble"):
-        context = _assemble(library, hits, max_tokens)
+        context = _assemble(asking, found, hits)
     if context.left_out:
-        asking.notes.append(f"{context.left_out} passages did not fit into the context")
+        asking.note(f"{context.left_out} parts of the context did not fit into it")
     result = SearchResult(
         query=question,
         strategy=strategy,
-        reason="asked for",
+        reason=reason,
         hits=hits,
         context=context,
         entities=_entity_names(asking),
+        temporal=describe_time(asking, hits),
         timings_ms=asking.timings.milliseconds,
         notes=tuple(asking.notes),
     )
@@ -59,30 +54,48 @@ def ask(
     return result
 
 
+def _choose(asking: Asking) -> tuple[str, str]:
+    """The strategy and the reason for it."""
+    if asking.options.strategy != AUTO:
+        find_strategy(asking.options.strategy)
+        return asking.options.strategy, "asked for"
+    if not _can_be_asked(asking):
+        return "graph", "there is nothing to choose by"
+    chosen = asking.route
+    asking.note(*([chosen.note] if chosen.note else []))
+    return chosen.strategy, chosen.reason
+
+
+def _find(asking: Asking, strategy: str) -> Found:
+    """What the strategy finds, refined, as many passages as were asked for."""
+    if not _can_be_asked(asking):
+        return Found(ranking=Ranking.empty())
+    found = refine(asking, find_strategy(strategy))
+    return replace(found, ranking=found.ranking.top(asking.options.limit))
+
+
 def _can_be_asked(asking: Asking) -> bool:
     """Whether there is a question and a store to ask; says in the notes what is missing."""
     if len(asking.question) == MAX_QUESTION:
-        asking.notes.append(f"only the first {MAX_QUESTION} characters of the question were read")
+        asking.note(f"only the first {MAX_QUESTION} characters of the question were read")
     if not asking.question.strip():
-        asking.notes.append("the question is empty")
+        asking.note("the question is empty")
         return False
     if asking.allowed is not None and not len(asking.allowed):
-        asking.notes.append("no passage meets the filters")
+        asking.note("no passage meets the filters")
         return False
     return True
 
 
-def _assemble(library: Library, hits: Sequence[Hit], max_tokens: int) -> Context:
-    chunks = [hit.chunk for hit in hits]
-    wanted = list(dict.fromkeys(chunk.section_id for chunk in chunks))
-    sections = {section.id: section for section in library.store.sections(wanted)}
-    return assemble(chunks, sections, max_tokens, library.embedder.count_tokens)
+def _assemble(asking: Asking, found: Found, hits: tuple[Hit, ...]) -> Context:
+    embedder = asking.library.embedder
+    blocks = found.arrange(asking, hits) if hits else []
+    return assemble(blocks, asking.options.max_tokens, embedder.count_tokens, embedder.name)
 
 
 def _entity_names(asking: Asking) -> tuple[str, ...]:
-    if asking.evidence is None:
-        return ()
-    ids = [seed.entity_id for seed in asking.evidence.analysis.seeds]
+    """The entities that the question names, where the strategy or the router looked for them."""
+    ids = [seed.entity_id for seed in asking.known_seeds]
     return tuple(asking.library.store.entity_names(ids).values())
 
 

@@ -10,6 +10,8 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from numpy.typing import NDArray
+
     from clew.ports import KeywordIndex, VectorIndex
     from clew.types import Ids, Scores, Vector
 
@@ -25,6 +27,18 @@ class Ranking:
 
     ids: Ids
     scores: Scores
+
+    @classmethod
+    def empty(cls) -> Ranking:
+        """No chunks."""
+        return cls(np.zeros(0, np.int64), np.zeros(0, np.float32))
+
+    @classmethod
+    def in_order(cls, ids: Ids) -> Ranking:
+        """Chunks in this order, each at its first place; scores are 1, ½, ⅓, …."""
+        _, first = np.unique(ids, return_index=True)
+        kept = ids[np.sort(first)]
+        return cls(kept, (1 / (1 + np.arange(len(kept)))).astype(np.float32))
 
     def top(self, limit: int) -> Ranking:
         """The first ones."""
@@ -79,10 +93,30 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
     Does not depend on the order of the rankings.
     """
     ids = np.concatenate([ranking.ids for ranking in rankings])
-    votes = np.concatenate([1 / (RRF_K + 1 + np.arange(len(r.ids))) for r in rankings])
+    return _add(ids, np.concatenate([1 / (RRF_K + 1 + np.arange(len(r.ids))) for r in rankings]))
+
+
+def weighted_fusion(first: Ranking, second: Ranking, alpha: float) -> Ranking:
+    """α · first + (1 − α) · second, the scores of each scaled to 0 to 1; ties go to the smaller id.
+
+    A passage that one of them did not find counts 0 there.
+    """
+    parts = [alpha * _scaled(first.scores), (1 - alpha) * _scaled(second.scores)]
+    return _add(np.concatenate([first.ids, second.ids]), np.concatenate(parts))
+
+
+def _add(ids: Ids, votes: NDArray[np.floating]) -> Ranking:
+    """Chunks in order of the sum of their votes."""
     distinct, inverse = np.unique(ids, return_inverse=True)
     # Summed from the smallest vote up, so that rounding does not depend on the order either.
     order = np.argsort(votes, kind="stable")
     total = np.bincount(inverse[order], weights=votes[order], minlength=len(distinct))
     best = np.lexsort((distinct, -total))
     return Ranking(distinct[best], total[best].astype(np.float32))
+
+
+def _scaled(scores: Scores) -> Scores:
+    """Between 0 and 1 by the highest and the lowest (or 0, where that is lower)."""
+    low = min(float(scores.min(initial=0.0)), 0.0)
+    reach = float(scores.max(initial=0.0)) - low
+    return (scores - np.float32(low)) / np.float32(reach or 1.0)

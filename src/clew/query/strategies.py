@@ -5,36 +5,97 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.query.retrieve import Ranking, reciprocal_rank_fusion
+from clew.query.found import Found, after
+from clew.query.parents import best_parents
+from clew.query.retrieve import Ranking, reciprocal_rank_fusion, weighted_fusion
+from clew.query.temporal import in_period
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from clew.query.asking import Asking
 
-    Strategy = Callable[[Asking], Ranking]
+    Strategy = Callable[[Asking], Found]
 
 
-def vector(asking: Asking) -> Ranking:
+def vector(asking: Asking) -> Found:
     """The passages whose meaning is nearest to the question's."""
-    return asking.channels.by_vector()
+    return Found(ranking=asking.channels.by_vector())
 
 
-def keyword(asking: Asking) -> Ranking:
+def keyword(asking: Asking) -> Found:
     """The passages that hold the question's words, the rare ones above all (BM25)."""
-    return asking.channels.by_keyword()
+    return Found(ranking=asking.channels.by_keyword())
 
 
-def hybrid(asking: Asking) -> Ranking:
-    """Both of these, by reciprocal rank fusion."""
-    return reciprocal_rank_fusion([asking.channels.by_vector(), asking.channels.by_keyword()])
+def hybrid(asking: Asking) -> Found:
+    """Both of these, fused by rank, or by weight: α of the words, the rest of the meaning."""
+    return Found(ranking=_fuse(asking))
 
 
-def graph(asking: Asking) -> Ranking:
+def graph(asking: Asking) -> Found:
     """The passages that the question's entities lead to, ranked on all the evidence."""
-    if not asking.snapshot.size:
-        return hybrid(asking)
-    return asking.rank(asking.gather()).then(hybrid(asking))
+    return Found(ranking=_follow(asking))
+
+
+def parent_child(asking: Asking) -> Found:
+    """The parents whose children answer together; the children tell which they are."""
+    return best_parents(asking, asking.channels.by_vector())
+
+
+def topic(asking: Asking) -> Found:
+    """The passages on the topics nearest to the question, by topic and by theme."""
+    from clew.query.reports import by_topics
+
+    return by_topics(asking)
+
+
+def multi_hop(asking: Asking) -> Found:
+    """What `graph` finds, and the paths between the question's entities, fewest hops first."""
+    from clew.query.ways import paths_between
+
+    ranking = _follow(asking)
+    return Found(ranking=ranking, arrange=after(paths_between(asking)))
+
+
+def hierarchical(asking: Asking) -> Found:
+    """One layer of a declared hierarchy, or of the documents' outline, with all above and below."""
+    from clew.query.outline import by_hierarchy, by_outline
+
+    return by_hierarchy(asking) if asking.options.hierarchy else by_outline(asking)
+
+
+def temporal(asking: Asking) -> Found:
+    """What `graph` finds within the period that the question names, told in order of time."""
+    return in_period(asking, graph)
+
+
+def global_(asking: Asking) -> Found:
+    """The reports of the communities nearest to the question, and their passages."""
+    from clew.query.reports import from_reports, relevant_communities
+
+    return from_reports(asking, relevant_communities(asking))
+
+
+def local(asking: Asking) -> Found:
+    """The entities nearest to the question: their neighbours, relations and passages."""
+    from clew.query.nearby import around, nearest_entities
+
+    return around(asking, nearest_entities(asking))
+
+
+def weighted(asking: Asking) -> Found:
+    """Meaning, distance in the graph and time, each with its weight."""
+    from clew.query.hops import weigh
+
+    return weigh(asking)
+
+
+def drift(asking: Asking) -> Found:
+    """`global` first, then `local` around what it found."""
+    from clew.query.drift import drift
+
+    return drift(asking)
 
 
 STRATEGIES: Mapping[str, Strategy] = {
@@ -42,11 +103,36 @@ STRATEGIES: Mapping[str, Strategy] = {
     "keyword": keyword,
     "hybrid": hybrid,
     "graph": graph,
+    "parent_child": parent_child,
+    "topic": topic,
+    "multi_hop": multi_hop,
+    "hierarchical": hierarchical,
+    "temporal": temporal,
+    "global": global_,
+    "local": local,
+    "weighted": weighted,
+    "drift": drift,
 }
+AUTO = "auto"
+"""Lets the router choose one of these."""
 
 
 def find_strategy(name: str) -> Strategy:
     """The strategy of that name; raises `InputError` that lists them all for any other."""
     if name not in STRATEGIES:
-        raise InputError(f"unknown strategy {name!r}; expected one of {', '.join(STRATEGIES)}")
+        known = ", ".join([*STRATEGIES, AUTO])
+        raise InputError(f"unknown strategy {name!r}; expected one of {known}")
     return STRATEGIES[name]
+
+
+def _fuse(asking: Asking) -> Ranking:
+    by_vector, by_keyword = asking.channels.by_vector(), asking.channels.by_keyword()
+    if asking.options.fusion == "weighted":
+        return weighted_fusion(by_keyword, by_vector, asking.alpha)
+    return reciprocal_rank_fusion([by_vector, by_keyword])
+
+
+def _follow(asking: Asking) -> Ranking:
+    if not asking.snapshot.size:
+        return _fuse(asking)
+    return asking.rank(asking.gather()).then(_fuse(asking))

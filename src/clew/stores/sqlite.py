@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,29 +11,31 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.errors import StoreError, StoreMismatchError
-from clew.ports import PassageRow
+from clew.ports import PassageRow, RelationRows
 from clew.stores import (
     sqlite_check,
     sqlite_documents,
     sqlite_filters,
-    sqlite_graph,
     sqlite_keywords,
+    sqlite_lineage,
     sqlite_prepare,
     sqlite_save,
     sqlite_snapshot,
     sqlite_statistics,
+    sqlite_validity,
 )
 from clew.stores.derived import derived_files, folder_size, remove_files
 from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_graph_store import SqliteGraphStore
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite_time_index import SqliteTimeIndex
 from clew.types import (
-    Alias,
     CheckReport,
     Condition,
     DocumentInfo,
-    Entity,
+    DocumentVersion,
     IndexedDocument,
-    Relation,
+    Provenance,
     StoredChunk,
     StoredSection,
 )
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
 _BATCH = 1000
 
 
-class SqliteStore:
+class SqliteStore(SqliteGraphStore, SqliteTimeIndex):
     """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
 
     Raises `StoreMismatchError` for a store of another embedder or of a newer Clew,
@@ -60,11 +62,15 @@ class SqliteStore:
         *,
         busy_seconds: float = 30.0,
         embedder: tuple[str, int] | None = None,
+        functional: Collection[str] | None = None,
     ) -> None:
         """Open the store in `folder`, made where it does not exist.
 
         `embedder` is (name, dimension); the first one given is remembered, and every later one
         must be the same. Without one the store can do all but save into a new store.
+
+        `functional` are the relation types of which a later fact ends an earlier one, see
+        `sqlite_validity`; they are remembered, and every end is derived anew where they change.
         """
         self.folder = folder
         try:
@@ -76,9 +82,10 @@ class SqliteStore:
             ) from error
         self._database = Database(folder / "clew.db", busy_seconds, sqlite_filters.define_functions)
         self._embedder = embedder
-        self._most_mentioned = (-1, 0)  # generation, value
         try:
             self._open(embedder)
+            if functional is not None:
+                self._declare(functional)
         except BaseException:
             self._database.close()
             raise
@@ -94,6 +101,14 @@ class SqliteStore:
         if embedder is not None:
             self.claim(*embedder)
 
+    def _declare(self, functional: Collection[str]) -> None:
+        with self._database.read() as connection:
+            known = sqlite_validity.read_functional(connection)
+        if set(functional) != set(known):
+            with self._database.write() as connection:
+                sqlite_validity.declare_functional(connection, functional)
+                sqlite_save.count_change(connection)
+
     def claim(self, embedder: str, dimension: int) -> None:
         """Make sure that the store's vectors are this embedder's; the first one is remembered.
 
@@ -102,6 +117,11 @@ class SqliteStore:
         if self.embedder() != (embedder, dimension):
             with self._database.write() as connection:
                 _remember_embedder(connection, (embedder, dimension))
+
+    @property
+    def database(self) -> Database:
+        """The file, for what else is kept in it."""
+        return self._database
 
     def close(self) -> None:
         """Let go of files and connections; may be called twice."""
@@ -186,6 +206,21 @@ class SqliteStore:
         with self._database.read() as connection:
             return sqlite_documents.read_sentences(connection, chunk_ids)
 
+    def sentence_ranges(self, chunk_ids: Sequence[int]) -> dict[int, tuple[tuple[int, int], ...]]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_documents.read_sentence_ranges(connection, chunk_ids)
+
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_lineage.read_lineage(connection, document_id)
+
+    def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
+        """See `ports.DocumentStore`."""
+        with self._database.read() as connection:
+            return sqlite_lineage.read_provenance(connection, chunk_ids)
+
     # --- keywords
 
     def search_keywords(
@@ -194,84 +229,6 @@ class SqliteStore:
         """See `ports.KeywordIndex`."""
         with self._database.read() as connection:
             return sqlite_keywords.search(connection, terms, limit, allowed)
-
-    # --- graph
-
-    def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return self._entities(connection, entity_ids)
-
-    def entity_names(self, entity_ids: Sequence[int]) -> dict[int, str]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return sqlite_graph.read_entity_names(connection, entity_ids)
-
-    def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
-        """See `ports.GraphStore`; no name, no entities."""
-        with self._database.read() as connection:
-            found = sqlite_graph.find_entity_ids(connection, name, limit)
-            return self._entities(connection, found)
-
-    def _entities(self, connection: sqlite3.Connection, entity_ids: Sequence[int]) -> list[Entity]:
-        generation = sqlite_snapshot.read_number(connection, "generation")
-        known, most = self._most_mentioned
-        if known != generation:
-            most = sqlite_graph.read_most_mentioned(connection)
-            self._most_mentioned = generation, most
-        return sqlite_graph.read_entities(connection, entity_ids, most)
-
-    def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return sqlite_graph.resolve_keys(connection, keys)
-
-    def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return sqlite_graph.read_aliases(connection, entity_id, after)
-
-    def entity_chunks(self, entity_id: int) -> Ids:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            found = sqlite_graph.read_entity_chunks(connection, entity_id)
-        return np.array(found, dtype=np.int64)
-
-    def relations(self, entity_ids: Sequence[int], limit: int = 1000) -> list[Relation]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return sqlite_graph.read_relations(connection, entity_ids, limit)
-
-    def chunk_relations(self, chunk_ids: Sequence[int]) -> list[Relation]:
-        """See `ports.GraphStore`."""
-        with self._database.read() as connection:
-            return sqlite_graph.read_chunk_relations(connection, chunk_ids)
-
-    def link_rules(self) -> dict[str, str]:
-        """Target key by key, for what was merged, split or renamed by hand."""
-        with self._database.read() as connection:
-            return sqlite_graph.read_link_rules(connection)
-
-    def merge(self, source_id: int, target_id: int, evidence: str) -> None:
-        """See `ports.GraphStore`. Raises `NotFoundError` for an unknown entity."""
-        with self._mending() as connection:
-            sqlite_graph.merge_entities(connection, source_id, target_id, evidence)
-
-    def split(self, entity_id: int, keys: Sequence[str]) -> int:
-        """See `ports.GraphStore`. Raises `NotFoundError` for an unknown entity or key."""
-        with self._mending() as connection:
-            return sqlite_graph.split_entity(connection, entity_id, keys)
-
-    def rename(self, entity_id: int, name: str) -> None:
-        """See `ports.GraphStore`. Raises `InputError` for a name that another entity has."""
-        with self._mending() as connection:
-            sqlite_graph.rename_entity(connection, entity_id, name)
-
-    @contextmanager
-    def _mending(self) -> Iterator[sqlite3.Connection]:
-        with self._database.write() as connection:
-            yield connection
-            sqlite_save.count_change(connection, entities_moved=True)
 
     # --- what derived structures are built from
 
@@ -310,6 +267,16 @@ class SqliteStore:
         """See `ports.SnapshotSource`."""
         with self._database.read() as connection:
             return sqlite_snapshot.read_mention_rows(connection, after)
+
+    def relation_rows(self) -> RelationRows:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_relation_rows(connection)
+
+    def entities_of_type(self, entity_type: str) -> Ids:
+        """See `ports.SnapshotSource`."""
+        with self._database.read() as connection:
+            return sqlite_snapshot.read_entities_of_type(connection, entity_type)
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """See `ports.SnapshotSource`."""

@@ -13,6 +13,7 @@ from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_save import count_change, show_living_names, sweep
 from clew.stores.sqlite_snapshot import read_number
+from clew.stores.sqlite_validity import settle_all
 from clew.text import terms
 from clew.types import CheckReport, Problem
 
@@ -24,8 +25,11 @@ _READING: dict[str, invariants.Invariant] = {
     "mentions": invariants.mentions,
     "keywords": invariants.keywords,
     "vectors": invariants.vectors,
+    "versions": invariants.versions,
+    "times": invariants.times,
+    "validity": invariants.validity,
 }
-_DERIVED = frozenset({"references", "names", "keywords", "keyword index", "generation"})
+_DERIVED = frozenset({"references", "names", "keywords", "keyword index", "validity", "generation"})
 _SECTION_OF_CHUNK = ("chunks", "section_id")
 _CHECKED = ("integrity", *_READING, "keyword index", "generation")
 
@@ -76,6 +80,7 @@ def _repair(database: Database, folder: Path) -> None:
         _repair_references(connection)
         _repair_names(connection)
         _repair_keywords(connection)
+        settle_all(connection)
         count_change(connection, entities_moved=True)
     remove_files(derived_files(folder))  # built from what was broken, and made again when needed
 
@@ -92,12 +97,10 @@ def _repair_references(connection: sqlite3.Connection) -> None:
     references = [r for r in invariants.list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
     deleted = 1
     while deleted:  # what is deleted may have been a parent itself
-        deleted = sum(_delete_orphans(connection, *reference) for reference in references)
-
-
-def _delete_orphans(connection: sqlite3.Connection, table: str, column: str, parent: str) -> int:
-    missing = invariants.missing_parent(table, column, parent)
-    return connection.execute(f"DELETE FROM {table} WHERE {missing}").rowcount
+        deleted = sum(
+            connection.execute(f"DELETE FROM {r.table} WHERE {r.is_missing}").rowcount
+            for r in references
+        )
 
 
 def _repair_names(connection: sqlite3.Connection) -> None:

@@ -14,7 +14,8 @@ _DOCUMENT = """
 SELECT id, source, origin, title, sha256, media_type, created_at, updated_at, indexed_at,
     metadata, recipe, characters,
     (SELECT count(*) FROM sections s WHERE s.document_id = documents.id),
-    (SELECT count(*) FROM chunks c WHERE c.document_id = documents.id)
+    (SELECT count(*) FROM chunks c WHERE c.document_id = documents.id),
+    version, derived_from
 FROM documents
 """
 _CHUNK = """
@@ -105,6 +106,18 @@ def read_sentences(
     }
 
 
+def read_sentence_ranges(
+    connection: sqlite3.Connection, chunk_ids: Sequence[int]
+) -> dict[int, tuple[tuple[int, int], ...]]:
+    """Ranges of the sentences in the document by chunk id; unknown ids are left out."""
+    sql = "SELECT id, start, sentences FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
+    rows = connection.execute(sql, (id_list(chunk_ids),))
+    return {
+        chunk_id: tuple((at + start, at + end) for start, end in json.loads(sentences))
+        for chunk_id, at, sentences in rows
+    }
+
+
 def read_sections(
     connection: sqlite3.Connection, section_ids: Sequence[int]
 ) -> list[StoredSection]:
@@ -135,6 +148,8 @@ def _document(
     characters: int,
     sections: int,
     chunks: int,
+    version: int,
+    derived_from: str,
 ) -> DocumentInfo:
     return DocumentInfo(
         id=id,
@@ -151,6 +166,8 @@ def _document(
         characters=characters,
         sections=sections,
         chunks=chunks,
+        version=version,
+        derived_from=derived_from,
     )
 
 

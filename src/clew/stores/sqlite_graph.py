@@ -1,4 +1,4 @@
-"""Entities, aliases and relations: reading, and mending by hand.
+"""Entities and aliases: reading, and mending by hand.
 
 What is done by hand is remembered in `link_rules`: each rule says that a key belongs to the group
 named by its target key. Targets are always their own target, so that rules never chain.
@@ -9,15 +9,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from datetime import datetime
 from math import log1p
 from typing import Any
 
 from clew.errors import InputError, NotFoundError
-from clew.stores.sqlite_documents import id_list, to_time
+from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_save import ABOUT, show_living_names
+from clew.stores.sqlite_validity import heads_around, settle
 from clew.text import entity_key
-from clew.types import Alias, Entity, Relation
+from clew.types import Alias, Entity
 
 _ALIAS = "SELECT id, key, name, entity_id, method, score, evidence FROM aliases"
 _ENTITY = f"""
@@ -40,19 +40,6 @@ SELECT entity_id FROM (
         CASE WHEN key = ?1 THEN 0 WHEN substr(key, 1, length(?1)) = ?1 THEN 1 ELSE 2 END AS step
     FROM aliases WHERE instr(key, ?1) > 0)
 GROUP BY entity_id ORDER BY min(step), min(length), entity_id LIMIT ?2
-"""
-_RELATIONS = """
-SELECT * FROM entity_relations WHERE id IN (
-    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id
-    WHERE a.entity_id IN (SELECT value FROM json_each(?1))
-    UNION SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id
-    WHERE a.entity_id IN (SELECT value FROM json_each(?1)))
-ORDER BY weight DESC, id LIMIT ?2
-"""
-
-_CHUNK_RELATIONS = """
-SELECT r.* FROM json_each(?) AS wanted JOIN entity_relations r ON r.chunk_id = wanted.value
-ORDER BY wanted.key, r.id
 """
 
 
@@ -100,24 +87,6 @@ def read_aliases(connection: sqlite3.Connection, entity_id: int | None, after: i
     ]
 
 
-def read_relations(
-    connection: sqlite3.Connection, entity_ids: Sequence[int], limit: int
-) -> list[Relation]:
-    """Relations that start or end at one of the entities; heaviest first, then by id."""
-    rows = connection.execute(_RELATIONS, (id_list(entity_ids), limit))
-    names = [column[0] for column in rows.description]
-    return [_relation(dict(zip(names, row, strict=True))) for row in rows]
-
-
-def read_chunk_relations(
-    connection: sqlite3.Connection, chunk_ids: Sequence[int]
-) -> list[Relation]:
-    """Relations that the chunks state, in the order of the ids given, then by id."""
-    rows = connection.execute(_CHUNK_RELATIONS, (id_list(chunk_ids),))
-    names = [column[0] for column in rows.description]
-    return [_relation(dict(zip(names, row, strict=True))) for row in rows]
-
-
 def read_entity_names(connection: sqlite3.Connection, entity_ids: Sequence[int]) -> dict[int, str]:
     """Name by id, of the entities that exist."""
     sql = "SELECT id, name FROM entities WHERE id IN (SELECT value FROM json_each(?))"
@@ -154,6 +123,7 @@ def merge_entities(
     )
     connection.execute("DELETE FROM entities WHERE id = ?", (source_id,))
     _remember(connection, keys, _group(connection, target))
+    settle(connection, heads_around(connection, [target_id]))
 
 
 def split_entity(connection: sqlite3.Connection, entity_id: int, keys: Sequence[str]) -> int:
@@ -175,6 +145,7 @@ def split_entity(connection: sqlite3.Connection, entity_id: int, keys: Sequence[
     )
     show_living_names(connection, id_list([entity_id]))
     _remember_parts(connection, left, wanted)
+    settle(connection, heads_around(connection, [entity_id, new_id]))
     return new_id
 
 
@@ -282,17 +253,4 @@ def _entity(row: tuple[Any, ...], most_mentioned: int) -> Entity:
         salience_score=log1p(mentions) / log1p(most_mentioned) if mentions else 0.0,
         mentions=mentions,
         documents=documents,
-    )
-
-
-def _relation(row: dict[str, Any]) -> Relation:
-    times = ("valid_from", "valid_until", "retracted_at")
-    return Relation(
-        **{
-            **row,
-            **{name: to_time(row[name]) for name in times},
-            "recorded_at": datetime.fromisoformat(row["recorded_at"]),
-            "is_causal": bool(row["is_causal"]),
-            "context": json.loads(row["context"]),
-        }
     )

@@ -5,10 +5,14 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Callable, Iterator
+from itertools import groupby
+from operator import itemgetter
+from typing import NamedTuple
 
 import numpy as np
 
 from clew.stores.sqlite_snapshot import read_number
+from clew.stores.sqlite_validity import unsettled
 from clew.text import terms
 
 _UNIT_TOLERANCE = 1e-3
@@ -25,12 +29,15 @@ def integrity(connection: sqlite3.Connection) -> Iterator[str]:
 
 def references(connection: sqlite3.Connection) -> Iterator[str]:
     """Every row that points at another finds it."""
-    for table, column, parent in list_references(connection):
+    for reference in list_references(connection):
         orphans = connection.execute(
-            f"SELECT count(*) FROM {table} WHERE {missing_parent(table, column, parent)}"
+            f"SELECT count(*) FROM {reference.table} WHERE {reference.is_missing}"
         ).fetchone()[0]
         if orphans:
-            yield f"{orphans} rows of {table} have a {column} that is not in {parent}"
+            yield (
+                f"{orphans} rows of {reference.table} have a {reference.column}"
+                f" that is not in {reference.parent}"
+            )
 
 
 def names(connection: sqlite3.Connection) -> Iterator[str]:
@@ -138,22 +145,68 @@ def vectors(connection: sqlite3.Connection) -> Iterator[str]:
                 yield f"the embedding of chunk {chunk_id} has length {length:.4g}, not 1"
 
 
-def list_references(connection: sqlite3.Connection) -> list[tuple[str, str, str]]:
-    """(table, column, parent) of every foreign key; parents are pointed at by their `id`."""
-    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
-    return [
-        (table, row[3], row[2])
-        for (table,) in tables
-        for row in connection.execute(f"PRAGMA foreign_key_list({table})")
-    ]
-
-
-def missing_parent(table: str, column: str, parent: str) -> str:
-    """The SQL test for rows of `table` that point at nothing."""
-    return (
-        f"{table}.{column} IS NOT NULL"
-        f" AND NOT EXISTS (SELECT 1 FROM {parent} WHERE {parent}.id = {table}.{column})"
+def versions(connection: sqlite3.Connection) -> Iterator[str]:
+    """A document's versions count from 1, each from the one before; the last is the one held."""
+    rows = connection.execute(
+        "SELECT d.source, d.version, d.sha256, d.derived_from, v.version, v.sha256, v.derived_from,"
+        " v.replaced_at FROM documents d LEFT JOIN document_versions v ON v.document_id = d.id"
+        " ORDER BY d.source, v.version"
     )
+    for source, of_document in groupby(rows, key=itemgetter(0)):
+        lines = list(of_document)
+        held = lines[0][1:4]
+        if [line[4] for line in lines] != [*range(1, held[0] + 1)] or lines[-1][4:7] != held:
+            yield f"the versions of {source!r} do not lead from 1 to the one held, {held[0]}"
+        elif [line[6] for line in lines] != ["", *(line[5] for line in lines[:-1])]:
+            yield f"a version of {source!r} is not derived from the one before"
+        elif [line[7] is None for line in lines] != [*[False] * (len(lines) - 1), True]:
+            yield f"not the last version of {source!r}, and that alone, is the one held"
+
+
+def times(connection: sqlite3.Connection) -> Iterator[str]:
+    """A chunk was said once at most; every period ends after its start."""
+    for chunk_id, text in connection.execute(
+        'SELECT chunk_id, text FROM chunk_times WHERE start >= "end"'
+    ):
+        yield f"chunk {chunk_id} has the time {text!r}, which ends before it starts"
+    for (chunk_id,) in connection.execute(
+        "SELECT chunk_id FROM chunk_times WHERE said = 1 GROUP BY chunk_id HAVING count(*) > 1"
+    ):
+        yield f"chunk {chunk_id} was said at more than one time"
+
+
+def validity(connection: sqlite3.Connection) -> Iterator[str]:
+    """A relation ends where its text says or, if its type is functional, the next one begins."""
+    for relation_id in unsettled(connection):
+        yield f"relation {relation_id} does not end where the text or another relation says"
+
+
+class Reference(NamedTuple):
+    """A foreign key."""
+
+    table: str
+    column: str
+    parent: str
+    key: str
+    """The parent's primary key."""
+
+    @property
+    def is_missing(self) -> str:
+        """The SQL test for rows of `table` that point at nothing."""
+        return (
+            f"{self.table}.{self.column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {self.parent}"
+            f" WHERE {self.parent}.{self.key} = {self.table}.{self.column})"
+        )
+
+
+def list_references(connection: sqlite3.Connection) -> list[Reference]:
+    """Every foreign key; each points at a primary key of one column."""
+    rows = connection.execute(
+        'SELECT t.name, f."from", f."table", k.name'
+        ' FROM sqlite_master t, pragma_foreign_key_list(t.name) f, pragma_table_info(f."table") k'
+        " WHERE t.type = 'table' AND k.pk = 1 ORDER BY t.rowid, f.id"
+    )
+    return [Reference(*row) for row in rows]
 
 
 def _ordered(ranges: list[tuple[int, int]], length: int) -> bool:

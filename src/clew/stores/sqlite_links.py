@@ -44,7 +44,7 @@ class ResolvedNames:
     entity_ids: Mapping[str, int]
     """By key."""
     moved: frozenset[int]
-    """Entities that lost an alias to a late link."""
+    """Entities that lost or won an alias by a late link."""
 
 
 def next_ids(connection: sqlite3.Connection) -> dict[str, int]:
@@ -143,7 +143,7 @@ class _Resolver:
             "UPDATE aliases SET entity_id = ?, method = ?, score = ?, evidence = ? WHERE id = ?",
             (target, link.method, link.score, link.evidence, alias_id),
         )
-        self.moved.add(entity_id)
+        self.moved |= {entity_id, target}
         return target
 
     def _place_new(self, key: str) -> int:

@@ -6,6 +6,8 @@ import sqlite3
 from collections.abc import Callable
 
 from clew.errors import StoreMismatchError
+from clew.stores.sqlite_communities import m003_communities_and_topics
+from clew.stores.sqlite_times import write_all_times
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
 _M001 = """
@@ -154,6 +156,58 @@ CREATE VIEW orphan_aliases AS
         )
 """
 
+_M002 = """
+ALTER TABLE documents ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
+ALTER TABLE documents ADD COLUMN derived_from TEXT NOT NULL DEFAULT '';
+
+-- A document that is written anew is deleted first: only at the end must its versions have one.
+CREATE TABLE document_versions (
+    document_id TEXT NOT NULL REFERENCES documents DEFERRABLE INITIALLY DEFERRED,
+    version INTEGER NOT NULL,
+    sha256 TEXT NOT NULL,
+    derived_from TEXT NOT NULL,
+    indexed_at TEXT NOT NULL,
+    replaced_at TEXT,
+    PRIMARY KEY (document_id, version)
+) WITHOUT ROWID;
+CREATE INDEX document_versions_by_time ON document_versions (indexed_at);
+INSERT INTO document_versions SELECT id, 1, sha256, '', indexed_at, NULL FROM documents;
+
+-- Half-open, in seconds since 1970; an open side is the least or the greatest integer.
+CREATE TABLE chunk_times (
+    chunk_id INTEGER NOT NULL REFERENCES chunks ON DELETE CASCADE,
+    said INTEGER NOT NULL CHECK (said IN (0, 1)),
+    start INTEGER NOT NULL,
+    "end" INTEGER NOT NULL,
+    text TEXT NOT NULL,
+    PRIMARY KEY (chunk_id, said, start, "end")
+) WITHOUT ROWID;
+CREATE INDEX chunk_times_by_start ON chunk_times (start, "end");
+CREATE INDEX chunk_times_said ON chunk_times (start) WHERE said = 1;
+
+CREATE TABLE usage (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    uses INTEGER NOT NULL,
+    last_used TEXT NOT NULL
+);
+
+ALTER TABLE relations ADD COLUMN stated_until TEXT;
+UPDATE relations SET stated_until = valid_until WHERE valid_until IS NOT NULL;
+DROP INDEX relations_by_head;
+CREATE INDEX relations_by_head ON relations (from_alias_id, relation_type, valid_from);
+CREATE INDEX relations_by_end ON relations (valid_until) WHERE valid_until IS NOT NULL;
+CREATE INDEX relations_retracted ON relations (retracted_at) WHERE retracted_at IS NOT NULL;
+
+DROP VIEW entity_relations;
+CREATE VIEW entity_relations AS
+    SELECT r.id, h.entity_id AS from_entity_id, t.entity_id AS to_entity_id, r.relation_type,
+        r.weight, r.is_causal, r.confidence, r.context, r.valid_from, r.valid_until,
+        r.stated_until, r.recorded_at, r.retracted_at, r.chunk_id, r.sentence, r.extractor
+    FROM relations r
+    JOIN aliases h ON h.id = r.from_alias_id
+    JOIN aliases t ON t.id = r.to_alias_id
+"""
+
 
 def m001_documents_and_graph(connection: sqlite3.Connection) -> None:
     """Documents, sections, chunks, vectors, keywords; entities, aliases, mentions, relations."""
@@ -162,7 +216,18 @@ def m001_documents_and_graph(connection: sqlite3.Connection) -> None:
     connection.executemany("INSERT INTO meta VALUES (?, ?)", [("generation", 0), ("epoch", 0)])
 
 
-MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (m001_documents_and_graph,)
+def m002_times_and_versions(connection: sqlite3.Connection) -> None:
+    """Versions of documents, times of chunks, usage; ends of relations, said and derived."""
+    for statement in _M002.split(";\n"):
+        connection.execute(statement)
+    write_all_times(connection)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
+    m001_documents_and_graph,
+    m002_times_and_versions,
+    m003_communities_and_topics,
+)
 SCHEMA_VERSION = len(MIGRATIONS)
 
 

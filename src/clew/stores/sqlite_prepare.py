@@ -9,10 +9,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from clew.errors import InputError
-from clew.stores.sqlite_documents import now, to_text
+from clew.stores.sqlite_documents import to_text
 from clew.stores.sqlite_links import Named
+from clew.stores.sqlite_times import DateMention, TimeRow, time_rows
 from clew.text import entity_key, terms
-from clew.types import Chunk, IndexedDocument, Metadata
+from clew.times import written_at
+from clew.types import Chunk, ChunkExtraction, IndexedDocument, Mention, Metadata
 
 Row = tuple[object, ...]
 
@@ -23,12 +25,16 @@ class PreparedDocument:
 
     entry: IndexedDocument
     document_row: Row
+    """(id, source, origin, title, sha256, media_type, created_at, updated_at, characters, recipe,
+    metadata)"""
     sections: list[Row]
     """(ordinal, start, end, headings, text)"""
     chunks: list[Row]
     """(ordinal, start, end, page, key, metadata, sentences, context, text)"""
     terms: list[str]
     vectors: list[bytes]
+    times: list[list[TimeRow]]
+    """One list a chunk."""
     names: Mapping[str, Named]
     """By key, in order of appearance."""
 
@@ -40,7 +46,8 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
     """
     document, split = entry.document, entry.split
     _check_counts(entry, dimension)
-    found = entry.extraction.chunks or [None] * len(split.chunks)
+    found = entry.extraction.chunks or (ChunkExtraction(),) * len(split.chunks)
+    whole = written_at(document.metadata, document.created_at)
     return PreparedDocument(
         entry=entry,
         document_row=_document_row(entry),
@@ -49,11 +56,15 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             for s in split.sections
         ],
         chunks=[
-            _chunk_row(document.source, chunk, extraction.sentences if extraction else ())
+            _chunk_row(document.source, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
         terms=[" ".join(terms(chunk.embedding_text)) for chunk in split.chunks],
         vectors=[row.tobytes() for row in np.ascontiguousarray(entry.vectors, dtype="<f4")],
+        times=[
+            time_rows(written_at(chunk.metadata, whole), _dates(extraction.mentions))
+            for chunk, extraction in zip(split.chunks, found, strict=True)
+        ],
         names=_names(entry),
     )
 
@@ -84,7 +95,6 @@ def _document_row(entry: IndexedDocument) -> Row:
         document.media_type,
         to_text(document.created_at),
         to_text(document.updated_at),
-        now(),
         len(document.text),
         entry.recipe,
         _metadata(document.source, document.metadata),
@@ -103,6 +113,14 @@ def _chunk_row(source: str, chunk: Chunk, sentences: Sequence[tuple[int, int]]) 
         chunk.context,
         chunk.text,
     )
+
+
+def _dates(mentions: Sequence[Mention]) -> list[DateMention]:
+    return [
+        DateMention(m.sentence, m.start, m.end, m.name, m.count)
+        for m in mentions
+        if m.entity_type == "date"
+    ]
 
 
 def _json(value: object) -> str:

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
 
 from clew.stores.sqlite_documents import id_list, now
+from clew.stores.sqlite_lineage import Version, forget_versions, next_version, write_version
 from clew.stores.sqlite_links import ResolvedNames, next_ids, resolve_names
-from clew.stores.sqlite_prepare import PreparedDocument, Row
+from clew.stores.sqlite_prepare import PreparedDocument
+from clew.stores.sqlite_relations import History, read_history, write_relations
+from clew.stores.sqlite_times import write_times
+from clew.stores.sqlite_validity import heads_around, heads_of_documents, settle
 from clew.text import entity_key
 from clew.types import IndexedDocument, Mention
 
 ABOUT = -1
 """The sentence number of "the chunk's document is about the entity"."""
-_TEXT_RELATION_WEIGHT = 0.5
 
+_INSERT_DOCUMENT = """
+INSERT INTO documents (id, source, origin, title, sha256, media_type, created_at, updated_at,
+    characters, recipe, metadata, indexed_at, version, derived_from)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+"""
 _CHUNKS_OF = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?1))"
 _ENTITIES_OF = f"""
 SELECT entity_id FROM entity_mentions WHERE chunk_id IN ({_CHUNKS_OF})
@@ -25,17 +32,40 @@ UNION SELECT to_entity_id FROM entity_relations WHERE chunk_id IN ({_CHUNKS_OF})
 """
 
 
+class _Former(NamedTuple):
+    """What a document's former self leaves behind."""
+
+    touched: Set[int]
+    """Its entities."""
+    heads: Set[int]
+    """Those of which it stated functional relations."""
+    history: History
+
+
+_NOTHING = _Former(frozenset(), frozenset(), {})
+
+
 def write_document(connection: sqlite3.Connection, prepared: PreparedDocument) -> None:
     """Write a document in place of its former self; call inside a write transaction."""
-    entry = prepared.entry
-    touched = forget_documents(connection, [entry.document.id])
+    entry, document_id = prepared.entry, prepared.entry.document.id
+    version = next_version(connection, entry.document)
+    former = _NOTHING if version.is_first else _forget_former(connection, document_id)
     free = next_ids(connection)
-    chunk_ids = _write_text(connection, prepared, free)
+    chunk_ids = _write_text(connection, prepared, free, version)
     resolved = resolve_names(connection, prepared.names, entry.links, free)
     _write_mentions(connection, entry, chunk_ids, resolved)
-    _write_relations(connection, entry, chunk_ids, resolved, free["relations"])
-    sweep(connection, touched | resolved.moved)
+    heads = write_relations(
+        connection, entry, chunk_ids, resolved, free["relations"], former.history
+    )
+    sweep(connection, former.touched | resolved.moved)
+    settle(connection, former.heads | heads | heads_around(connection, resolved.moved))
     count_change(connection, entities_moved=bool(resolved.moved))
+
+
+def _forget_former(connection: sqlite3.Connection, document_id: str) -> _Former:
+    history = read_history(connection, document_id)
+    heads = heads_of_documents(connection, [document_id])
+    return _Former(forget_documents(connection, [document_id]), heads, history)
 
 
 def forget_documents(connection: sqlite3.Connection, document_ids: Sequence[str]) -> set[int]:
@@ -53,7 +83,10 @@ def delete_documents(connection: sqlite3.Connection, document_ids: Sequence[str]
     """Delete documents and all that only they held; the number that existed."""
     known = _count_documents(connection, id_list(document_ids))
     if known:
+        heads = heads_of_documents(connection, document_ids)
+        forget_versions(connection, document_ids)
         sweep(connection, forget_documents(connection, document_ids))
+        settle(connection, heads)
         count_change(connection)
     return known
 
@@ -102,16 +135,20 @@ def count_change(connection: sqlite3.Connection, *, entities_moved: bool = False
 
 
 def _write_text(
-    connection: sqlite3.Connection, prepared: PreparedDocument, free: Mapping[str, int]
+    connection: sqlite3.Connection,
+    prepared: PreparedDocument,
+    free: Mapping[str, int],
+    version: Version,
 ) -> range:
-    """Write document, sections, chunks, vectors and terms; the chunks' ids."""
-    document_id = prepared.entry.document.id
+    """Write document, sections, chunks, vectors, terms and times; the chunks' ids."""
+    document_id, moment = prepared.entry.document.id, now()
     chunk_ids = range(free["chunks"], free["chunks"] + len(prepared.chunks))
     sections = prepared.entry.split.sections
     section_ids = {s.ordinal: free["sections"] + i for i, s in enumerate(sections)}
     connection.execute(
-        "INSERT INTO documents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", prepared.document_row
+        _INSERT_DOCUMENT, (*prepared.document_row, moment, version.number, version.derived_from)
     )
+    write_version(connection, prepared.entry.document, version, moment)
     connection.executemany(
         "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)",
         [(free["sections"] + i, document_id, *row) for i, row in enumerate(prepared.sections)],
@@ -132,6 +169,7 @@ def _write_text(
         "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
         zip(chunk_ids, prepared.terms, strict=True),
     )
+    write_times(connection, chunk_ids, prepared.times)
     return chunk_ids
 
 
@@ -164,56 +202,3 @@ def _joined(before: tuple[int, int, int] | None, mention: Mention) -> tuple[int,
         return mention.start, mention.end, mention.count
     first = min((before[0], before[1]), (mention.start, mention.end))
     return *first, before[2] + mention.count
-
-
-def _write_relations(
-    connection: sqlite3.Connection,
-    entry: IndexedDocument,
-    chunk_ids: Sequence[int],
-    resolved: ResolvedNames,
-    first_id: int,
-) -> None:
-    recorded_at, extractor = now(), _extractor(entry.recipe)
-    rows: list[Row] = []
-    found: Counter[int] = Counter()
-    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
-        for relation in chunk.relations:
-            head, tail = entity_key(relation.head), entity_key(relation.tail)
-            if not head or not tail:
-                continue
-            found.update({resolved.entity_ids[head], resolved.entity_ids[tail]})
-            rows.append(
-                (
-                    first_id + len(rows),
-                    resolved.alias_ids[head],
-                    resolved.alias_ids[tail],
-                    relation.relation_type,
-                    _TEXT_RELATION_WEIGHT,
-                    relation.is_causal,
-                    relation.confidence,
-                    "{}",
-                    None,
-                    None,
-                    recorded_at,
-                    None,
-                    chunk_id,
-                    relation.sentence,
-                    extractor,
-                )
-            )
-    if rows:
-        marks = ", ".join("?" * len(rows[0]))
-        connection.executemany(f"INSERT INTO relations VALUES ({marks})", rows)
-        connection.executemany(
-            "INSERT INTO relationship_extraction_log VALUES (?, ?, ?)",
-            [(entity_id, count, recorded_at) for entity_id, count in found.items()],
-        )
-
-
-def _extractor(recipe: str) -> str:
-    """The extractor that a recipe names; empty where it names none."""
-    try:
-        values = json.loads(recipe)
-    except ValueError:
-        return ""
-    return str(values.get("extractor", "")) if isinstance(values, dict) else ""

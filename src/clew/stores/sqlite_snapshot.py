@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.ports import PassageRow
+from clew.ports import PassageRow, RelationRows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.types import Ids, Vectors
+
+
+_RELATIONS = """
+SELECT id, from_entity_id, to_entity_id, weight, coalesce(chunk_id, 0), coalesce(sentence, -1)
+FROM entity_relations WHERE retracted_at IS NULL ORDER BY id
+"""
+_RELATION = np.dtype("i8, i8, i8, f4, i8, i8")
 
 
 def read_number(connection: sqlite3.Connection, name: str) -> int:
@@ -65,6 +72,18 @@ def read_mention_rows(connection: sqlite3.Connection, after: int) -> NDArray[np.
     # Two aliases of one entity in one sentence are two rows of the table and one of the graph.
     first = np.append(True, (rows[1:, :3] != rows[:-1, :3]).any(axis=1)).nonzero()[0]
     return np.column_stack([rows[first, :3], np.add.reduceat(rows[:, 3], first)])
+
+
+def read_relation_rows(connection: sqlite3.Connection) -> RelationRows:
+    """All relations that are not retracted, by id."""
+    rows = np.fromiter(connection.execute(_RELATIONS), dtype=_RELATION)
+    return RelationRows(*(np.ascontiguousarray(rows[name]) for name in _RELATION.names or ()))
+
+
+def read_entities_of_type(connection: sqlite3.Connection, entity_type: str) -> Ids:
+    """Ids of the entities of a type, sorted."""
+    sql = "SELECT id FROM entities WHERE entity_type = ? ORDER BY id"
+    return _integers(connection.execute(sql, (entity_type,)), 1)[:, 0]
 
 
 def read_embeddings(connection: sqlite3.Connection, after: int) -> tuple[Ids, Vectors]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from clew.stores.sqlite_documents import now
+
+_ENDED = "SELECT count(*) FROM relations WHERE valid_until <= ? OR retracted_at IS NOT NULL"
 _TABLES = ("documents", "sections", "chunks", "entities", "aliases", "relations")
 
 
@@ -17,10 +20,13 @@ def read_embedder(connection: sqlite3.Connection) -> tuple[str, int] | None:
 
 
 def read_statistics(connection: sqlite3.Connection) -> dict[str, Any]:
-    """Counts by table, relation types, embedder and generation."""
+    """Counts by table, relation types, embedder and generation.
 
-    def number(sql: str) -> int:
-        return int(connection.execute(sql).fetchone()[0])
+    `relations_ended` are those of all relations that hold no more or were retracted.
+    """
+
+    def number(sql: str, *values: str) -> int:
+        return int(connection.execute(sql, values).fetchone()[0])
 
     embedder = read_embedder(connection)
     types = "SELECT relation_type, count(*) AS n FROM relations GROUP BY 1 ORDER BY n DESC, 1"
@@ -28,6 +34,7 @@ def read_statistics(connection: sqlite3.Connection) -> dict[str, Any]:
         **{table: number(f"SELECT count(*) FROM {table}") for table in _TABLES},
         "sentences": number("SELECT coalesce(sum(json_array_length(sentences)), 0) FROM chunks"),
         "mentions": number("SELECT coalesce(sum(count), 0) FROM mentions WHERE sentence >= 0"),
+        "relations_ended": number(_ENDED, now()),
         "relation_types": dict(connection.execute(types)),
         "embedder": {"name": embedder[0], "dimension": embedder[1]} if embedder else None,
         "generation": number("SELECT value FROM meta WHERE name = 'generation'"),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +31,8 @@ if TYPE_CHECKING:
 DIMENSION = 8
 EMBEDDER = ("test-embedder", DIMENSION)
 """The embedder that `make_entry` pretends to use."""
+FUNCTIONAL = ("lives_in", "works_at")
+"""The relation types that stores under test are told to be functional."""
 
 
 def make_entry(
@@ -42,6 +46,9 @@ def make_entry(
     metadata: Metadata | None = None,
     chunk_metadata: Sequence[Metadata] = (),
     origin: str = "",
+    created_at: datetime | None = None,
+    valid_from: datetime | None = None,
+    valid_until: datetime | None = None,
 ) -> IndexedDocument:
     """A document of one section and one chunk a paragraph.
 
@@ -56,11 +63,26 @@ def make_entry(
         metadata: The document's.
         chunk_metadata: The chunks' own, in order; chunks beyond have none.
         origin: What it was read from.
+        created_at: When it was written.
+        valid_from: From when on its relations hold.
+        valid_until: Until when they do.
     """
     typed = dict(names) if isinstance(names, Mapping) else dict.fromkeys(names, "name")
     parts = [p + "\n\n" for p in paragraphs[:-1]] + list(paragraphs[-1:])
     starts = [sum(map(len, parts[:i])) for i in range(len(parts))]
     own = [*chunk_metadata, *[{}] * (len(parts) - len(chunk_metadata))]
+    stated = [
+        ExtractedRelation(
+            head=head,
+            tail=tail,
+            relation_type=kind,
+            sentence=0,
+            confidence=0.8,
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
+        for head, kind, tail in relations
+    ]
     return IndexedDocument(
         document=Document(
             source=source,
@@ -68,6 +90,7 @@ def make_entry(
             title=title,
             sha256=hashlib.sha256("".join(parts).encode()).hexdigest(),
             origin=origin,
+            created_at=created_at,
             metadata=metadata or {},
         ),
         split=Split(
@@ -92,7 +115,7 @@ def make_entry(
             -1, DIMENSION
         ),
         extraction=Extraction(
-            chunks=tuple(_extraction(text, typed, relations) for text in paragraphs),
+            chunks=tuple(_extraction(text, typed, stated) for text in paragraphs),
             about=tuple(about),
         ),
         links=tuple(links),
@@ -114,7 +137,7 @@ def make_vector(text: str, dimension: int = DIMENSION) -> Vector:
 
 
 def _extraction(
-    text: str, names: Mapping[str, str], relations: Sequence[tuple[str, str, str]]
+    text: str, names: Mapping[str, str], relations: Sequence[ExtractedRelation]
 ) -> ChunkExtraction:
     ranges = sentences(text)
     mentions: list[Mention] = []
@@ -122,11 +145,9 @@ def _extraction(
     for ordinal, (start, end) in enumerate(ranges):
         mentions += _mentions(text, names, ordinal, start, end)
         found += [
-            ExtractedRelation(
-                head=head, tail=tail, relation_type=kind, sentence=ordinal, confidence=0.8
-            )
-            for head, kind, tail in relations
-            if head in text[start:end] and tail in text[start:end]
+            replace(relation, sentence=ordinal)
+            for relation in relations
+            if relation.head in text[start:end] and relation.tail in text[start:end]
         ]
     return ChunkExtraction(
         sentences=tuple(ranges), mentions=tuple(mentions), relations=tuple(found)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.errors import ModelError
 from clew.text import terms, words
 
 if TYPE_CHECKING:
@@ -90,3 +91,43 @@ class HashEmbedder:
         digest = hashlib.blake2b(term.encode("utf-8", "surrogatepass"), digest_size=8).digest()
         code = int.from_bytes(digest, "little")
         return code // 2 % self._dimension, 1 if code % 2 else -1
+
+
+class ScriptedLanguageModel:
+    """Implements `clew.ports.LanguageModel` from a script.
+
+    Args:
+        answers: One answer after the other, or the answer by text. Where there is none (left),
+            `complete` raises `ModelError`, as a model does that cannot be reached.
+        name: Identity.
+    """
+
+    def __init__(
+        self, answers: Sequence[str] | Mapping[str, str] = (), *, name: str = "scripted"
+    ) -> None:
+        self._by_text = answers if isinstance(answers, Mapping) else None
+        self._in_turn: Iterator[str] = iter(() if isinstance(answers, Mapping) else answers)
+        self._name = name
+        self.asked: list[tuple[str, str]] = []
+        """(instructions, text) of every call."""
+
+    @property
+    def name(self) -> str:
+        """`scripted` unless another was given."""
+        return self._name
+
+    @property
+    def calls(self) -> int:
+        """How often it was asked."""
+        return len(self.asked)
+
+    def complete(self, instructions: str, text: str) -> str:
+        """The script's answer."""
+        self.asked.append((instructions, text))
+        if self._by_text is not None:
+            answer = self._by_text.get(text, "")
+        else:
+            answer = next(self._in_turn, "")
+        if not answer:
+            raise ModelError(f"the script of {self._name!r} has no answer (left) to {text!r}")
+        return answer

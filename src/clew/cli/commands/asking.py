@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,22 @@ WhereOption = Annotated[
         show_default=False,
     ),
 ]
+AsOfOption = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Ask the store as it stood, and of what held, at the end of that day.",
+        show_default=False,
+    ),
+]
+
+
+class FusionName(StrEnum):
+    """How `hybrid` fuses its channels."""
+
+    rrf = "rrf"
+    weighted = "weighted"
 
 
 def search(
@@ -34,7 +51,9 @@ def search(
         str | None,
         typer.Option(
             metavar="NAME",
-            help="vector, keyword, hybrid or graph; else the setting search.strategy.",
+            help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
+            " hierarchical, temporal, global, local, weighted or drift; else the setting"
+            " search.strategy.",
             show_default=False,
         ),
     ] = None,
@@ -42,15 +61,91 @@ def search(
         int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
     ] = None,
     where: WhereOption = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="Only passages of this time or later: 2019, 2019-05, 'last week'.",
+            show_default=False,
+        ),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option(
+            metavar="DATE",
+            help="Only passages of this time or earlier; the day or year named counts.",
+            show_default=False,
+        ),
+    ] = None,
+    as_of: AsOfOption = None,
+    temporal: Annotated[
+        bool | None,
+        typer.Option(
+            "--temporal/--no-temporal",
+            help="Keep to the period that the question names, or ignore it; else it goes first.",
+            show_default=False,
+        ),
+    ] = None,
     max_tokens: Annotated[
         int | None,
         typer.Option(
             metavar="N", min=1, help="Tokens of the assembled context, at most.", show_default=False
         ),
     ] = None,
+    max_hops: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=5, help="Steps from entity to entity.", show_default=False
+        ),
+    ] = None,
+    fusion: Annotated[
+        FusionName | None,
+        typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
+    ] = None,
+    alpha: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE", min=0, max=1, help="weighted fusion: of words.", show_default=False
+        ),
+    ] = None,
+    layer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="hierarchical: document, section, passage, or a type of the hierarchy.",
+            show_default=False,
+        ),
+    ] = None,
+    hierarchy: Annotated[
+        str | None,
+        typer.Option(
+            metavar="CHAIN",
+            help="hierarchical: 'person -works_at-> organisation'.",
+            show_default=False,
+        ),
+    ] = None,
+    level: Annotated[
+        int | None,
+        typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
+    ] = None,
+    expand: Annotated[
+        bool, typer.Option("--expand", help="Search for the entities' other names, too.")
+    ] = False,
+    sub_questions: Annotated[
+        bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
+    ] = False,
     context: Annotated[
         bool,
         typer.Option("--context", help="Print the assembled context alone, for a language model."),
+    ] = False,
+    citations: Annotated[
+        bool, typer.Option("--citations", help="With --context: end with numbered sources.")
+    ] = False,
+    explain: Annotated[
+        bool,
+        typer.Option(
+            "--explain", help="Print where each passage and relation comes from, and why."
+        ),
     ] = False,
 ) -> None:
     """Find the passages that answer a question, and show the path that leads to each.
@@ -62,23 +157,50 @@ def search(
         if strategy != "keyword":
             engine.warm()
         result = engine.search(
-            asked, strategy=strategy, limit=limit, where=where or (), max_tokens=max_tokens
+            asked,
+            strategy=strategy,
+            limit=limit,
+            max_tokens=max_tokens,
+            where=where or (),
+            since=since,
+            until=until,
+            as_of=as_of,
+            temporal=temporal,
+            max_hops=max_hops,
+            fusion=None if fusion is None else fusion.value,
+            alpha=alpha,
+            layer=layer,
+            hierarchy=hierarchy,
+            level=level,
+            expand=expand,
+            sub_questions=sub_questions,
         )
     if common.json:
         write_json(result.to_dict())
     elif context:
         typer.echo(result.context.text)
+        if citations:
+            typer.echo(_sources(result))
     else:
-        print_result(result)
+        print_result(result, explain=explain)
     if not common.json:
         _print_notes(result)
 
 
-def print_result(result: SearchResult, limit: int | None = None) -> None:
+def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:
     """Print the first passages of a result (None: all), each with its citation and its path."""
-    from clew.cli.render import print_passages
+    from clew.cli.render import print_passages, print_route
 
-    print_passages(stdout_console(), result, limit)
+    console = stdout_console()
+    if explain:
+        print_route(console, result)
+    print_passages(console, result, limit, explain=explain)
+
+
+def _sources(result: SearchResult) -> str:
+    from clew.query.citations import format_citations
+
+    return f"\nSources:\n{format_citations(result)}"
 
 
 def _print_notes(result: SearchResult) -> None:

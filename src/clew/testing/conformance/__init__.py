@@ -3,20 +3,27 @@
     class TestMyDocuments(DocumentStoreSuite):
         @pytest.fixture
         def store(self, tmp_path):
-            return MyStore(tmp_path, embedder=EMBEDDER)
+            return MyStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
 
 Each test says one thing that `clew.ports` promises, checked against plain Python.
 """
 
 from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
+from clew.testing.conformance.lineage import LineageSuite
 from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
+from clew.testing.conformance.times import TimeIndexSuite, UsageLogSuite
+from clew.testing.conformance.validity import RelationTimesSuite
 
 __all__ = [
     "DocumentStoreSuite",
     "GraphStoreSuite",
     "KeywordIndexSuite",
+    "LineageSuite",
+    "RelationTimesSuite",
     "SnapshotSourceSuite",
+    "TimeIndexSuite",
+    "UsageLogSuite",
     "VectorIndexSuite",
 ]

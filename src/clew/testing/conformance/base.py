@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
+
 import pytest
 
 from clew.ports import Store
@@ -16,8 +19,19 @@ class StoreSuite:
 
     @pytest.fixture
     def store(self) -> Store:
-        """An empty store, opened with `clew.testing.entries.EMBEDDER`; to be overridden."""
+        """An empty store, to be overridden.
+
+        It is opened with `EMBEDDER` and `FUNCTIONAL` of `clew.testing.entries`.
+        """
         raise NotImplementedError
+
+
+def moment_between() -> datetime:
+    """A moment that is after all that was done and before all that will be."""
+    moment = datetime.now(UTC)
+    while datetime.now(UTC) <= moment:
+        time.sleep(0.0001)
+    return moment
 
 
 def chunk_ids_of(store: Store, source: str) -> list[int]:

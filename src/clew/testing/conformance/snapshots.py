@@ -38,6 +38,38 @@ class SnapshotSourceSuite(StoreSuite):
         store.merge(wien, vienna, "translation")
         assert store.mention_rows().tolist() == [[*chunk_ids_of(store, "a"), 0, vienna, 3]]
 
+    def test_rows_say_who_is_related_and_where_it_stands(self, store: Store) -> None:
+        names = ["Danube", "Vienna", "Wien"]
+        relations = [("Danube", "flows_through", "Vienna"), ("Danube", "flows_through", "Wien")]
+        text = "Rivers. The Danube flows through Vienna.", "The Danube flows through Wien."
+        store.save(make_entry("a", *text, names=names, relations=relations))
+        danube, vienna, wien = store.resolve(["danube", "vienna", "wien"]).values()
+        store.merge(wien, vienna, "translation")
+        rows = store.relation_rows()
+        found = store.relations([danube])
+        assert rows.ids.tolist() == sorted(relation.id for relation in found)
+        assert rows.heads.tolist() == [danube, danube]
+        assert rows.tails.tolist() == [vienna, vienna]
+        assert rows.weights.dtype == np.float32
+        assert rows.weights.tolist() == [relation.weight for relation in found]
+        assert rows.chunks.tolist() == chunk_ids_of(store, "a")
+        assert rows.sentences.tolist() == [1, 0]
+
+    def test_relations_that_were_retracted_have_no_row(self, store: Store) -> None:
+        relations = [("Danube", "flows_through", "Vienna"), ("Vienna", "lies_on", "Danube")]
+        text = "The Danube flows through Vienna."
+        store.save(make_entry("a", text, names=["Danube", "Vienna"], relations=relations))
+        wrong, right = store.relation_rows().ids.tolist()
+        store.retract([wrong])
+        assert store.relation_rows().ids.tolist() == [right]
+
+    def test_entities_are_listed_by_type(self, store: Store) -> None:
+        names = {"1990": "date", "Vienna": "place", "May 1991": "date"}
+        store.save(make_entry("a", "Vienna in 1990. Vienna in May 1991.", names=names))
+        dates = store.resolve(["1990", "may 1991"]).values()
+        assert store.entities_of_type("date").tolist() == sorted(dates)
+        assert store.entities_of_type("person").tolist() == []
+
     def test_all_is_read_from_any_id_on(self, store: Store) -> None:
         for i in range(5):
             store.save(make_entry(f"{i}", f"Vienna {i}. More.", names=["Vienna"], title="T"))
@@ -86,6 +118,7 @@ class SnapshotSourceSuite(StoreSuite):
     def test_an_empty_store_has_no_rows(self, store: Store) -> None:
         assert store.mention_rows().shape == (0, 4)
         assert not list(store.passages())
+        assert len(store.relation_rows().ids) == len(store.entities_of_type("date")) == 0
         assert not store.aliases()
         ids, vectors = store.embeddings()
         assert len(ids) == len(vectors) == 0

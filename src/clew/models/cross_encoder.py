@@ -1,0 +1,217 @@
+"""Cross-encoders: a model reads question and passage together and says how well they fit."""
+
+from __future__ import annotations
+
+import importlib
+import threading
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import MissingExtraError, ModelError
+from clew.models.convert import converted_model, default_cache, weights_digest
+from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
+from clew.models.model_config import ModelConfig, read_cross_encoder_config
+from clew.models.session import (
+    encodable,
+    load_tokenizer,
+    onnxruntime_errors,
+    open_converted,
+    open_session,
+    padded,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from onnxruntime import InferenceSession
+    from tokenizers import Encoding, Tokenizer
+
+    from clew.types import Scores
+
+_SETTING = CROSS_ENCODER.setting
+_BATCH = 8
+
+
+class OnnxCrossEncoder:
+    """Implements `clew.ports.Reranker` on onnxruntime, without torch.
+
+    An ONNX file is run as it is; where there is none, the safetensors of a BERT classifier are
+    converted once into the user's cache. Nothing is read before it is needed. Methods may be called
+    from several threads at once.
+
+    Args:
+        model: A directory with `tokenizer.json`, `config.json` and the weights, or a name on the
+            Hugging Face hub, such as `cross-encoder/ms-marco-MiniLM-L-6-v2`.
+        cache: Where what is fetched and converted is kept; None for the user's cache.
+        threads: 0 for one a core.
+
+    Raises:
+        ModelError: From any method or property, where the model cannot be found, converted or run.
+    """
+
+    def __init__(self, model: str, *, cache: Path | None = None, threads: int = 0) -> None:
+        self._model = model
+        self._cache = cache
+        self._threads = threads
+        self._lock = threading.RLock()
+        self._files: tuple[ModelFiles, ModelConfig] | None = None
+        self._tokenizers: tuple[Tokenizer, Tokenizer] | None = None
+        self._session: InferenceSession | None = None
+
+    @property
+    def name(self) -> str:
+        """The model's name; a directory's is followed by a digest of its weights."""
+        files = self._located[0]
+        digest = weights_digest(files, self._cache or default_cache()) if files.private else ""
+        return f"{files.name}@{digest[:8]}" if digest else files.name
+
+    def score(self, question: str, texts: Sequence[str]) -> Scores:
+        """(len(texts),) float32, 0 to 1: the sigmoid of the model's logit, in the order given.
+
+        Question and text are cut to what the model reads: the text first, and the question only
+        where it alone takes more than half. Pairs of like length share a batch.
+        """
+        logits = np.empty(len(texts))
+        pairs = self._encode(question, texts)
+        order = sorted(range(len(pairs)), key=lambda place: len(pairs[place].ids))
+        for start in range(0, len(order), _BATCH):
+            batch = order[start : start + _BATCH]
+            logits[batch] = self._run([pairs[place] for place in batch])
+        scores: Scores = np.exp(-np.logaddexp(0, -logits)).astype(np.float32)
+        return scores
+
+    @property
+    def _located(self) -> tuple[ModelFiles, ModelConfig]:
+        with self._lock:
+            if self._files is None:
+                files = locate_model(self._model, self._cache, CROSS_ENCODER)
+                self._files = files, read_cross_encoder_config(files.folder)
+            return self._files
+
+    def _encode(self, question: str, texts: Sequence[str]) -> list[Encoding]:
+        whole, of_pairs = self._load_tokenizers()
+        question = encodable(question)
+        read = whole.encode(question, add_special_tokens=False)
+        half = self._located[1].max_tokens // 2
+        if len(read.ids) > half:
+            question = question[: read.offsets[half - 1][1]]
+        return of_pairs.encode_batch([(question, encodable(text)) for text in texts])
+
+    def _load_tokenizers(self) -> tuple[Tokenizer, Tokenizer]:
+        """One that cuts nothing; one that cuts the second text, and can read nothing but pairs."""
+        with self._lock:
+            if self._tokenizers is None:
+                files, config = self._located
+                whole, of_pairs = (load_tokenizer(files.tokenizer) for _ in range(2))
+                of_pairs.enable_truncation(config.max_tokens, strategy="only_second")
+                self._tokenizers = whole, of_pairs
+            return self._tokenizers
+
+    def _run(self, pairs: Sequence[Encoding]) -> NDArray[np.float32]:
+        """(len(pairs),) logits."""
+        session = self._load_session()
+        columns = {
+            "input_ids": ([pair.ids for pair in pairs], self._located[1].pad_id),
+            "attention_mask": ([pair.attention_mask for pair in pairs], 0),
+            "token_type_ids": ([pair.type_ids for pair in pairs], 0),
+        }
+        wanted = {given.name for given in session.get_inputs()}
+        inputs = {
+            name: padded([np.array(row, np.int64) for row in rows], fill)
+            for name, (rows, fill) in columns.items()
+            if name in wanted
+        }
+        with onnxruntime_errors(f"cannot run the cross-encoder {self._model!r}", _SETTING):
+            logits = session.run(None, inputs)[0]
+        return _single(logits, len(pairs), self._model)
+
+    def _load_session(self) -> InferenceSession:
+        with self._lock:
+            if self._session is None:
+                self._session = self._open()
+            return self._session
+
+    def _open(self) -> InferenceSession:
+        files, config = self._located
+        if files.weights.suffix == ".onnx":
+            return open_session(files.weights, self._threads, _SETTING)
+        cache = self._cache or default_cache()
+        return open_converted(
+            lambda: converted_model(files, config, "fp32", cache), self._threads, _SETTING
+        )
+
+
+class SentenceTransformersReranker:
+    """Implements `clew.ports.Reranker` with the cross-encoders of sentence-transformers.
+
+    For models of which there is neither an ONNX file nor a BERT classifier, or to compute on a GPU.
+
+    Args:
+        model: A directory, or a name on the Hugging Face hub.
+
+    Raises:
+        MissingExtraError: From `score`, where sentence-transformers is not installed.
+        ModelError: From `score`, where the model cannot be found, loaded or run.
+    """
+
+    def __init__(self, model: str) -> None:
+        self._model = model
+        self._lock = threading.Lock()
+        self._loaded: tuple[Any, Any] | None = None
+
+    @property
+    def name(self) -> str:
+        """As it was given."""
+        return self._model
+
+    def score(self, question: str, texts: Sequence[str]) -> Scores:
+        """(len(texts),) float32, 0 to 1: the sigmoid of the model's logit, in the order given."""
+        if not texts:
+            return np.zeros(0, np.float32)
+        model, sigmoid = self._load()
+        pairs = [(encodable(question), encodable(text)) for text in texts]
+        try:
+            # Said here, since some models come with another activation than others.
+            found = model.predict(pairs, activation_fn=sigmoid, show_progress_bar=False)
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise self._failed("run", error) from error
+        return _single(np.asarray(found, np.float32), len(texts), self._model)
+
+    def _load(self) -> tuple[Any, Any]:
+        """The model and its activation."""
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = self._open()
+            return self._loaded
+
+    def _open(self) -> tuple[Any, Any]:
+        try:
+            # Imported by name: neither is there for a type checker to read.
+            library = importlib.import_module("sentence_transformers")
+            activations = importlib.import_module("torch.nn")
+        except ImportError as error:
+            feature = f"the cross-encoder {self._model!r} of sentence-transformers"
+            raise MissingExtraError(feature, "sentence-transformers") from error
+        try:
+            return library.CrossEncoder(self._model), activations.Sigmoid()
+        except (OSError, RuntimeError, ValueError) as error:
+            raise self._failed("load", error) from error
+
+    def _failed(self, doing: str, error: Exception) -> ModelError:
+        return ModelError(
+            f"cannot {doing} the cross-encoder {self._model!r}: {error}. Check its name and the "
+            f"network, or choose another model with the setting {_SETTING}"
+        )
+
+
+def _single(logits: NDArray[np.float32], count: int, model: str) -> NDArray[np.float32]:
+    """(count,) from (count,) or (count, 1)."""
+    if logits.shape not in ((count,), (count, 1)):
+        raise ModelError(
+            f"the model {model!r} gave an output of shape {logits.shape} for {count} pairs of "
+            f"texts; expected one number each. Choose a cross-encoder in the setting {_SETTING}"
+        )
+    return logits.reshape(count)

@@ -1,0 +1,90 @@
+"""The parts that a context is made of: passages, reports, paths, neighbourhoods."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.types import Citation
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.query.asking import Asking
+    from clew.types import Hit, StoredChunk, StoredSection
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Form:
+    """One way to write a part down, and where what it says comes from."""
+
+    text: str
+    citations: tuple[Citation, ...]
+    """Their numbers are given when the part has found its place."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Block:
+    """A part of the context."""
+
+    heading: str
+    forms: tuple[Form, ...]
+    """The fullest first; the first that fits is taken."""
+    group: str = ""
+    """Heading above the first part of this group; parts of one group stand together."""
+    place: float = 0.0
+    """Parts are chosen in the order given and then stand in order of their places."""
+
+
+def by_section(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
+    """A block for each section in the order of its best hit: the whole of it, else that hit."""
+    chunks: dict[int, list[StoredChunk]] = {}
+    for hit in hits:
+        chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
+    sections = asking.library.store.sections(list(chunks))
+    return [section_block(section, chunks[section.id]) for section in sections]
+
+
+def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block:
+    """A section, or the best (the first) of the chunks found in it."""
+    best = found[0]
+    inside = [chunk for chunk in found if section.start <= chunk.start and chunk.end <= section.end]
+    whole = cite(best, inside, section.start, section.end)
+    return Block(
+        heading=trail(best, section.headings),
+        forms=(
+            Form(text=section.text.strip(), citations=(whole,)),
+            Form(text=best.text.strip(), citations=(cite(best, [best], best.start, best.end),)),
+        ),
+    )
+
+
+def passage_block(chunk: StoredChunk, *, group: str = "", place: float = 0.0) -> Block:
+    """A passage alone."""
+    citation = cite(chunk, [chunk], chunk.start, chunk.end)
+    form = Form(text=chunk.text.strip(), citations=(citation,))
+    return Block(heading=trail(chunk), forms=(form,), group=group, place=place)
+
+
+def cite(chunk: StoredChunk, covered: Sequence[StoredChunk], start: int, end: int) -> Citation:
+    """A source without its number: a range of the chunk's document and the chunks in it."""
+    return Citation(
+        number=0,
+        chunk_ids=tuple(c.public_id for c in covered),
+        title=chunk.title,
+        source=chunk.source,
+        page=chunk.page,
+        start=start,
+        end=end,
+    )
+
+
+def cite_chunks(chunks: Sequence[StoredChunk]) -> tuple[Citation, ...]:
+    """A source for each chunk, each once."""
+    distinct = {chunk.id: chunk for chunk in chunks}.values()
+    return tuple(cite(chunk, [chunk], chunk.start, chunk.end) for chunk in distinct)
+
+
+def trail(chunk: StoredChunk, headings: Sequence[str] = ()) -> str:
+    """Title (or source) and headings, as a reader sees them."""
+    return " › ".join(dict.fromkeys([chunk.title or chunk.source, *headings]))

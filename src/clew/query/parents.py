@@ -1,0 +1,48 @@
+"""Parents by their children: sections whose chunks answer together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.query.found import Found
+from clew.query.retrieve import Ranking
+
+if TYPE_CHECKING:
+    from clew.query.asking import Asking
+
+DECAY = 0.5
+"""Each further child of a parent counts half as much as the one before."""
+
+
+def best_parents(asking: Asking, children: Ranking) -> Found:
+    """The parents of the children, each at its best child.
+
+    A parent scores its children's cosines in falling order times 1, ½, ¼, …: several children that
+    each say a part outweigh one that says a little more than either.
+    """
+    clusters = _by_parent(asking, children)
+    best = {members[0][0]: members for members in clusters.values()}
+    scores = {child: _score([score for _, score in members]) for child, members in best.items()}
+    order = sorted(scores, key=lambda child: (-scores[child], child))
+    return Found(
+        ranking=Ranking(
+            np.array(order, dtype=np.int64),
+            np.array([scores[child] for child in order], dtype=np.float32),
+        ),
+        matched={child: tuple(id_ for id_, _ in members) for child, members in best.items()},
+    )
+
+
+def _by_parent(asking: Asking, children: Ranking) -> dict[int, list[tuple[int, float]]]:
+    """(chunk id, score) of the children by their section, best first."""
+    scores = dict(zip(children.ids.tolist(), children.scores.tolist(), strict=True))
+    clusters: dict[int, list[tuple[int, float]]] = {}
+    for chunk in asking.library.store.chunks(list(scores)):
+        clusters.setdefault(chunk.section_id, []).append((chunk.id, scores[chunk.id]))
+    return clusters
+
+
+def _score(scores: list[float]) -> float:
+    return sum(max(score, 0.0) * DECAY**place for place, score in enumerate(scores))

@@ -1,0 +1,165 @@
+"""What a question says about time: the period that it asks for, and whether it asks when."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Literal
+
+from clew.times.ranges import FoundRange, find_ranges, hull
+from clew.types import Period
+
+Bound = Literal["within", "since", "until", "before", "after"]
+
+
+@dataclass(frozen=True, slots=True)
+class AskedTime:
+    """What a question says about time."""
+
+    period: Period | None
+    """The period that it names; `text` is its phrase. None where it names none."""
+    phrase: str
+    """The words that name the period, with their preposition; empty where there is none."""
+    evolution: bool
+    """Whether it asks how something came to be: "how did X evolve", "history of X"."""
+    recent: bool
+    """Whether it asks for what is new."""
+    asks_when: bool
+    """Whether a date is the answer."""
+    explicit: bool
+    """Whether it wants answers from the period alone: by a preposition ("in 2019"), a relative
+    phrase ("last week"), a range or a full date. A bare year may be part of a name ("the 2008
+    financial crisis")."""
+
+
+_EVOLUTION = re.compile(
+    r"\bhow (?:did|has|have|had|do|does)\b.{0,120}?\b(?:evolv|chang|develop|progress|grow|shift)"
+    r"|\b(?:evolution|history|timeline|chronology|development) of\b|\bover (?:the (?:years|decades"
+    r"|centuries|months|weeks|course of)|time)\b|\b(?:timeline|chronological(?:ly)?)\b"
+    r"|\bthrough(?:out)? (?:the (?:years|decades|centuries|ages)|time|history)\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_RECENT = re.compile(r"\b(?:(?:most )?recent(?:ly)?|lately|of late|latest|newest)\b", re.IGNORECASE)
+_ASKS_WHEN = re.compile(
+    r"\bwhen(?: (?:exactly|else))? (?:did|does|do|was|were|is|are|will|would|has|have|had|can|could"
+    r"|should|might)\b|\b(?:since|until) when\b"
+    r"|\b(?:what|which) (?:exact |calendar )?(?:year|month|day|date|week|weekend|decade|century"
+    r"|season|quarter|time of (?:the )?(?:day|year))s?\b"
+    r"|\bwhat (?:is|was|were|are) the (?:\w+ )?(?:date|year|month|day)s?\b"
+    r"|\bhow (?:long ago|recently)\b",
+    re.IGNORECASE,
+)
+# Nothing between quotation marks, or set as a title, names a time.
+_QUOTED = re.compile(
+    r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|(?<!\w)['‘][^'’]+['’](?!\w)"
+    r"|(?<![\w*])\*{1,3}[^*\n]+\*{1,3}(?![\w*])|(?<!\w)_{1,2}[^_\n]+_{1,2}(?!\w)"
+)
+_TITLE = re.compile(r"\b[12]\d{3}: (?=[A-Z])")
+"""A year that opens a title: "2001: A Space Odyssey"."""
+
+
+_BOUNDS: dict[str, Bound] = {
+    **dict.fromkeys(("since", "starting in", "starting from", "beginning in"), "since"),
+    **dict.fromkeys(("until", "till", "up to", "up until", "through", "by"), "until"),
+    **dict.fromkeys(("before", "prior to", "earlier than"), "before"),
+    **dict.fromkeys(("after", "later than"), "after"),
+    **dict.fromkeys(("in", "on", "at", "during", "within", "throughout"), "within"),
+    **dict.fromkeys(("between", "from", "as of"), "within"),
+}
+_PREPOSITION = re.compile(
+    rf"\b(?P<word>{'|'.join(sorted(_BOUNDS, key=len, reverse=True))})"
+    r"(?: (?:the )?(?:early|late|mid|years?|(?:month|beginning|start|middle|end) of))?"
+    r"(?P<article> (?:the|an?|his|her|its|their|this|that))?[ -]$",
+    re.IGNORECASE,
+)
+_LONGEST_PREPOSITION = 50
+"""Characters before a date in which its preposition stands."""
+_ONWARDS = re.compile(r" (?:on|onwards?)\b", re.IGNORECASE)
+_YEAR = re.compile(r"\d{4}")
+_NO_MONTH_AFTER = frozenset(("by", "from", "at", "as of"))
+"""Prepositions that stand before persons and places as often as before months: "by June"."""
+
+
+def read_time(question: str, now: datetime) -> AskedTime:
+    """What the question says about time, as asked at `now`, an aware time in the asker's zone.
+
+    "Before 2019" and "after 2019" leave the year out; "since", "until", "from … to …" and
+    "between … and …" take it in. A month or day without a year is the latest that has begun.
+    """
+    text = _unquoted(question)
+    stated = [s for found in find_ranges(text, now) if (s := _stated(text, found)) is not None]
+    asked = _together([one for one in stated if one.explicit] or stated[:1])
+    phrase = question[asked.start : asked.end] if asked else ""
+    return AskedTime(
+        period=replace(asked.period, text=phrase) if asked else None,
+        phrase=phrase,
+        evolution=bool(_EVOLUTION.search(text)),
+        recent=bool(_RECENT.search(text)),
+        asks_when=bool(_ASKS_WHEN.search(text)),
+        explicit=asked is not None and asked.explicit,
+    )
+
+
+def _unquoted(question: str) -> str:
+    """The question with blanks where something is quoted or a year opens a title."""
+    for pattern in (_QUOTED, _TITLE):
+        question = pattern.sub(lambda match: " " * len(match.group()), question)
+    return question
+
+
+@dataclass(frozen=True, slots=True)
+class _Stated:
+    start: int
+    end: int
+    period: Period
+    explicit: bool
+
+
+def _stated(text: str, found: FoundRange) -> _Stated | None:
+    """What the words before dates make of them; None where they turn out to be no dates."""
+    start, end = found.start, found.end
+    before = _PREPOSITION.search(text, max(0, start - _LONGEST_PREPOSITION), start)
+    word = before["word"].lower() if before else ""
+    if not found.has_year and (not before or (found.dates == 1 and word in _NO_MONTH_AFTER)):
+        return None
+    if before is None or (before["article"] and _YEAR.fullmatch(text, start, end)):
+        return _Stated(start, end, found.period, found.is_sure)
+    onwards = _ONWARDS.match(text, end) if word == "from" else None
+    bound = "since" if onwards else _BOUNDS[word]
+    return _Stated(
+        before.start(), onwards.end() if onwards else end, _bounded(found.period, bound), True
+    )
+
+
+def _bounded(period: Period, bound: Bound) -> Period:
+    match bound:
+        case "since":
+            return Period(start=period.start, end=None)
+        case "until":
+            return Period(start=None, end=period.end)
+        case "before":
+            return Period(start=None, end=period.start)
+        case "after":
+            return Period(start=period.end, end=None)
+        case "within":
+            return period
+
+
+def _together(stated: Sequence[_Stated]) -> _Stated | None:
+    """What several dates leave together ("after 2017 but before 2020"), else all that they span."""
+    if not stated:
+        return None
+    period = stated[0].period
+    for one in stated[1:]:
+        join = _intersection if period.overlaps(one.period) else hull
+        period = join(period, one.period)
+    return replace(stated[0], end=stated[-1].end, period=period)
+
+
+def _intersection(one: Period, other: Period) -> Period:
+    return Period(
+        start=max((time for time in (one.start, other.start) if time), default=None),
+        end=min((time for time in (one.end, other.end) if time), default=None),
+    )

@@ -1,0 +1,151 @@
+"""Communities and topics as ways into the passages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.query.blocks import Block, Form, cite_chunks
+from clew.query.found import Found, after
+from clew.query.retrieve import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.query.asking import Asking
+    from clew.types import Community, Scores, StoredChunk, Topic, Vectors
+
+DEEPEST = 5
+"""Levels of communities that are looked at."""
+REPORTS = 50
+"""Reports of one answer, at most."""
+CHARACTERS_PER_TOKEN = 4
+"""Rough length of a token: tells which level's reports fit, before any is counted."""
+TOPICS = 8
+"""Topics that an answer follows."""
+
+
+# --- communities -------------------------------------------------------------------------
+
+
+def from_reports(asking: Asking, communities: Sequence[Community]) -> Found:
+    """Reports, most relevant first, and the passages that they are made of."""
+    if not communities:
+        asking.notes.append(
+            "the graph has no communities yet; passages were found by meaning alone"
+        )
+        return Found(ranking=asking.channels.by_vector())
+    if asking.library.language_model is None:
+        asking.notes.append("no language model was used: reports are made of the texts' sentences")
+    ranking = _sources(asking, communities)
+    place = dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True))
+    return Found(
+        ranking=ranking,
+        arrange=after(report_blocks(asking, communities)),
+        scores={"community": place},
+    )
+
+
+def relevant_communities(asking: Asking) -> list[Community]:
+    """The communities of one level, nearest to the question first."""
+    level = _level(asking)
+    ids, vectors = asking.library.communities.community_vectors(level)
+    order = np.argsort(-_cosines(vectors, asking), kind="stable")[:REPORTS]
+    return asking.library.communities.communities(ids=ids[order].tolist())
+
+
+def _level(asking: Asking) -> int:
+    """The level asked for; else the finest whose reports all fit the budget, else the coarsest."""
+    if asking.options.level is not None:
+        return asking.options.level
+    fitting = 0
+    for level in range(DEEPEST):
+        reports = asking.library.communities.communities(level=level)
+        length = sum(len(c.title) + len(c.summary) for c in reports)
+        if not reports or length > asking.options.max_tokens * CHARACTERS_PER_TOKEN:
+            break
+        fitting = level
+    return fitting
+
+
+def report_blocks(asking: Asking, communities: Sequence[Community]) -> list[Block]:
+    """A block for each report: the whole of it, else its title and central entities."""
+    wanted = list(dict.fromkeys(id_ for c in communities for id_ in c.sources))
+    chunks = {chunk.id: chunk for chunk in asking.library.store.chunks(wanted)}
+    return [
+        _report_block(community, [chunks[id_] for id_ in community.sources if id_ in chunks])
+        for community in communities
+    ]
+
+
+def _report_block(community: Community, sources: Sequence[StoredChunk]) -> Block:
+    citations = cite_chunks(sources)
+    names = f"About {', '.join(community.entities)} ({community.size} entities)."
+    return Block(
+        heading=f"Report: {community.title}",
+        forms=(
+            Form(text=community.summary, citations=citations),
+            Form(text=names, citations=citations),
+        ),
+    )
+
+
+def _sources(asking: Asking, communities: Sequence[Community]) -> Ranking:
+    """The passages of the reports: the first of each in turn, then the second of each."""
+    longest = max((len(c.sources) for c in communities), default=0)
+    turns = (c.sources[i] for i in range(longest) for c in communities if i < len(c.sources))
+    ids = np.array(list(turns), dtype=np.int64)
+    return Ranking.in_order(ids[asking.allows(ids)])
+
+
+# --- topics ------------------------------------------------------------------------------
+
+
+def by_topics(asking: Asking) -> Found:
+    """Passages on the nearest topics; a topic counts its own nearness times its theme's."""
+    relevance = _nearest_topics(asking)
+    if not relevance:
+        asking.notes.append("the store has no topics yet; passages were found by meaning alone")
+        return Found(ranking=asking.channels.by_vector())
+    tied = asking.library.communities.topic_chunks(list(relevance))
+    tied = tied[asking.allows(tied[:, 1])]
+    best: dict[int, float] = {}
+    for topic, chunk in tied.tolist():
+        best[chunk] = max(best.get(chunk, 0.0), relevance[topic])
+    ids = np.array(sorted(best), dtype=np.int64)
+    values = np.array([best[id_] for id_ in ids.tolist()])
+    cosines = np.clip(asking.library.vectors.vectors(ids) @ asking.vector, 0, 1)
+    scores = values * (1 + cosines) / 2
+    order = np.lexsort((ids, -scores))
+    topics = asking.library.communities.topics(ids=list(relevance))
+    return Found(
+        ranking=Ranking(ids[order], scores[order].astype(np.float32)),
+        arrange=after([_topic_block(topics)]),
+        scores={"topic": best},
+    )
+
+
+def _nearest_topics(asking: Asking) -> dict[int, float]:
+    """Topic × theme relevance by topic id, best first."""
+    ids, vectors = asking.library.communities.topic_vectors()
+    if not len(ids):
+        return {}
+    theme_of, themes = asking.library.communities.theme_vectors()
+    nearness = np.clip(_cosines(vectors, asking), 0, 1)
+    relevance = nearness * np.clip(_cosines(themes, asking), 0, 1)[theme_of]
+    order = np.lexsort((ids, -relevance))[:TOPICS]
+    return {int(ids[i]): float(relevance[i]) for i in order if relevance[i] > 0}
+
+
+def _cosines(vectors: Vectors, asking: Asking) -> Scores:
+    """(n,) none for no vectors, whatever their dimension."""
+    return vectors @ asking.vector if len(vectors) else np.zeros(0, np.float32)
+
+
+def _topic_block(topics: Sequence[Topic]) -> Block:
+    lines = [
+        f"- {topic.name} ({topic.theme}): {topic.passages} passages, {topic.documents} documents"
+        for topic in topics
+    ]
+    return Block(heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))

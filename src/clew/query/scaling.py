@@ -1,0 +1,29 @@
+"""Scores of different kinds on one scale, so that they can be added or compared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) 0 for the least, 1 for the greatest, in proportion between; 1 where all are equal."""
+    values = scores.astype(np.float64)
+    if not len(values):
+        return values
+    low, reach = values.min(), np.ptp(values)
+    return (values - low) / reach if reach > 0 else np.ones(len(values))
+
+
+def standard_units(scores: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) standard deviations above the mean; 0 where all are equal."""
+    values = scores.astype(np.float64)
+    if not len(values):
+        return values
+    deviation = values.std()
+    centred = values - values.mean()
+    return centred / deviation if np.ptp(values) > 0 else np.zeros(len(values))

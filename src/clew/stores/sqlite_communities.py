@@ -1,0 +1,381 @@
+"""Communities and topics in the store's own file, of the generation that they say."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.ports import Partition, ReportBasis
+from clew.stores.sqlite_documents import id_list
+from clew.types import Community, Topic
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.ports import CommunityChanges, CommunityReport, TopicSet
+    from clew.stores.sqlite_connection import Database
+    from clew.types import Ids, Vectors
+
+# Integers and vectors are little-endian arrays. What has no report has no embedding: it is kept
+# for the partition's sake and shown nowhere. Short columns first, as in the other tables.
+_M003 = """
+CREATE TABLE communities (
+    id INTEGER PRIMARY KEY,
+    level INTEGER NOT NULL,
+    parent INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    title TEXT NOT NULL DEFAULT '',
+    entities TEXT NOT NULL DEFAULT '[]',
+    entity_ids TEXT NOT NULL DEFAULT '[]',
+    sources TEXT NOT NULL DEFAULT '[]',
+    members BLOB NOT NULL,
+    embedding BLOB,
+    summary TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX communities_by_level ON communities (level);
+CREATE INDEX communities_by_parent ON communities (parent);
+
+CREATE TABLE themes (
+    number INTEGER PRIMARY KEY,
+    title TEXT NOT NULL,
+    embedding BLOB NOT NULL
+);
+
+CREATE TABLE topics (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    theme INTEGER NOT NULL REFERENCES themes,
+    passages INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    embedding BLOB NOT NULL
+);
+
+CREATE TABLE topic_chunks (
+    topic_id INTEGER NOT NULL REFERENCES topics,
+    chunk_id INTEGER NOT NULL,
+    PRIMARY KEY (topic_id, chunk_id)
+) WITHOUT ROWID;
+
+CREATE TABLE partition_state (name TEXT PRIMARY KEY, value) WITHOUT ROWID
+"""
+
+_COMMUNITY = """
+SELECT id, level, parent, title, summary, entities, size, sources FROM communities
+WHERE embedding IS NOT NULL
+"""
+_AT_LEVEL = """
+AND (level = :level OR level < :level AND NOT EXISTS (
+    SELECT 1 FROM communities p WHERE p.parent = communities.id AND p.embedding IS NOT NULL))
+"""
+_TOPIC = """
+SELECT t.id, t.name, h.title, t.passages, t.documents
+FROM topics t JOIN themes h ON h.number = t.theme
+"""
+
+
+def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
+    """Communities with their reports, topics with their themes; all derived, none at first."""
+    for statement in _M003.split(";\n"):
+        connection.execute(statement)
+
+
+class SqliteCommunities:
+    """`ports.CommunityKeeper` in the file of a `SqliteStore`, whose `database` is given."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def built(self) -> int:
+        """See `ports.CommunityStore`."""
+        with self._database.read() as connection:
+            return _built(connection)
+
+    def members(self) -> NDArray[np.int64]:
+        """See `ports.CommunityStore`."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id, level, members FROM communities WHERE embedding IS NOT NULL"
+            ).fetchall()
+        ids, levels, sets = _columns(rows, 3)
+        held = [_integers(blob) for blob in sets]
+        counts = [len(h) for h in held]
+        found = np.column_stack(
+            [
+                _joined(held),
+                np.repeat(np.array(levels, dtype=np.int64), counts),
+                np.repeat(np.array(ids, dtype=np.int64), counts),
+            ]
+        )
+        return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
+
+    def communities(
+        self, *, ids: Sequence[int] | None = None, level: int | None = None
+    ) -> list[Community]:
+        """See `ports.CommunityStore`."""
+        sql, bound = _COMMUNITY, {"ids": id_list(ids or ()), "level": level}
+        if ids is not None:
+            sql += " AND id IN (SELECT value FROM json_each(:ids))"
+        if level is not None:
+            sql += _AT_LEVEL
+        with self._database.read() as connection:
+            found = [_community(*row) for row in connection.execute(sql, bound)]
+        if ids is not None:
+            by_id = {community.id: community for community in found}
+            return [by_id[i] for i in map(int, ids) if i in by_id]
+        return sorted(found, key=lambda community: (-community.size, community.id))
+
+    def community_vectors(self, level: int) -> tuple[Ids, Vectors]:
+        """See `ports.CommunityStore`."""
+        sql = "SELECT id, embedding FROM communities WHERE embedding IS NOT NULL"
+        return self._vectors(f"{sql} {_AT_LEVEL} ORDER BY id", level)
+
+    def topics(self, *, ids: Sequence[int] | None = None) -> list[Topic]:
+        """See `ports.CommunityStore`."""
+        where = "" if ids is None else "WHERE t.id IN (SELECT value FROM json_each(?))"
+        bound = [] if ids is None else [id_list(ids)]
+        order = "ORDER BY t.documents DESC, t.passages DESC, t.id"
+        with self._database.read() as connection:
+            rows = connection.execute(f"{_TOPIC} {where} {order}", bound)
+            found = [_topic(*row) for row in rows]
+        if ids is None:
+            return found
+        by_id = {topic.id: topic for topic in found}
+        return [by_id[i] for i in map(int, ids) if i in by_id]
+
+    def topic_vectors(self) -> tuple[Ids, Vectors]:
+        """See `ports.CommunityStore`."""
+        return self._vectors("SELECT id, embedding FROM topics ORDER BY id")
+
+    def theme_vectors(self) -> tuple[Ids, Vectors]:
+        """See `ports.CommunityStore`."""
+        with self._database.read() as connection:
+            rows = connection.execute("SELECT theme FROM topics ORDER BY id").fetchall()
+            _, vectors = self._vectors("SELECT number, embedding FROM themes ORDER BY number")
+        return np.array(rows, dtype=np.int64).reshape(-1), vectors
+
+    def topic_chunks(self, topic_ids: Sequence[int]) -> NDArray[np.int64]:
+        """See `ports.CommunityStore`."""
+        sql = (
+            "SELECT topic_id, chunk_id FROM topic_chunks"
+            " WHERE topic_id IN (SELECT value FROM json_each(?)) ORDER BY topic_id, chunk_id"
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(sql, (id_list(topic_ids),)).fetchall()
+        return np.array(rows, dtype=np.int64).reshape(-1, 2)
+
+    def _vectors(self, sql: str, level: int = 0) -> tuple[Ids, Vectors]:
+        with self._database.read() as connection:
+            ids, blobs = _columns(connection.execute(sql, {"level": level}).fetchall(), 2)
+        width = len(blobs[0]) // 4 if blobs else 0
+        vectors = np.frombuffer(b"".join(blobs), dtype="<f4").reshape(len(ids), width)
+        return np.array(ids, dtype=np.int64), vectors
+
+    # --- keeping them up to date
+
+    def partition(self) -> Partition | None:
+        """See `ports.CommunityKeeper`."""
+        with self._database.read() as connection:
+            state = dict(connection.execute("SELECT name, value FROM partition_state"))
+            rows = connection.execute(
+                "SELECT id, level, parent, members FROM communities ORDER BY id"
+            ).fetchall()
+        if not state:
+            return None
+        ids, levels, parents, sets = _columns(rows, 4)
+        held = [_integers(blob) for blob in sets]
+        owners = np.repeat(np.array(ids, dtype=np.int64), [len(h) for h in held])
+        return Partition(
+            ids=np.array(ids, dtype=np.int64),
+            levels=np.array(levels, dtype=np.int64),
+            parents=np.array(parents, dtype=np.int64),
+            members=np.column_stack([owners, _joined(held)]),
+            entity_ids=_integers(state["entity_ids"]),
+            neighbourhoods=_integers(state["neighbourhoods"]),
+            strengths=np.frombuffer(state["strengths"], dtype="<f4"),
+            moved=int(state["moved"]),
+            next_id=int(state["next_id"]),
+        )
+
+    def report_bases(self) -> Mapping[int, ReportBasis]:
+        """See `ports.CommunityKeeper`."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id, entity_ids, entities, sources FROM communities"
+                " WHERE embedding IS NOT NULL"
+            ).fetchall()
+        return {
+            community_id: ReportBasis(
+                entity_ids=tuple(json.loads(entity_ids)),
+                entities=tuple(json.loads(entities)),
+                sources=tuple(json.loads(sources)),
+            )
+            for community_id, entity_ids, entities, sources in rows
+        }
+
+    def write(self, changes: CommunityChanges) -> bool:
+        """See `ports.CommunityKeeper`."""
+        with self._database.write() as connection:
+            if _built(connection) != changes.expected:
+                return False
+            _write_partition(connection, changes.partition)
+            _write_reports(connection, changes.reports)
+            if changes.topics is not None:
+                _write_topics(connection, changes.topics)
+            _write_state(connection, {"built": changes.generation})
+        return True
+
+
+def _built(connection: sqlite3.Connection) -> int:
+    row = connection.execute("SELECT value FROM partition_state WHERE name = 'built'").fetchone()
+    return int(row[0]) if row else -1
+
+
+def _write_partition(connection: sqlite3.Connection, partition: Partition) -> None:
+    """Rows of communities that stay are left as they are, but for their place above others."""
+    connection.execute(
+        "DELETE FROM communities WHERE id NOT IN (SELECT value FROM json_each(?))",
+        (id_list(partition.ids.tolist()),),
+    )
+    known = {
+        row[0]: row[1:] for row in connection.execute("SELECT id, level, parent FROM communities")
+    }
+    new, placed = [], []
+    for place, members in zip(_places(partition), _member_sets(partition), strict=True):
+        if place[0] not in known:
+            new.append((*place, len(members), members.astype("<i8").tobytes()))
+        elif known[place[0]] != place[1:]:
+            placed.append((*place[1:], place[0]))
+    connection.executemany(
+        "INSERT INTO communities (id, level, parent, size, members) VALUES (?, ?, ?, ?, ?)", new
+    )
+    connection.executemany("UPDATE communities SET level = ?, parent = ? WHERE id = ?", placed)
+    _write_state(
+        connection,
+        {
+            "entity_ids": partition.entity_ids.astype("<i8").tobytes(),
+            "neighbourhoods": partition.neighbourhoods.astype("<i8").tobytes(),
+            "strengths": partition.strengths.astype("<f4").tobytes(),
+            "moved": partition.moved,
+            "next_id": partition.next_id,
+        },
+    )
+
+
+def _places(partition: Partition) -> Iterator[tuple[int, int, int]]:
+    """(id, level, parent) of each community."""
+    columns = (partition.ids, partition.levels, partition.parents)
+    return zip(*(column.tolist() for column in columns), strict=True)
+
+
+def _member_sets(partition: Partition) -> list[Ids]:
+    """Entity ids of each community, in the order of its ids."""
+    starts = np.searchsorted(partition.members[:, 0], partition.ids)
+    return np.split(partition.members[:, 1], starts[1:]) if len(starts) else []
+
+
+def _write_reports(connection: sqlite3.Connection, reports: Sequence[CommunityReport]) -> None:
+    connection.executemany(
+        """UPDATE communities SET title = ?, summary = ?, entities = ?, entity_ids = ?, sources = ?,
+            embedding = ? WHERE id = ?""",
+        [
+            (
+                report.title,
+                report.summary,
+                json.dumps(report.basis.entities, ensure_ascii=False),
+                id_list(report.basis.entity_ids),
+                id_list(report.basis.sources),
+                report.vector.astype("<f4").tobytes(),
+                report.community_id,
+            )
+            for report in reports
+        ],
+    )
+
+
+def _write_topics(connection: sqlite3.Connection, topics: TopicSet) -> None:
+    """All topics anew; those of a known key keep their id."""
+    known = dict(connection.execute("SELECT key, id FROM topics"))
+    for table in ("topic_chunks", "topics", "themes"):
+        connection.execute(f"DELETE FROM {table}")
+    connection.executemany(
+        "INSERT INTO themes VALUES (?, ?, ?)",
+        [
+            (number, title, vector.astype("<f4").tobytes())
+            for number, (title, vector) in enumerate(
+                zip(topics.theme_titles, topics.theme_vectors, strict=True)
+            )
+        ],
+    )
+    ids = _topic_ids(connection, topics.keys, known)
+    passages = np.bincount(topics.chunks[:, 0], minlength=len(ids)).tolist()
+    columns = (ids, topics.keys, topics.names, topics.themes.tolist(), passages)
+    rows = zip(*columns, topics.documents.tolist(), topics.vectors, strict=True)
+    connection.executemany(
+        "INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?, ?)",
+        [(*row[:-1], row[-1].astype("<f4").tobytes()) for row in rows],
+    )
+    connection.executemany(
+        "INSERT INTO topic_chunks VALUES (?, ?)",
+        ((ids[topic], chunk) for topic, chunk in topics.chunks.tolist()),
+    )
+
+
+def _topic_ids(
+    connection: sqlite3.Connection, keys: Sequence[str], known: Mapping[str, int]
+) -> list[int]:
+    """The id that each key had, or one that none ever had."""
+    row = connection.execute("SELECT value FROM partition_state WHERE name = 'next_topic'")
+    next_id = int((row.fetchone() or (1,))[0])
+    ids = []
+    for key in keys:
+        ids.append(known.get(key, next_id))
+        next_id += key not in known
+    _write_state(connection, {"next_topic": next_id})
+    return ids
+
+
+def _write_state(connection: sqlite3.Connection, values: Mapping[str, int | bytes]) -> None:
+    connection.executemany("INSERT OR REPLACE INTO partition_state VALUES (?, ?)", values.items())
+
+
+def _columns(rows: list[tuple[Any, ...]], width: int) -> tuple[Sequence[Any], ...]:
+    return tuple(zip(*rows, strict=True)) or ((),) * width
+
+
+def _integers(blob: bytes) -> Ids:
+    return np.frombuffer(blob, dtype="<i8")
+
+
+def _joined(parts: Sequence[Ids]) -> Ids:
+    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+
+
+def _community(
+    id: int,
+    level: int,
+    parent: int,
+    title: str,
+    summary: str,
+    entities: str,
+    size: int,
+    sources: str,
+) -> Community:
+    return Community(
+        id=id,
+        level=level,
+        parent=parent or None,
+        title=title,
+        summary=summary,
+        entities=tuple(json.loads(entities)),
+        size=size,
+        sources=tuple(json.loads(sources)),
+    )
+
+
+def _topic(id: int, name: str, theme: str, passages: int, documents: int) -> Topic:
+    return Topic(id=id, name=name, theme=theme, passages=passages, documents=documents)

@@ -1,0 +1,127 @@
+"""What a store of documents must know of where things come from."""
+
+# ruff: noqa: D102 - tests are read by their names
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from clew.ports import Store
+from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
+from clew.testing.entries import make_entry
+from clew.types import Metadata
+
+
+class LineageSuite(StoreSuite):
+    """`ports.DocumentStore`: versions, provenance and the places of sentences."""
+
+    def test_another_text_is_another_version(self, store: Store) -> None:
+        texts = ["One.", "Two.", "One."]
+        entries = [make_entry("a", text) for text in texts]
+        for entry in entries:
+            store.save(entry)
+        (info,) = store.documents()
+        digests = [entry.document.sha256 for entry in entries]
+        assert (info.version, info.sha256, info.derived_from) == (3, digests[2], digests[1])
+        lineage = store.lineage(info.id)
+        assert [(v.version, v.sha256, v.derived_from) for v in lineage] == [
+            (1, digests[0], ""),
+            (2, digests[1], digests[0]),
+            (3, digests[2], digests[1]),
+        ]
+        assert [v.replaced_at for v in lineage] == [*(v.indexed_at for v in lineage[1:]), None]
+        assert [v.indexed_at for v in lineage] == sorted(v.indexed_at for v in lineage)
+
+    @pytest.mark.parametrize(
+        ("change", "version"),
+        [({}, 1), ({"title": "Title"}, 1), ({"sha256": "0f"}, 2), ({"text": "Also One."}, 2)],
+    )
+    def test_a_version_is_a_digest_and_a_text(
+        self, store: Store, change: dict[str, str], version: int
+    ) -> None:
+        entry = make_entry("a", "The One.")
+        store.save(replace(entry, recipe="old"))
+        text = change.pop("text", "The One.")
+        again = make_entry("a", text)
+        document = replace(again.document, **{"sha256": entry.document.sha256, **change})  # type: ignore[arg-type]
+        store.save(replace(again, document=document, recipe="new"))
+        (info,) = store.documents()
+        assert (info.version, info.recipe) == (version, "new")
+        assert len(store.lineage(info.id)) == version
+
+    def test_deleting_a_document_deletes_its_lineage(self, store: Store) -> None:
+        entry = make_entry("a", "One.")
+        for saved in (entry, make_entry("a", "Two."), make_entry("b", "Three.")):
+            store.save(saved)
+        store.delete([entry.document.id])
+        assert store.lineage(entry.document.id) == []
+        store.save(entry)
+        (version,) = store.lineage(entry.document.id)
+        assert (version.version, version.derived_from, version.replaced_at) == (1, "", None)
+        assert len(store.lineage(make_entry("b").document.id)) == 1
+
+    def test_a_chunk_says_where_it_comes_from(self, store: Store) -> None:
+        entry = make_entry("a", *RIVERS, title="Rivers", created_at=datetime(2020, 1, 1, 12))
+        chunks = (entry.split.chunks[0], replace(entry.split.chunks[1], page=7))
+        entry = replace(
+            entry,
+            split=replace(entry.split, chunks=chunks),
+            recipe='{"extractor": "patterns-1"}',
+        )
+        store.save(make_entry("a", "Before."))
+        store.save(entry)
+        (info,) = store.documents()
+        first, second = chunk_ids_of(store, "a")
+        origin = store.provenance([second, 999_999, first])
+        assert set(origin) == {first, second}
+        found = origin[second]
+        assert (found.document, found.title, found.source) == (info.id, "Rivers", "a")
+        assert (found.version, found.sha256) == (2, entry.document.sha256)
+        assert found.derived_from == info.derived_from == make_entry("a", "Before.").document.sha256
+        assert (found.page, found.start, found.end) == (7, chunks[1].start, chunks[1].end)
+        assert found.written_at == datetime(2020, 1, 1, 12, tzinfo=UTC)
+        assert (found.indexed_at, found.extractor) == (info.indexed_at, "patterns-1")
+        assert (found.author, found.confidence, origin[first].page) == ("", 1.0, None)
+
+    @pytest.mark.parametrize(
+        ("of_document", "own", "author"),
+        [
+            ({"author": "Ann"}, {}, "Ann"),
+            ({"author": "Ann"}, {"speaker": "Bo"}, "Bo"),
+            ({"authors": ["Ann", " Bo ", "", 7]}, {}, "Ann, Bo"),
+            ({"by": "Bo", "Author": "Ann"}, {"creator": ""}, "Ann"),
+            ({"from": "Bo", "author": None}, {"topic": "x"}, "Bo"),
+            ({"author": {"name": "Ann"}}, {}, ""),
+        ],
+    )
+    def test_the_author_is_the_chunks_own_or_else_the_documents(
+        self, store: Store, of_document: Metadata, own: Metadata, author: str
+    ) -> None:
+        store.save(make_entry("a", "One.", metadata=of_document, chunk_metadata=[own]))
+        (chunk,) = chunk_ids_of(store, "a")
+        assert store.provenance([chunk])[chunk].author == author
+
+    def test_a_passages_own_date_goes_before_its_documents(self, store: Store) -> None:
+        own = [{"date": "2023-05-08"}, {}]
+        store.save(make_entry("a", "One.", "Two.", metadata={"date": "2020"}, chunk_metadata=own))
+        found = store.provenance(chunk_ids_of(store, "a"))
+        written = [found[chunk].written_at for chunk in chunk_ids_of(store, "a")]
+        assert written == [datetime(2023, 5, 8, tzinfo=UTC), datetime(2020, 1, 1, tzinfo=UTC)]
+
+    def test_sentences_are_found_in_the_document(self, store: Store) -> None:
+        entry = make_entry("a", "Intro.", *RIVERS, "")
+        store.save(entry)
+        chunks = chunk_ids_of(store, "a")
+        ranges, texts = store.sentence_ranges([*chunks, 999_999]), store.sentences(chunks)
+        assert set(ranges) == set(chunks)
+        for chunk in chunks:
+            found = [entry.document.text[start:end] for start, end in ranges[chunk]]
+            assert found == list(texts[chunk])
+
+    def test_an_empty_store_knows_no_origin(self, store: Store) -> None:
+        assert store.lineage("x") == []
+        assert store.provenance([1]) == {}
+        assert store.sentence_ranges([1]) == {}

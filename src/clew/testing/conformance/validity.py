@@ -1,0 +1,291 @@
+"""When relations hold, when they were known, and how a later one ends an earlier one."""
+
+# ruff: noqa: D102 - tests are read by their names
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from clew.ports import Store
+from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
+from clew.testing.entries import FUNCTIONAL, make_entry, make_link
+from clew.types import AliasEvidence, Relation
+
+_NOW = datetime.max.replace(tzinfo=UTC)
+
+
+def _year(number: int | None) -> datetime | None:
+    return None if number is None else datetime(number, 1, 1, tzinfo=UTC)
+
+
+def _state(
+    store: Store,
+    source: str,
+    head: str,
+    tail: str,
+    since: int | None = None,
+    until: int | None = None,
+    *,
+    kind: str = "lives_in",
+    links: Sequence[AliasEvidence] = (),
+) -> None:
+    """Save a document that states one relation."""
+    store.save(
+        make_entry(
+            source,
+            f"{head} is in {tail}.",
+            names=[head, tail],
+            relations=[(head, kind, tail)],
+            valid_from=_year(since),
+            valid_until=_year(until),
+            links=links,
+        )
+    )
+
+
+def _drop(store: Store, source: str) -> None:
+    store.delete([document.id for document in store.documents(origin=source)])
+
+
+def _ends(store: Store, *sources: str) -> list[int | None]:
+    """The year in which the relation of each document ends."""
+    relations = [store.chunk_relations(chunk_ids_of(store, source)) for source in sources]
+    return [r.valid_until.year if r.valid_until else None for (r,) in relations]
+
+
+def _ended(fact: Relation, others: Iterable[Relation]) -> datetime | None:
+    """The definition, word by word; `valid_until` of the fact is what the text states."""
+    ends = [fact.valid_until] if fact.valid_until else []
+    if fact.relation_type in FUNCTIONAL:
+        ends += [
+            other.valid_from or other.recorded_at
+            for other in others
+            if (other.from_entity_id, other.relation_type)
+            == (fact.from_entity_id, fact.relation_type)
+            and other.to_entity_id != fact.to_entity_id
+            and _place(other) > _place(fact)
+        ]
+    return min(ends, default=None)
+
+
+def _place(fact: Relation) -> tuple[bool, datetime]:
+    return fact.valid_from is not None, fact.valid_from or fact.recorded_at
+
+
+def _as_of(facts: Iterable[Relation], held: datetime, known: datetime) -> dict[int, Relation]:
+    """Those that held at one moment, by what was known at another."""
+    then = [
+        fact
+        for fact in facts
+        if fact.recorded_at <= known and (fact.retracted_at is None or fact.retracted_at > known)
+    ]
+    ended = [replace(fact, valid_until=_ended(fact, then)) for fact in then]
+    return _by_id(
+        fact
+        for fact in ended
+        if (fact.valid_from is None or fact.valid_from <= held)
+        and (fact.valid_until is None or fact.valid_until > held)
+    )
+
+
+class RelationTimesSuite(StoreSuite):
+    """`ports.GraphStore`: relations in time."""
+
+    def test_a_relation_says_when_it_held(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010, 2012, kind="visited")
+        (relation,) = store.chunk_relations(chunk_ids_of(store, "a"))
+        assert (relation.valid_from, relation.valid_until) == (_year(2010), _year(2012))
+        assert relation.retracted_at is None
+
+    def test_a_later_fact_ends_an_earlier_one_in_whatever_order_they_come(
+        self, store: Store
+    ) -> None:
+        _state(store, "b", "Anna", "Rome", 2015)
+        _state(store, "c", "Anna", "Oslo", 2020)
+        _state(store, "a", "Anna", "Paris", 2010)
+        assert _ends(store, "a", "b", "c") == [2015, 2020, None]
+        _drop(store, "b")
+        assert _ends(store, "a", "c") == [2020, None]
+        _state(store, "c", "Anna", "Paris", 2020)
+        assert _ends(store, "a", "c") == [None, None]
+        _drop(store, "a")
+        assert _ends(store, "c") == [None]
+
+    def test_only_the_same_entity_and_type_and_another_tail_end_a_fact(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        _state(store, "b", "Bob", "Rome", 2011)
+        _state(store, "c", "Anna", "Rome", 2012, kind="works_at")
+        _state(store, "d", "Anna", "Paris", 2013)
+        _state(store, "e", "Anna", "Rome", 2014, kind="visited")
+        _state(store, "f", "Anna", "Oslo", 2015, kind="visited")
+        assert _ends(store, *"abcdef") == [None] * 6
+
+    def test_facts_that_begin_at_once_do_not_end_each_other(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        _state(store, "b", "Anna", "Rome", 2010)
+        assert _ends(store, "a", "b") == [None, None]
+        _state(store, "c", "Anna", "Rome", 2012)
+        assert _ends(store, "a", "b", "c") == [2012, None, None]
+
+    def test_the_end_that_the_text_states_goes_before_where_it_is_earlier(
+        self, store: Store
+    ) -> None:
+        _state(store, "a", "Anna", "Paris", 2010, 2012)
+        _state(store, "b", "Anna", "Rome", 2015, 2030)
+        _state(store, "c", "Anna", "Oslo", 2020)
+        assert _ends(store, "a", "b", "c") == [2012, 2020, None]
+        _drop(store, "c")
+        assert _ends(store, "a", "b") == [2012, 2030]
+
+    def test_facts_without_a_date_are_older_than_those_with_one(self, store: Store) -> None:
+        _state(store, "dated", "Anna", "Oslo", 2015)
+        _state(store, "first", "Anna", "Paris")
+        assert _ends(store, "first", "dated") == [2015, None]
+        _drop(store, "dated")
+        moment_between()
+        _state(store, "second", "Anna", "Rome")
+        (first,), (second,) = (
+            store.chunk_relations(chunk_ids_of(store, source)) for source in ("first", "second")
+        )
+        assert (first.valid_until, second.valid_until) == (second.recorded_at, None)
+
+    def test_merging_and_splitting_by_hand_derive_ends_anew(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        _state(store, "b", "Ann", "Rome", 2015)
+        _state(store, "c", "Ann", "Roma", 2020)
+        assert _ends(store, "a", "b", "c") == [None, 2020, None]
+        store.merge(entity_of(store, "Roma").id, entity_of(store, "Rome").id, "")
+        assert _ends(store, "a", "b", "c") == [None, None, None]
+        store.merge(entity_of(store, "Ann").id, entity_of(store, "Anna").id, "")
+        assert _ends(store, "a", "b", "c") == [2015, None, None]
+        store.split(entity_of(store, "Rome").id, ["roma"])
+        assert _ends(store, "a", "b", "c") == [2015, 2020, None]
+        store.split(entity_of(store, "Anna").id, ["ann"])
+        assert _ends(store, "a", "b", "c") == [None, 2020, None]
+
+    def test_a_late_link_derives_ends_anew(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        _state(store, "b", "A. Ray", "Rome", 2015)
+        assert _ends(store, "a", "b") == [None, None]
+        link = make_link("A. Ray", "Anna")
+        store.save(make_entry("c", "Anna (A. Ray).", names=["Anna", "A. Ray"], links=[link]))
+        assert entity_of(store, "A. Ray") == entity_of(store, "Anna")
+        assert _ends(store, "a", "b") == [2015, None]
+
+    def test_what_is_retracted_ends_nothing_and_is_shown_no_more(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        _state(store, "b", "Anna", "Rome", 2015)
+        (wrong,) = store.chunk_relations(chunk_ids_of(store, "b"))
+        generation = store.generation()
+        assert store.retract([wrong.id, wrong.id, 999_999]) == 1
+        assert store.generation() > generation
+        assert store.retract([wrong.id]) == store.retract([]) == 0
+        assert store.generation() == generation + 1
+        assert _ends(store, "a") == [None]
+        assert store.chunk_relations(chunk_ids_of(store, "b")) == []
+        assert [r.chunk_id for r in store.relations([entity_of(store, "Anna").id])] == (
+            chunk_ids_of(store, "a")
+        )
+
+    def test_what_is_retracted_stays_so_while_the_document_states_it(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Rome", 2015)
+        store.retract([r.id for r in store.chunk_relations(chunk_ids_of(store, "a"))])
+        _state(store, "a", "Anna", "Rome", 2015)
+        assert store.chunk_relations(chunk_ids_of(store, "a")) == []
+        _state(store, "a", "Anna", "Oslo", 2015)
+        _state(store, "a", "Anna", "Rome", 2015)
+        assert len(store.chunk_relations(chunk_ids_of(store, "a"))) == 1
+
+    def test_a_statement_that_is_indexed_anew_was_known_since_it_came(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Rome", 2015)
+        (before,) = store.chunk_relations(chunk_ids_of(store, "a"))
+        moment = moment_between()
+        _state(store, "a", "Anna", "Rome", 2015)
+        (after,) = store.chunk_relations(chunk_ids_of(store, "a"), as_of=moment)
+        assert after.recorded_at == before.recorded_at
+
+    def test_as_of_a_time_of_the_store_is_what_it_knew_then(self, store: Store) -> None:
+        _state(store, "a", "Anna", "Paris", 2010)
+        before = moment_between()
+        _state(store, "b", "Anna", "Rome", 2015)
+        between = moment_between()
+        (rome,) = store.chunk_relations(chunk_ids_of(store, "b"))
+        store.retract([rome.id])
+        anna = [entity_of(store, "Anna").id]
+
+        def known(moment: datetime) -> list[tuple[list[int], datetime | None]]:
+            found = store.relations(anna, as_of=moment)
+            return [([r.chunk_id or 0], r.valid_until) for r in found]
+
+        first, second = chunk_ids_of(store, "a"), chunk_ids_of(store, "b")
+        assert known(before) == [(first, None)]
+        assert known(between) == [(second, None)]
+        assert known(moment_between()) == [(first, None)]
+
+    def test_as_of_agrees_with_the_definition(self, store: Store) -> None:
+        chance = random.Random(9)
+        facts: dict[int, Relation] = {}
+        moments: list[datetime] = []
+        for step in range(60):
+            if step % 7 == 6:
+                moments.append(moment_between())
+                _retract_one(store, facts, chance)
+            years = [None, *range(2000, 2010)]
+            since, until = chance.choice(years), chance.choice([None, None, 2005, 2030])
+            kind = chance.choice([*FUNCTIONAL, "visited"])
+            _state(
+                store,
+                f"{step}",
+                chance.choice(["Anna", "Bob"]),
+                chance.choice(["Paris", "Rome", "Oslo"]),
+                since,
+                until,
+                kind=kind,
+            )
+            (new,) = store.chunk_relations(chunk_ids_of(store, f"{step}"))
+            facts[new.id] = replace(new, valid_until=_year(until))
+        people = [entity_of(store, name).id for name in ("Anna", "Bob")]
+        known_now = [fact for fact in facts.values() if fact.retracted_at is None]
+        assert _by_id(store.relations(people)) == {
+            fact.id: replace(fact, valid_until=_ended(fact, known_now)) for fact in known_now
+        }
+        for year in range(1999, 2012):
+            held = datetime(year, 7, 1, tzinfo=UTC)
+            found = store.relations(people, as_of=held)
+            assert _by_id(found) == _as_of(facts.values(), held, _NOW)
+            assert store.relations(people, 3, as_of=held) == found[:3]
+        for moment in moments:
+            assert _by_id(store.relations(people, as_of=moment)) == _shown(facts, moment)
+            chunks = [fact.chunk_id or 0 for fact in facts.values()]
+            stated = store.chunk_relations(chunks, as_of=moment)
+            assert _by_id(stated) == _shown(facts, moment)
+            assert [r.id for r in stated] == sorted(r.id for r in stated)
+
+    @pytest.mark.parametrize("as_of", [None, _year(2020)])
+    def test_an_empty_store_has_no_relations(self, store: Store, as_of: datetime | None) -> None:
+        assert store.relations([1], as_of=as_of) == []
+        assert store.chunk_relations([1], as_of=as_of) == []
+        assert store.retract([1]) == 0
+
+
+def _retract_one(store: Store, facts: dict[int, Relation], chance: random.Random) -> None:
+    """Retract one of the facts, and note when."""
+    wrong = chance.choice(sorted(i for i, fact in facts.items() if fact.retracted_at is None))
+    store.retract([wrong])
+    facts[wrong] = replace(facts[wrong], retracted_at=moment_between())
+
+
+def _shown(facts: Mapping[int, Relation], moment: datetime) -> dict[int, Relation]:
+    return _as_of(facts.values(), moment, moment)
+
+
+def _by_id(relations: Iterable[Relation]) -> dict[int, Relation]:
+    """Without the exact moment of retraction, which the store alone knows."""
+    found = list(relations)
+    assert len({r.id for r in found}) == len(found)
+    return {r.id: replace(r, retracted_at=None) for r in found}

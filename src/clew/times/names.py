@@ -1,0 +1,226 @@
+"""The names of periods: what "7 May 2023" means, and what a period is called."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, timedelta
+
+from clew.types import Period
+
+MONTHS = (
+    *("January", "February", "March", "April", "May", "June", "July", "August"),
+    *("September", "October", "November", "December"),
+)
+MONTH = "|".join((*MONTHS, "Sept", *(name[:3] for name in MONTHS if name != "May")))
+"""Alternatives of a pattern: the months and their short forms, without a full stop."""
+SEASONS = {"spring": 3, "summer": 6, "autumn": 9, "fall": 9, "winter": 12}
+"""The month in which a season starts: northern and meteorological."""
+DAY = r"(?:0?[1-9]|[12]\d|3[01])(?:st|nd|rd|th)?"
+
+Days = tuple[date, date]
+"""The first day and the day after the last one."""
+
+_YEAR = r"(?P<year>[12]\d{3})"
+_ORDINALS = ("first", "second", "third", "fourth")
+_NUMBER = re.compile(r"\d+")
+
+
+def month_number(name: str) -> int:
+    """1 to 12, from the name of a month or its short form."""
+    return [month[:3].casefold() for month in MONTHS].index(name[:3].casefold()) + 1
+
+
+def months_from(year: int, month: int, count: int) -> Days:
+    """`count` months, at most twelve, from the first of a month on."""
+    years, last = divmod(month - 1 + count, 12)
+    return date(year, month, 1), date(year + years, last + 1, 1)
+
+
+def one_day(day: date) -> Days:
+    """A single day."""
+    return day, day + timedelta(days=1)
+
+
+# --- reading -----------------------------------------------------------------------------
+
+
+def _year(match: re.Match[str]) -> Days:
+    """A year; "1990s" is ten of them, "1800s" a hundred ("2000s" mostly means the decade)."""
+    year = int(match["year"])
+    years = 1
+    if match["plural"]:
+        years = 100 if year % 100 == 0 and year < 2000 else 10
+    return date(year, 1, 1), date(year + years, 1, 1)
+
+
+def _month(match: re.Match[str]) -> Days:
+    year, month = int(match["year"]), month_number(match["month"])
+    if match["day"] is None:
+        return months_from(year, month, 1)
+    return one_day(date(year, month, _number(match["day"])))
+
+
+def _digits(match: re.Match[str]) -> Days:
+    year, month, day = int(match["year"]), match["month"], match["day"]
+    if day is not None:
+        return one_day(date(year, int(month), int(day)))
+    return months_from(year, 1, 12) if month is None else months_from(year, int(month), 1)
+
+
+def _quarter(match: re.Match[str]) -> Days:
+    number = match["number"].casefold()
+    quarter = _ORDINALS.index(number) if number in _ORDINALS else _number(number) - 1
+    return months_from(int(match["year"]), 3 * quarter + 1, 3)
+
+
+def _season(match: re.Match[str]) -> Days:
+    return months_from(int(match["year"]), SEASONS[match["season"].casefold()], 3)
+
+
+def _century(match: re.Match[str]) -> Days:
+    """The 19th century, as mostly meant: 1800 up to and with 1899."""
+    first = 100 * (int(match["number"]) - 1)
+    return date(max(first, 1), 1, 1), date(first + 100, 1, 1)
+
+
+def _week(match: re.Match[str]) -> Days:
+    period = read_period(match["first"])
+    if period is None or period.start is None:
+        raise ValueError
+    first = period.start.date()
+    return first, first + timedelta(days=2 if match["end"] else 7)
+
+
+def _number(text: str) -> int:
+    found = _NUMBER.search(text)
+    assert found is not None
+    return int(found.group())
+
+
+def _form(words: str) -> re.Pattern[str]:
+    return re.compile(rf"(?<!\w){words}(?!\w)", re.IGNORECASE)
+
+
+_MONTH = rf"(?P<month>{MONTH})\.?"
+_DAY = rf"(?P<day>{DAY})"
+_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], ...] = (
+    (_form(rf"(?:the (?=\d{{4}}s))?{_YEAR}(?P<plural>s)?"), _year),
+    (_form(rf"(?:{_DAY}(?: of)? )?{_MONTH},? ?{_YEAR}"), _month),
+    (_form(rf"{_MONTH} {_DAY},? {_YEAR}"), _month),
+    (_form(rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)"), _digits),
+    (
+        # Written without spaces between words: what stands beside it may be a letter.
+        re.compile(
+            rf"(?<!\d){_YEAR} ?[年년]"
+            r"(?: ?(?P<month>\d{1,2}) ?[月월](?: ?(?P<day>\d{1,2}) ?[日일])?)?"
+        ),
+        _digits,
+    ),
+    (_form(rf"(?:the )?(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}"), _season),
+    (_form(rf"Q(?P<number>[1-4]),?(?: of)? ?{_YEAR}"), _quarter),
+    (_form(rf"{_YEAR}[ -]?Q(?P<number>[1-4])"), _quarter),
+    (
+        _form(
+            rf"(?:the )?(?P<number>{'|'.join(_ORDINALS)}|1st|2nd|3rd|4th) quarter(?: of)? {_YEAR}"
+        ),
+        _quarter,
+    ),
+    (_form(r"(?:the )?(?P<number>\d{1,2})(?:st|nd|rd|th)[ -]century"), _century),
+    (
+        _form(
+            rf"(?:the )?week(?P<end>end)? of (?:the )?(?P<first>{DAY}(?: of)? (?:{MONTH})\.?,?"
+            rf" [12]\d{{3}}|(?:{MONTH})\.? {DAY},? [12]\d{{3}}|[12]\d{{3}}-\d\d-\d\d)"
+        ),
+        _week,
+    ),
+)
+
+
+def read_period(name: str) -> Period | None:
+    """The period that a date's name means, in UTC, `text` being the name; None for what is none.
+
+    "1990", "the 1990s", "May 2023", "7 May 2023", "May 7, 2023", "2023-05-07", "2008年8月8日",
+    "Q3 2021", "summer 2021", "19th century", "week of 1 May 2023", "weekend of 6 May 2023".
+    Years are those of four digits, to 2999. A winter starts in December of the year it is named by.
+    """
+    for pattern, read in _FORMS:
+        match = pattern.fullmatch(name)
+        if match:
+            return _period(match, read)
+    return None
+
+
+def find_names(text: str) -> Iterator[tuple[int, int, Period]]:
+    """Every (start, end, period) at which a form of `read_period` stands; they may overlap."""
+    for pattern, read in _FORMS:
+        for match in pattern.finditer(text):
+            period = _period(match, read)
+            if period is not None:
+                yield match.start(), match.end(), period
+
+
+def _period(match: re.Match[str], read: Callable[[re.Match[str]], Days]) -> Period | None:
+    try:
+        first, after = read(match)
+    except ValueError:  # no such day: 30 February
+        return None
+    return date_period(first, after, match.group())
+
+
+def date_period(first: date, after: date, text: str = "") -> Period:
+    """The period from the start of one day to the start of another, in UTC."""
+    return Period(start=_midnight(first), end=_midnight(after), text=text)
+
+
+def _midnight(day: date) -> datetime:
+    return datetime(day.year, day.month, day.day, tzinfo=UTC)
+
+
+# --- naming ------------------------------------------------------------------------------
+
+
+def name_of(period: Period) -> str | None:
+    """What a whole day, week, weekend, month, season, quarter or year is called; else None.
+
+    "7 May 2023", "week of 1 May 2023", "weekend of 6 May 2023", "May 2023", "summer 2023",
+    "Q1 2023", "2023": a name that `read_period` reads back as the same period.
+    """
+    start, end = period.start, period.end
+    if start is None or end is None or start.time() != end.time() or not _is_midnight(start):
+        return None
+    if not 1000 <= start.year <= 2999:
+        return None
+    return _name_of_days(start.date(), end.date()) or _name_of_months(start.date(), end.date())
+
+
+def _is_midnight(time: datetime) -> bool:
+    return time == _midnight(time.date())
+
+
+def _name_of_days(first: date, after: date) -> str | None:
+    day = f"{first.day} {MONTHS[first.month - 1]} {first.year}"
+    match (after - first).days, first.isoweekday():
+        case 1, _:
+            return day
+        case 2, 6:
+            return f"weekend of {day}"
+        case 7, 1:
+            return f"week of {day}"
+    return None
+
+
+def _name_of_months(first: date, after: date) -> str | None:
+    if first.day != 1 or after.day != 1:
+        return None
+    month, year = first.month, first.year
+    match 12 * (after.year - year) + after.month - month:
+        case 1:
+            return f"{MONTHS[month - 1]} {year}"
+        case 12 if month == 1:
+            return str(year)
+        case 3 if month % 3 == 1:
+            return f"Q{month // 3 + 1} {year}"
+        case 3 if month % 3 == 0:
+            return f"{next(name for name, start in SEASONS.items() if start == month)} {year}"
+    return None

@@ -1,0 +1,46 @@
+"""Small graphs of entities, for the tests of what is done with them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from hypothesis import strategies as st
+
+from clew.graph.entity_graph import Bonds, EntityGraph, tie
+
+Tie = tuple[int, int, float]
+
+
+def graph_of(size: int, ties: Sequence[Tie]) -> EntityGraph:
+    """Entities with the ids 1, 2, … in rows 0, 1, …, and ties between rows."""
+    count = len(ties)
+    bonds = Bonds(
+        heads=np.array([head for head, _, _ in ties], dtype=np.int64),
+        tails=np.array([tail for _, tail, _ in ties], dtype=np.int64),
+        amounts=np.array([strength for _, _, strength in ties], dtype=np.float32),
+        relations=np.arange(1, count + 1),
+        chunks=np.zeros(count, dtype=np.int64),
+        sentences=np.full(count, -1),
+    )
+    return tie(np.arange(1, size + 1), bonds, generation=1)
+
+
+def ties_of(graph: EntityGraph) -> list[tuple[int, int]]:
+    """The two rows of each tie, the smaller first, by number of the tie."""
+    found: dict[int, tuple[int, int]] = {}
+    for row in range(len(graph.entity_ids)):
+        for neighbour, number in zip(*(part.tolist() for part in graph.row(row)), strict=True):
+            found[number] = min(row, neighbour), max(row, neighbour)
+    return [found[number] for number in range(len(graph.strengths))]
+
+
+@st.composite
+def graphs(
+    draw: st.DrawFn, most: int = 7, strengths: Sequence[float] = (0.1, 0.5, 1, 4)
+) -> EntityGraph:
+    """A graph of 2 to `most` entities with any ties between them."""
+    size = draw(st.integers(2, most))
+    pairs = [(one, other) for one in range(size) for other in range(one)]
+    chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=2 * size))
+    return graph_of(size, [(a, b, draw(st.sampled_from(strengths))) for a, b in chosen])

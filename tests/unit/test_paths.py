@@ -1,0 +1,175 @@
+"""Paths and neighbourhoods, against all paths that there are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise, permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+from scipy.sparse.csgraph import dijkstra
+
+from clew.errors import InputError
+from clew.graph.entity_graph import EntityGraph
+from clew.graph.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
+from clew.graph.spread import HOP_COST, Budget
+from tests.unit.graphs import graph_of, graphs, ties_of
+
+STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])
+
+
+def cost_of(graph: EntityGraph, path: Path) -> float:
+    return sum(HOP_COST + 1 / (1 + float(graph.strengths[tie])) for tie in path.ties)
+
+
+def every_path(graph: EntityGraph, start: int, end: int, max_hops: int) -> list[Path]:
+    """All of them, by trying every order of the other entities; fewest hops, then cheapest."""
+    numbers = {pair: number for number, pair in enumerate(ties_of(graph))}
+    others = [row for row in range(len(graph.entity_ids)) if row not in (start, end)]
+    found = []
+    for between in range(min(max_hops, len(others) + 1)):
+        for middle in permutations(others, between):
+            way = (start, *middle, end)
+            steps = [(min(step), max(step)) for step in pairwise(way)]
+            if all(step in numbers for step in steps):
+                found.append(Path(way, tuple(numbers[step] for step in steps)))
+    return sorted(found, key=lambda p: (len(p.ties), cost_of(graph, p), p.entities))
+
+
+@given(graphs(), st.integers(1, 5))
+def test_all_paths_are_found_in_order(graph: EntityGraph, max_hops: int) -> None:
+    expected = every_path(graph, 0, 1, max_hops)
+    found = all_paths(graph, 0, 1, max_hops, limit=1000)
+    assert sorted(p.entities for p in found.paths) == sorted(p.entities for p in expected)
+    assert sorted(p.ties for p in found.paths) == sorted(p.ties for p in expected)
+    ranks = [(len(p.ties), round(cost_of(graph, p), 9)) for p in found.paths]
+    assert ranks == sorted(ranks)
+    assert found.met == ()
+    assert all_paths(graph, 0, 1, max_hops, limit=2).paths == found.paths[:2]
+
+
+@given(graphs(most=9), st.integers(1, 5))
+def test_the_shortest_path_is_the_cheapest_of_the_shortest(
+    graph: EntityGraph, max_hops: int
+) -> None:
+    found = shortest_path(graph, 0, 1, max_hops)
+    best = all_paths(graph, 0, 1, max_hops, limit=1)
+    assert len(found.paths) == len(best.paths)
+    for path, other in zip(found.paths, best.paths, strict=True):
+        assert path.entities[0] == 0
+        assert path.entities[-1] == 1
+        assert len(path.ties) == len(other.ties)
+        assert cost_of(graph, path) == pytest.approx(cost_of(graph, other))
+        assert [tuple(sorted(p)) for p in pairwise(path.entities)] == [
+            ties_of(graph)[tie] for tie in path.ties
+        ]
+
+
+@given(graphs(), st.integers(1, 5))
+def test_the_strongest_path_is_the_cheapest_of_all(graph: EntityGraph, max_hops: int) -> None:
+    every = every_path(graph, 0, 1, max_hops)
+    found = strongest_path(graph, 0, 1, max_hops)
+    assert bool(every) == bool(found.paths)
+    if every:
+        least = min(cost_of(graph, path) for path in every)
+        assert cost_of(graph, found.paths[0]) == pytest.approx(least)
+        assert len(found.paths[0].ties) <= max_hops
+
+
+def distances(graph: EntityGraph, seeds: list[int], *, hops: bool) -> NDArray[np.float64]:
+    """(seeds, E) by scipy."""
+    matrix = np.zeros((len(graph.entity_ids),) * 2)
+    for (one, other), strength in zip(ties_of(graph), graph.strengths, strict=True):
+        matrix[one, other] = matrix[other, one] = HOP_COST + 1 / (1 + strength)
+    return dijkstra(csr_array(matrix), indices=seeds, unweighted=hops)
+
+
+@given(graphs(most=30))
+def test_distances_are_those_of_scipy(graph: EntityGraph) -> None:
+    hops = distances(graph, [0], hops=True)[0]
+    costs = distances(graph, [0], hops=False)[0]
+    for end in range(1, len(graph.entity_ids)):
+        shortest = shortest_path(graph, 0, end, max_hops=30).paths
+        strongest = strongest_path(graph, 0, end, max_hops=30).paths
+        assert [len(p.ties) for p in shortest] == ([hops[end]] if hops[end] < 99 else [])
+        assert [cost_of(graph, p) for p in strongest] == (
+            [pytest.approx(costs[end])] if hops[end] < 99 else []
+        )
+
+
+def test_strong_ties_are_worth_a_hop_more_but_not_many() -> None:
+    weak, strong = 0.01, 100
+    for hops_round, expected in [(2, (0, 2, 1)), (3, (0, 2, 3, 1)), (5, (0, 1))]:
+        way = [0, *range(2, hops_round + 1), 1]
+        graph = graph_of(7, [(0, 1, weak), *((a, b, strong) for a, b in pairwise(way))])
+        assert strongest_path(graph, 0, 1).paths[0].entities == expected
+
+
+def test_an_entity_is_no_way_from_itself() -> None:
+    for search in (shortest_path, all_paths, strongest_path):
+        assert search(STAR, 3, 3).paths == (Path((3,), ()),)
+
+
+@given(graphs(most=12), st.integers(1, 3), st.integers(1, 12))
+def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit: int) -> None:
+    far = distances(graph, [0, 1], hops=True).min(axis=0)
+    within = [d for d in sorted(far) if 1 <= d <= hops]
+    found = neighbourhood(graph, [0, 1], hops, limit)
+    assert list(found.hops) == within[:limit]
+    assert [far[row] for row in found.entities] == list(found.hops)
+    assert len(set(found.entities)) == len(found.entities)
+    for row, parent, tie in zip(found.entities, found.parents, found.ties, strict=True):
+        assert ties_of(graph)[tie] == (min(row, parent), max(row, parent))
+        assert far[parent] == far[row] - 1
+    if len(found.met):
+        assert len(within) >= limit
+
+
+def test_equally_near_entities_come_strongest_first() -> None:
+    assert neighbourhood(STAR, [0]).entities == (7, 6, 5, 4, 3, 2, 1)
+    few = neighbourhood(STAR, [0], limit=3)
+    assert few.entities == (7, 6, 5)
+    assert few.met == ("the neighbourhood holds its nearest 3 entities only",)
+
+
+def test_each_search_says_which_limit_it_met() -> None:
+    few = Budget(entities=3)
+    kept = neighbourhood(STAR, [0], hops=2, budget=few)
+    assert kept.entities == (7, 6, 5), "the strongest are followed"
+    assert kept.met == ("the neighbourhood stopped after 3 entities",)
+    chain = graph_of(30, [(i, i + 1, 1.0) for i in range(29)])
+    for search in (shortest_path, strongest_path):
+        found = search(chain, 0, 29, max_hops=29, budget=few)
+        assert found.paths == ()
+        assert found.met == ("the search for paths stopped after 3 entities",)
+    assert all_paths(chain, 0, 5, max_hops=5, budget=few).met
+
+
+@pytest.mark.parametrize("search", [shortest_path, all_paths, strongest_path])
+def test_time_is_a_limit(search: Callable[..., Any]) -> None:
+    chain = graph_of(6, [(i, i + 1, 1.0) for i in range(5)])
+    found = search(chain, 0, 5, max_hops=5, budget=Budget(seconds=-1))
+    assert found.paths == ()
+    assert found.met == ("the search for paths stopped after -1 seconds",)
+
+
+@pytest.mark.parametrize(
+    ("search", "match"),
+    [
+        (lambda: shortest_path(STAR, 0, 8), "no entity in row 8 of the graph; it has 8 rows"),
+        (lambda: all_paths(STAR, -1, 0), "no entity in row -1"),
+        (lambda: all_paths(STAR, 0, 1, max_hops=6), "max_hops 6 cannot be; expected 1 to 5"),
+        (lambda: all_paths(STAR, 0, 1, limit=0), "limit 0 cannot be; expected at least 1"),
+        (lambda: shortest_path(STAR, 0, 1, max_hops=-1), "max_hops -1 cannot be"),
+        (lambda: neighbourhood(STAR, [0], hops=4), "hops 4 cannot be; expected 1 to 3"),
+        (lambda: neighbourhood(STAR, [9]), "no entity in row 9"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(search: Callable[[], object], match: str) -> None:
+    with pytest.raises(InputError, match=match):
+        search()

@@ -1,0 +1,199 @@
+"""A store that an older Clew wrote opens, and comes out as if this one had written it."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite_migrations import (
+    SCHEMA_VERSION,
+    m001_documents_and_graph,
+    migrate,
+    schema_version,
+)
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
+from clew.text import entity_key, sentences, terms
+from clew.types import Period
+
+_INDEXED = "2024-01-02T03:04:05+00:00"
+_DIARY = "Anna lives in Paris. She met Bob on 7 May 2023.", "Anna lives in Rome since 2024."
+_NAMES = {"Anna": "person", "Paris": "place", "Rome": "place", "Bob": "person"}
+_DATES = ("7 May 2023", "2023", "2024")
+
+
+def _at(*date: int) -> datetime:
+    year, month, day = date
+    return datetime(year, month, day, tzinfo=UTC)
+
+
+@pytest.fixture
+def old(tmp_path: Path) -> Iterator[sqlite3.Connection]:
+    """A database of schema version 1 that holds two documents."""
+    with closing(sqlite3.connect(tmp_path / "clew.db", isolation_level=None)) as connection:
+        connection.execute("BEGIN")
+        connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
+        m001_documents_and_graph(connection)
+        meta = {"schema_version": 1, "embedder": EMBEDDER[0], "dimension": EMBEDDER[1]}
+        connection.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+        _fill(connection)
+        connection.execute("COMMIT")
+        yield connection
+
+
+def _fill(connection: sqlite3.Connection) -> None:
+    for number, name in enumerate([*_NAMES, *_DATES], 1):
+        entity = (number, name, entity_key(name), _NAMES.get(name, "date"))
+        connection.execute("INSERT INTO entities VALUES (?, ?, ?, ?, '', 'extracted')", entity)
+        connection.execute(
+            "INSERT INTO aliases VALUES (?1, ?3, ?2, ?1, 'exact', 1, '')", entity[:3]
+        )
+    _fill_document(connection, "diary", "2023-05-08T00:00:00+00:00", {}, [{}, {"date": "2024-06"}])
+    _fill_document(connection, "undated", None, {"author": "Ann"}, [{}, {}])
+    connection.executemany(
+        "INSERT INTO relations (from_alias_id, to_alias_id, relation_type, weight, is_causal,"
+        " confidence, valid_from, valid_until, recorded_at, chunk_id, sentence, extractor)"
+        " VALUES (1, ?, 'lives_in', 0.5, 0, 0.8, ?, ?, ?, ?, 0, 'x')",
+        [
+            (2, _at(2020, 1, 1).isoformat(), None, _INDEXED, 1),
+            (3, _at(2024, 1, 1).isoformat(), _at(2025, 1, 1).isoformat(), _INDEXED, 2),
+        ],
+    )
+
+
+def _fill_document(
+    connection: sqlite3.Connection,
+    source: str,
+    created_at: str | None,
+    metadata: dict[str, str],
+    own: list[dict[str, str]],
+) -> None:
+    entry = make_entry(source, *_DIARY, names=[*_NAMES, *_DATES])
+    document = entry.document
+    connection.execute(
+        "INSERT INTO documents VALUES (?, ?, ?, '', ?, 'text/plain', ?, NULL, ?, ?, '', ?)",
+        (
+            document.id,
+            source,
+            source,
+            document.sha256,
+            created_at,
+            _INDEXED,
+            len(document.text),
+            json.dumps(metadata),
+        ),
+    )
+    for section, chunk in zip(entry.split.sections, entry.split.chunks, strict=True):
+        text = document.text[section.start : section.end]
+        values = (document.id, section.ordinal, section.start, section.end, text)
+        row = connection.execute(
+            "INSERT INTO sections VALUES (NULL, ?, ?, ?, ?, '[]', ?)", values
+        ).lastrowid
+        chunk_id = connection.execute(
+            "INSERT INTO chunks VALUES (NULL, ?, ?, ?, ?, ?, NULL, NULL, ?, ?, '', ?)",
+            (
+                document.id,
+                row,
+                chunk.ordinal,
+                chunk.start,
+                chunk.end,
+                json.dumps(own[chunk.ordinal]),
+                json.dumps(sentences(chunk.text)),
+                chunk.text,
+            ),
+        ).lastrowid
+        vector = make_vector(chunk.text).tobytes()
+        connection.execute("INSERT INTO embeddings VALUES (?, ?)", (chunk_id, vector))
+        connection.execute(
+            "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
+            (chunk_id, " ".join(terms(chunk.text))),
+        )
+        connection.executemany(
+            "INSERT INTO mentions SELECT ?, ?, id, ?, ?, ? FROM aliases WHERE key = ?",
+            [
+                (chunk_id, m.sentence, m.start, m.end, m.count, entity_key(m.name))
+                for m in entry.extraction.chunks[chunk.ordinal].mentions
+            ],
+        )
+
+
+def test_an_old_store_opens_sound_and_its_documents_are_first_versions(
+    old: sqlite3.Connection, tmp_path: Path
+) -> None:
+    store = SqliteStore(tmp_path, functional=("lives_in",))
+    assert store.check().problems == ()
+    assert {d.source: (d.version, d.derived_from) for d in store.documents()} == {
+        "diary": (1, ""),
+        "undated": (1, ""),
+    }
+    (diary, *_) = store.documents()
+    (version,) = store.lineage(diary.id)
+    assert (version.sha256, version.indexed_at.isoformat()) == (diary.sha256, _INDEXED)
+    assert version.replaced_at is None
+    assert store.provenance([3])[3].author == "Ann"
+    store.close()
+
+
+def test_an_old_stores_chunks_have_the_times_that_a_new_ones_have(
+    old: sqlite3.Connection, tmp_path: Path
+) -> None:
+    migrated = SqliteStore(tmp_path)
+    fresh = SqliteStore(tmp_path / "fresh", embedder=EMBEDDER)
+    names = {**_NAMES, **dict.fromkeys(_DATES, "date")}
+    own = [{}, {"date": "2024-06"}]
+    written = _at(2023, 5, 8)
+    fresh.save(make_entry("diary", *_DIARY, names=names, created_at=written, chunk_metadata=own))
+    fresh.save(make_entry("undated", *_DIARY, names=names))
+    every = fresh.chunk_ids().tolist()
+    assert migrated.chunk_times(every) == fresh.chunk_times(every)
+    assert len(migrated.said_at(every)) == 2
+    march = Period(start=_at(2023, 3, 1), end=_at(2023, 4, 1))
+    assert migrated.chunks_within(march).tolist() == []
+    for store in (migrated, fresh):
+        store.close()
+
+
+def test_an_old_stores_relations_keep_the_ends_that_their_texts_state(
+    old: sqlite3.Connection, tmp_path: Path
+) -> None:
+    for functional, ends in [(("lives_in",), [2024, 2025]), ((), [None, 2025])]:
+        store = SqliteStore(tmp_path, functional=functional)
+        found = sorted(store.relations([1]), key=lambda r: r.id)
+        assert [r.valid_until.year if r.valid_until else None for r in found] == ends
+        assert [r.id for r in store.relations([1], as_of=_at(2022, 1, 1))] == [found[0].id]
+        store.close()
+
+
+def test_an_old_store_goes_on_as_any_other(old: sqlite3.Connection, tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path)
+    store.save(make_entry("diary", "Nothing new."))
+    assert [v.version for v in store.lineage(make_entry("diary").document.id)] == [1, 2]
+    assert store.relations([1]) == []
+    store.delete([d.id for d in store.documents()])
+    assert store.aliases() == []
+    assert store.check().problems == ()
+    store.close()
+
+
+def test_a_migration_that_fails_changes_nothing(old: sqlite3.Connection) -> None:
+    before = list(old.iterdump())
+    (pages,) = old.execute("PRAGMA page_count").fetchone()
+    old.execute(f"PRAGMA max_page_count = {pages + 1}")
+    old.execute("BEGIN IMMEDIATE")
+    with pytest.raises(sqlite3.OperationalError, match="full"):
+        migrate(old)
+    if old.in_transaction:
+        old.execute("ROLLBACK")
+    assert schema_version(old) == 1
+    assert list(old.iterdump()) == before
+    old.execute("PRAGMA max_page_count = 100000")
+    old.execute("BEGIN IMMEDIATE")
+    migrate(old)
+    old.execute("COMMIT")
+    assert schema_version(old) == SCHEMA_VERSION
