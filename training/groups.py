@@ -64,7 +64,7 @@ class Group:
     @property
     def fold(self) -> int:
         """0 to 4: the same for all copies of a question, whatever the order of the files."""
-        return int(digest(self.question)[:8], 16) % FOLDS
+        return fold_of(self.question)
 
     @cached_property
     def candidates(self) -> Sequence[Passage]:
@@ -87,6 +87,11 @@ class Group:
         """Passages, each at the place of its best candidate, as `clew eval` sees them."""
         order = np.argsort(-scores, kind="stable").tolist()
         return list(dict.fromkeys(self.candidates[place] for place in order))
+
+
+def fold_of(question: str) -> int:
+    """0 to 4, by the question's words alone."""
+    return int(digest(question)[:8], 16) % FOLDS
 
 
 def digest(text: str) -> str:

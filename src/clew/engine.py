@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.ports import CommunityStore, Embedder, Extractor, LanguageModel, Reranker
     from clew.query.moments import Moment
     from clew.query.options import Options
+    from clew.query.ranker import Ranker
     from clew.settings import Settings
     from clew.stores.vectors import VectorMatrix
     from clew.types import (
@@ -194,6 +195,13 @@ class Clew:
                 self.store, self._communities, self.snapshot, self.entity_graph, self.vectors
             )
         return self._communities
+
+    @property
+    def ranker(self) -> Ranker:
+        """The learned ranker that ships."""
+        from clew.query.ranker import shipped
+
+        return shipped()
 
     # --- indexing
 

@@ -423,7 +423,7 @@ class Partition:
     strengths: NDArray[np.float32]
     """(E,) how strongly each was tied to them together."""
     moved: int
-    """Entities placed anew since all were placed at once."""
+    """Entities that changed since all were placed at once."""
     next_id: int
     """The first id that no community has had."""
 
@@ -489,7 +489,7 @@ class CommunityChanges:
 
 
 class CommunityStore(Protocol):
-    """Communities of at least 3 entities, and topics: derived, kept since they are dear to make.
+    """Communities that have a report, and topics: derived, kept since they are dear to make.
 
     They are of the generation that `built` gives: entities and chunks may have gone since.
     """
@@ -505,11 +505,15 @@ class CommunityStore(Protocol):
     def communities(
         self, *, ids: Sequence[int] | None = None, level: int | None = None
     ) -> list[Community]:
-        """Communities by id (in that order), of one level, or all; largest first, then by id."""
+        """Communities by id (in that order), at one level, or all; largest first, then by id.
+
+        At a level are its communities and those of coarser levels that have no parts: together
+        they show everything once.
+        """
         ...
 
     def community_vectors(self, level: int) -> tuple[Ids, Vectors]:
-        """Ids of a level's communities and their embeddings, by id."""
+        """Ids of the communities at a level and their embeddings, by id."""
         ...
 
     def topics(self, *, ids: Sequence[int] | None = None) -> list[Topic]:
@@ -533,7 +537,7 @@ class CommunityKeeper(CommunityStore, Protocol):
     """A `CommunityStore` that can be brought up to date."""
 
     def partition(self) -> Partition | None:
-        """What was last written, communities of fewer than 3 entities among it; None if never."""
+        """What was last written, communities without a report among it; None if never."""
         ...
 
     def report_bases(self) -> Mapping[int, ReportBasis]:

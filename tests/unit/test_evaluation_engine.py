@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -88,15 +89,18 @@ def test_a_set_that_the_ranker_was_trained_on_is_marked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from clew.evaluation import load_beir
+    from clew.query.ranker import shipped
 
     digest = load_beir(folder).digest
-    monkeypatch.setattr("clew.query.ranker.trained_on", lambda: frozenset({digest}))
+    known = replace(shipped(), trained_on=frozenset({digest}))
+    monkeypatch.setattr("clew.query.ranker.shipped", lambda: known)
 
     def remarks(strategy: str) -> bool:
         report = evaluate(folder, strategies=[strategy], store=None, settings=Settings())
         return "trained_on" in report
 
     assert remarks("graph")
+    assert remarks("auto")
     assert not remarks("vector")
 
 

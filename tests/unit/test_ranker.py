@@ -17,9 +17,8 @@ from clew.query.ranker import (
     Forest,
     Ranker,
     load_ranker,
-    rank_first,
-    rank_second,
     save_ranker,
+    shipped,
     temper,
 )
 from training.forest import to_forest
@@ -215,12 +214,12 @@ def test_few_candidates_need_no_deviation(rows: int) -> None:
 
 
 def test_the_shipped_ranker_fits_the_features() -> None:
-    assert rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
-    assert rank_second(random_matrix(30, len(ALL_FEATURES))).shape == (30,)
+    assert shipped().rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
+    assert shipped().rank_second(random_matrix(30, len(ALL_FEATURES))).shape == (30,)
 
 
 def test_the_shipped_ranker_says_what_it_was_trained_on() -> None:
-    digests = ranker.trained_on()
+    digests = shipped().trained_on
 
     assert digests
     assert all(len(digest) == 64 and int(digest, 16) >= 0 for digest in digests)

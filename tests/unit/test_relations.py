@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
 import pytest
 
 from clew.ingest.extract import PatternExtractor
@@ -10,10 +12,12 @@ from clew.types import Chunk, Document, ExtractedRelation
 Fact = tuple[str, str, str]
 
 
-def relations(text: str, title: str = "") -> list[ExtractedRelation]:
+def relations(
+    text: str, title: str = "", written: datetime | None = None
+) -> list[ExtractedRelation]:
     chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
-    found = PatternExtractor().extract(Document(source="a", text=text, title=title), [chunk])
-    return list(found.chunks[0].relations)
+    document = Document(source="a", text=text, title=title, created_at=written)
+    return list(PatternExtractor().extract(document, [chunk]).chunks[0].relations)
 
 
 def facts(text: str, title: str = "") -> list[Fact]:
@@ -120,3 +124,129 @@ def test_types_are_snake_case_and_confidence_is_a_share() -> None:
         assert phrase is not None
         assert phrase.relation_type.replace("_", "").isalpha()
         assert 0 < phrase.confidence <= 1
+
+
+# --- where somebody lives and works ------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("Here Ada Lee lives in Paris.", ("Ada Lee", "lives_in", "Paris")),
+        ("Here Ada Lee has lived in Paris.", ("Ada Lee", "lives_in", "Paris")),
+        ("Here Ada Lee is living in Paris.", ("Ada Lee", "lives_in", "Paris")),
+        ("Then Ada moved to Rome.", ("Ada", "lives_in", "Rome")),
+        ("Then Ada just moved back to Rome.", ("Ada", "lives_in", "Rome")),
+        ("Here Ada works at Acme.", ("Ada", "works_at", "Acme")),
+        ("Here Ada works for Acme.", ("Ada", "works_for", "Acme")),
+        ("Then Ada started working at Acme.", ("Ada", "works_at", "Acme")),
+        ("Ada: I live in Paris.", ("Ada", "lives_in", "Paris")),
+        ("Ada: Hi! I've lived in Paris for long.", ("Ada", "lives_in", "Paris")),
+        ("Ada: I'm working for Acme.", ("Ada", "works_for", "Acme")),
+        ("Ada: In 2019 I moved to Rome.", ("Ada", "lives_in", "Rome")),
+        # What is past, or said of no person, keeps the verb that is there.
+        ("Once Ada Lee lived in Paris.", ("Ada Lee", "lived_in", "Paris")),
+        ("Then Acme Corporation moved to Berlin.", ("Acme Corporation", "moved_to", "Berlin")),
+        ("Then the Rockets moved to Houston.", ("Rockets", "moved_to", "Houston")),
+    ],
+)
+def test_homes_and_jobs(text: str, fact: Fact) -> None:
+    assert fact in facts(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Ada: I don't live in Paris.",
+        "Ada: Bob and I live in Paris.",
+        "Ada: Hi\nBob Lee: I live in Paris.",
+        "I live in Paris.",
+        "Note: I live in Paris.",
+    ],
+)
+def test_nobody_is_said_to_live_there(text: str) -> None:
+    assert "lives_in" not in {relation for _, relation, _ in facts(text)}
+
+
+def test_each_speaker_speaks_for_himself() -> None:
+    texts = ["Ada: I live in Paris.\nBob: I live in Rome.", "Bob: I work at Acme."]
+    starts = [0, len(texts[0]) + 1]
+    chunks = [
+        Chunk(ordinal=n, section=0, start=start, end=start + len(text), text=text)
+        for n, (start, text) in enumerate(zip(starts, texts, strict=True))
+    ]
+    found = PatternExtractor().extract(Document(source="a", text="\n".join(texts)), chunks)
+    assert [(r.head, r.relation_type, r.tail) for c in found.chunks for r in c.relations] == [
+        ("Ada", "lives_in", "Paris"),
+        ("Bob", "lives_in", "Rome"),
+        ("Bob", "works_at", "Acme"),
+    ]
+
+
+def test_title_with_a_colon_still_states_relations() -> None:
+    title = "Zorblax: The Lost Empire"
+    assert facts(f"{title} is a 2001 film created by Ann Lee.", title) == [
+        (title, "created_by", "Ann Lee")
+    ]
+
+
+# --- when it held ------------------------------------------------------------------------
+
+WRITTEN = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
+def day(year: int, month: int = 1, number: int = 1) -> datetime:
+    return datetime(year, month, number, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "valid_from", "valid_until"),
+    [
+        ("Here Ada lives in Paris.", WRITTEN, None),
+        ("Here Ada lives in Paris since 2019.", day(2019), None),
+        ("Here Ada worked at Acme from 2017 to 2022.", day(2017), day(2023)),
+        ("Here Ada worked at Acme between 2017 and 2022.", day(2017), day(2023)),
+        ("Here Ada worked at Acme (2017–2022).", day(2017), day(2023)),
+        ("Then Ada moved to Rome in 2019.", day(2019), None),
+        ("Then Ada moved to Rome on 7 May 2020.", day(2020, 5, 7), None),
+        ("Then Ada moved to Rome in early 2019.", day(2019), None),
+        ("Then Ada moved to Rome with her friends in May 2019.", day(2019, 5), None),
+        ("In 2019, Ada moved to Rome.", day(2019), None),
+        ("From 2017 to 2022, Ada lived in Paris.", day(2017), day(2023)),
+        ("Ada was the director of Acme until 2020.", None, day(2021)),
+        ("Before 2019 Ada lived in Oslo.", None, day(2019)),
+        ("After 2019 Ada lived in Oslo.", day(2020), None),
+        ("Here Ada lives in Paris since yesterday.", day(2023, 5, 7), None),
+        ("Yesterday Ada moved to Rome.", day(2023, 5, 7), None),
+        ("Then Ada moved to Rome last month.", day(2023, 4), None),
+        ("There Ann Lee died in 1990.", day(1990), None),
+        ("Ada: In 2019 I moved to Rome.", day(2019), None),
+        # The date belongs to what stands beside it.
+        ("Then Ada moved to Rome, and 2019 was a warm year.", WRITTEN, None),
+        ("Then Ada moved to Rome and sang in 2019.", WRITTEN, None),
+        ("The fire of 2019 was long over when Ada moved to Rome.", WRITTEN, None),
+    ],
+)
+def test_when_a_relation_held(
+    text: str, valid_from: datetime | None, valid_until: datetime | None
+) -> None:
+    (found,) = relations(text, written=WRITTEN)
+    assert (found.valid_from, found.valid_until) == (valid_from, valid_until)
+
+
+def test_each_relation_has_its_own_time() -> None:
+    text = "There Ada lived in Paris from 2017 to 2022 and Bob moved to Rome in 2023."
+    assert [(r.tail, r.valid_from, r.valid_until) for r in relations(text)] == [
+        ("Paris", day(2017), day(2023)),
+        ("Rome", day(2023), None),
+    ]
+
+
+def test_undated_text_that_says_no_time() -> None:
+    (found,) = relations("Then Ada moved to Rome yesterday.")
+    assert (found.valid_from, found.valid_until) == (None, None)
+
+
+def test_impossible_date_says_no_time() -> None:
+    (found,) = relations("Then Ada moved to Rome on 31 June 2019.")
+    assert found.valid_from is None

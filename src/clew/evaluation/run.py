@@ -18,6 +18,8 @@ from clew.evaluation.metrics import ALL_DEPTH, NDCG_DEPTH, mean_scores, score_ra
 from clew.settings import Settings
 from clew.types import Hit, SearchResult
 
+LEARNED = frozenset({"graph", "multi_hop", "temporal", "local", "drift", "auto"})
+"""Strategies that rank by what was learned."""
 DEFAULT_KS = (2, 5, 10, 20)
 
 # Several chunks of one passage count once, so more hits are asked for than passages are needed.
@@ -49,9 +51,10 @@ def evaluate(
 
     Indexes into `store`, or into a temporary one. The answer has the keys `dataset`, `passages`,
     `questions` (those with gold), `index_seconds` (`total`, `embedding`) and `rows`, one a
-    strategy; see `measure_strategy`. `trained_on` is there, and true, where `graph` was measured
-    on a set that the shipped ranker was trained on; `unknown_judgements` where qrels name ids that
-    the set does not hold; `skipped`, where there were any, counts documents that were not indexed.
+    strategy; see `measure_strategy`. `trained_on` is there, and true, where a strategy that learned
+    was measured on a set that the shipped ranker was trained on; `unknown_judgements` where qrels
+    name ids that the set does not hold; `skipped`, where there were any, counts documents that were
+    not indexed.
 
     Raises `InputError` for a folder that is not BEIR, `MissingExtraError` without `clew[eval]`.
     """
@@ -143,15 +146,15 @@ def _remarks(dataset: BeirDataset, strategies: Sequence[str], skipped: int) -> d
             "questions": dataset.unknown_questions,
             "passages": dataset.unknown_passages,
         }
-    if "graph" in strategies and _was_trained_on(dataset.digest):
+    if not LEARNED.isdisjoint(strategies) and _was_trained_on(dataset.digest):
         remarks["trained_on"] = True
     return remarks
 
 
 def _was_trained_on(digest: str) -> bool:
-    from clew.query.ranker import trained_on
+    from clew.query.ranker import shipped
 
-    return digest in trained_on()
+    return digest in shipped().trained_on
 
 
 @contextmanager

@@ -7,7 +7,7 @@ After a change, a community is *touched* where the ties of a member changed or a
 went. All others are kept. What is touched is clustered anew with its untouched parts as one node
 each: first the touched communities of level 0 together, then what each of the new ones consists
 of. Nodes are only ever placed among what is touched, but count with all their ties, so that
-modularity is that of the whole. Once a third of the entities was placed so, all are placed anew.
+modularity is that of the whole. Once a third of the entities has changed, all are placed anew.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ DRIFT = 0.25
 Every document changes how rare entities are, and with it a little of every tie.
 """
 REDONE_SHARE = 1 / 3
-"""Share of the entities that may be placed piece by piece before all are placed anew."""
+"""Share of the entities that may change before all are placed anew."""
 
 
 def partition(graph: EntityGraph, previous: Partition | None = None) -> Partition:
@@ -52,7 +52,7 @@ def partition(graph: EntityGraph, previous: Partition | None = None) -> Partitio
     if previous is None:
         return _assemble(ties, *_single(ties), _nothing(), moved=0)
     changed, rescaled = _compare(ties, previous)
-    moved = previous.moved + int(np.isin(changed, ties.entity_ids).sum())
+    moved = previous.moved + len(changed)
     if moved > REDONE_SHARE * len(ties.entity_ids):
         return _assemble(ties, *_single(ties), previous, moved=0)
     kept = ~touched(previous, changed)
@@ -82,19 +82,24 @@ class _Ties:
     @classmethod
     def of(cls, graph: EntityGraph) -> _Ties:
         counts = np.diff(graph.starts)
-        tied = np.flatnonzero(counts)
-        number = np.cumsum(counts > 0) - 1
-        weights = graph.strengths[graph.ties].astype(np.float64)
-        first = graph.starts[tied]
-        starts = np.append(first, len(graph.neighbours))
-        whole = WeightedGraph(Adjacency(starts, number[graph.neighbours]), weights)
+        first = graph.starts[:-1][counts > 0]
+        whole = weighted(graph)
         hashes = _scatter(graph.entity_ids)[graph.neighbours]
         return cls(
             graph=whole,
-            entity_ids=graph.entity_ids[tied],
+            entity_ids=graph.entity_ids[counts > 0],
             neighbourhoods=_run_sums(hashes, first).view(np.int64),
-            strengths=_run_sums(weights, first).astype(np.float32),
+            strengths=_run_sums(whole.weights, first).astype(np.float32),
         )
+
+
+def weighted(graph: EntityGraph) -> WeightedGraph:
+    """The entities that have ties, in order, with the strengths of these as weights."""
+    tied = np.diff(graph.starts) > 0
+    number = np.cumsum(tied) - 1
+    starts = np.append(graph.starts[:-1][tied], len(graph.neighbours))
+    weights = graph.strengths[graph.ties].astype(np.float64)
+    return WeightedGraph(Adjacency(starts, number[graph.neighbours]), weights)
 
 
 def _run_sums(values: NDArray[np.generic], starts: Ints) -> NDArray[np.generic]:

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from clew.query.cache import RecentlyUsed
     from clew.query.options import Options
     from clew.query.period import AskedTime
+    from clew.query.ranker import Ranker
     from clew.query.route import Features, Route
     from clew.settings import Settings
     from clew.types import Ids, Period, Vector, Vectors
@@ -72,6 +73,11 @@ class Library(Protocol):
     @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date."""
+        ...
+
+    @property
+    def ranker(self) -> Ranker:
+        """Ranks candidates by their features."""
         ...
 
     @property
@@ -264,8 +270,7 @@ class Asking:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
             return Ranking.empty()
-        from clew.query import ranker
-
+        ranker = self.library.ranker
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
             related = relate(evidence, self.snapshot, self._vectors_of(evidence.rows), first)

@@ -59,7 +59,6 @@ _QUOTED = re.compile(
 _TITLE = re.compile(r"\b[12]\d{3}: (?=[A-Z])")
 """A year that opens a title: "2001: A Space Odyssey"."""
 
-
 _BOUNDS: dict[str, Bound] = {
     **dict.fromkeys(("since", "starting in", "starting from", "beginning in"), "since"),
     **dict.fromkeys(("until", "till", "up to", "up until", "through", "by"), "until"),

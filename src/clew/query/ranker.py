@@ -112,26 +112,12 @@ def _standardised(values: Floats) -> Floats:
     return standardised
 
 
-def rank_first(matrix: Floats) -> Floats:
-    """(n,) scores of an (n, len(FEATURES)) float32 matrix; higher is better, within a question.
-
-    Raises `ModelError` where the shipped ranker is missing or made for other features.
-    """
-    return _shipped().rank_first(matrix)
-
-
-def rank_second(matrix: Floats) -> Floats:
-    """(n,) scores of the columns `ALL_FEATURES`; as `rank_first`."""
-    return _shipped().rank_second(matrix)
-
-
-def trained_on() -> frozenset[str]:
-    """Hex SHA-256 of the queries.jsonl of each data set that the shipped ranker was trained on."""
-    return _shipped().trained_on
-
-
 @cache
-def _shipped() -> Ranker:
+def shipped() -> Ranker:
+    """The ranker that lies beside this module, read once.
+
+    Raises `ModelError` where it is missing or made for other features.
+    """
     with as_file(files(__package__) / FILE) as path:
         return load_ranker(path)
 

@@ -41,7 +41,7 @@ _JOINT = re.compile(
 )
 _REFERRING = re.compile(
     r"\b(?:he|she|it|its|they|them|their|theirs|him|his|her|hers|this|that|these|those|there|then"
-    r"|same|one|ones|other|others|latter|former|else|so|too)\b",
+    r"|same|one|ones|other|others|latter|former|also|else|so|too)\b",
     re.IGNORECASE,
 )
 _INNER = frozenset(
@@ -99,10 +99,10 @@ def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
     ids = np.concatenate([np.zeros(0, np.int64), *(ranking.ids for ranking in rankings)])
     scaled = np.concatenate([np.zeros(0), *(min_max(ranking.scores) for ranking in rankings)])
     distinct, inverse = np.unique(ids, return_inverse=True)
-    best = np.zeros(len(distinct))
-    np.maximum.at(best, inverse, scaled)
+    best = np.zeros(len(distinct), np.float32)
+    np.maximum.at(best, inverse, scaled.astype(np.float32))
     order = np.lexsort((distinct, -best))
-    return Ranking(distinct[order], best[order].astype(np.float32))
+    return Ranking(distinct[order], best[order])
 
 
 def _by_sentence(question: str) -> list[str]:
@@ -152,7 +152,8 @@ def _end_of_names(words: Sequence[str], start: int) -> int:
 
 def _by_choice(question: str) -> list[str]:
     """One question for each name of "Which is older, X or Y?"."""
-    for comma in re.finditer(r"[,:]\s+", question):
+    commas = list(re.finditer(r"[,:]\s+", question))
+    for comma in commas if len(commas) <= MAX_PARTS else ():
         listed = question[comma.end() :].rstrip("? ")
         names = _LIST.split(listed)
         if " or " in listed and all(map(_is_name, names)) and _OPENING.match(question):

@@ -10,6 +10,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -63,11 +64,16 @@ def time_rows(said: datetime | None, dates: Sequence[DateMention]) -> list[TimeR
         second = _seconds(said)
         rows[1, second, second + 1] = (1, second, second + 1, said.date().isoformat())
     for name in _names_apart(dates):
-        period = read_period(name)
-        if period is not None:
-            start, end = _bounds(period)
-            rows.setdefault((0, start, end), (0, start, end, name))
+        bounds = _named_bounds(name)
+        if bounds is not None:
+            rows.setdefault((0, *bounds), (0, *bounds, name))
     return list(rows.values())
+
+
+@lru_cache(maxsize=65_536)
+def _named_bounds(name: str) -> tuple[int, int] | None:
+    period = read_period(name)
+    return None if period is None else _bounds(period)
 
 
 def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:

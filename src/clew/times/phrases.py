@@ -61,8 +61,9 @@ _RELATIVE = _words(
     rf"|(?<!time\s)(?<!once\s)(?<!twice\s)in (?P<hence>{_MANY}) (?P<on>day|week|month|year)s?"
     r"(?! of\b)"
 )
+# Of these every phrase has a word of the first list, or one of each of the other two.
 _SAY_DAY = ("yesterday", "today", "tonight", "tomorrow", "ago", "night")
-_POINT = ("last", "past", "next", "this", "in ")
+_POINT = ("last", "past", "next", "this", "in ", "in\n")
 _SAY_UNIT = (
     *("day", "week", "month", "quarter", "year", "morning", "afternoon", "evening"),
     *SEASONS,

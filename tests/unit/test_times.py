@@ -1,0 +1,407 @@
+from __future__ import annotations
+
+import calendar
+from datetime import UTC, date, datetime, timedelta
+from itertools import pairwise
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew.times import (
+    find_periods,
+    find_relative,
+    may_be_relative,
+    name_of,
+    read_period,
+    to_time,
+    written_at,
+)
+from clew.times.names import MONTHS
+from clew.times.phrases import RECENT_DAYS
+from clew.times.yearless import find_yearless
+from clew.types import Period
+
+DAYS = st.dates(date(1000, 1, 1), date(2999, 12, 31))
+MOMENTS = st.datetimes(datetime(1001, 1, 1), datetime(2900, 1, 1), timezones=st.just(UTC))
+
+
+def day(year: int, month: int = 1, number: int = 1) -> datetime:
+    return datetime(year, month, number, tzinfo=UTC)
+
+
+def days_of(period: Period | None) -> tuple[date, date] | None:
+    if period is None or period.start is None or period.end is None:
+        return None
+    return period.start.date(), period.end.date()
+
+
+def said(text: str, now: datetime) -> tuple[date, date] | None:
+    """The only period of a text."""
+    (found,) = find_periods(text, now)
+    return days_of(found.period)
+
+
+# --- names of dates ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("name", "start", "end"),
+    [
+        ("1990", day(1990), day(1991)),
+        ("1990s", day(1990), day(2000)),
+        ("the 1990s", day(1990), day(2000)),
+        ("2000s", day(2000), day(2010)),
+        ("the 1800s", day(1800), day(1900)),
+        ("19th century", day(1800), day(1900)),
+        ("the 21st century", day(2000), day(2100)),
+        ("May 2023", day(2023, 5), day(2023, 6)),
+        ("December 2023", day(2023, 12), day(2024)),
+        ("Sept. 2023", day(2023, 9), day(2023, 10)),
+        ("7 May 2023", day(2023, 5, 7), day(2023, 5, 8)),
+        ("May 7, 2023", day(2023, 5, 7), day(2023, 5, 8)),
+        ("3rd of March, 1999", day(1999, 3, 3), day(1999, 3, 4)),
+        ("31 December 1999", day(1999, 12, 31), day(2000)),
+        ("29 February 2024", day(2024, 2, 29), day(2024, 3)),
+        ("2023-05-07", day(2023, 5, 7), day(2023, 5, 8)),
+        ("2008年8月8日", day(2008, 8, 8), day(2008, 8, 9)),
+        ("2008年8月", day(2008, 8), day(2008, 9)),
+        ("2008년 8월 8일", day(2008, 8, 8), day(2008, 8, 9)),
+        ("Q3 2021", day(2021, 7), day(2021, 10)),
+        ("2021 Q4", day(2021, 10), day(2022)),
+        ("the first quarter of 2021", day(2021), day(2021, 4)),
+        ("summer of 2023", day(2023, 6), day(2023, 9)),
+        ("winter 2023", day(2023, 12), day(2024, 3)),
+        ("week of 1 May 2023", day(2023, 5, 1), day(2023, 5, 8)),
+        ("weekend of 6 May 2023", day(2023, 5, 6), day(2023, 5, 8)),
+    ],
+)
+def test_period_of_a_name(name: str, start: datetime, end: datetime) -> None:
+    assert read_period(name) == Period(start=start, end=end, text=name)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("", "5", "99", "12345", "Ada", "May", "Apollo 11", "30 February 2023"),
+        *("29 February 2023", "2023-13-01", "2023-02-30", "Q5 2021", "0th century"),
+        *("week of 31 June 2023", "May 2023 x"),
+    ],
+)
+def test_names_that_are_no_dates(name: str) -> None:
+    assert read_period(name) is None
+
+
+@given(DAYS)
+def test_day_is_read_back_from_every_form(one: date) -> None:
+    month = MONTHS[one.month - 1]
+    forms = [
+        f"{one.day} {month} {one.year}",
+        f"{one.day} {month[:3]} {one.year}",
+        f"{month} {one.day}, {one.year}",
+        one.isoformat(),
+        f"{one.year}年{one.month}月{one.day}日",
+    ]
+    assert {days_of(read_period(form)) for form in forms} == {(one, one + timedelta(days=1))}
+
+
+@given(st.integers(1000, 2999), st.integers(1, 12))
+def test_month_has_exactly_its_days(year: int, month: int) -> None:
+    found = days_of(read_period(f"{MONTHS[month - 1]} {year}"))
+    assert found is not None
+    assert found[0] == date(year, month, 1)
+    assert (found[1] - found[0]).days == calendar.monthrange(year, month)[1]
+
+
+@given(st.integers(1000, 2999))
+def test_year_has_exactly_its_days(year: int) -> None:
+    found = days_of(read_period(str(year)))
+    assert found == (date(year, 1, 1), date(year + 1, 1, 1))
+    assert (found[1] - found[0]).days == 365 + calendar.isleap(year)
+
+
+@given(st.integers(1000, 2999))
+def test_quarters_tile_the_year(year: int) -> None:
+    quarters = [days_of(read_period(f"Q{number} {year}")) for number in (1, 2, 3, 4)]
+    edges = [date(year, month, 1) for month in (1, 4, 7, 10)] + [date(year + 1, 1, 1)]
+    assert quarters == list(pairwise(edges))
+
+
+PHRASES = [
+    *("yesterday", "today", "tomorrow", "last week", "next weekend", "this month", "last quarter"),
+    *("this year", "last Friday", "next May", "last summer", "two weeks ago", "3 months ago"),
+]
+
+
+@given(MOMENTS, st.sampled_from(PHRASES))
+def test_name_means_the_period_that_it_names(now: datetime, phrase: str) -> None:
+    (found,) = find_relative(phrase, now)
+    name = name_of(found.period)
+    assert name is not None
+    assert days_of(read_period(name)) == days_of(found.period)
+
+
+@pytest.mark.parametrize(
+    ("start", "end"),
+    [
+        (None, day(2020)),
+        (day(2020), None),
+        (day(2020), day(2020, 1, 5)),
+        (day(2020), day(2022)),
+        (day(2020, 1, 2), day(2020, 2, 2)),
+        (day(2020) + timedelta(hours=1), day(2020, 1, 2) + timedelta(hours=1)),
+        (day(999), day(1000)),
+    ],
+)
+def test_period_without_a_name(start: datetime | None, end: datetime | None) -> None:
+    assert name_of(Period(start=start, end=end)) is None
+
+
+# --- words that go by the day ------------------------------------------------------------
+
+MONDAY = datetime(2023, 5, 8, 13, 56, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("phrase", "first", "after"),
+    [
+        ("yesterday", date(2023, 5, 7), date(2023, 5, 8)),
+        ("the day before yesterday", date(2023, 5, 6), date(2023, 5, 7)),
+        ("last night", date(2023, 5, 7), date(2023, 5, 8)),
+        ("this morning", date(2023, 5, 8), date(2023, 5, 9)),
+        ("the day after tomorrow", date(2023, 5, 10), date(2023, 5, 11)),
+        ("last week", date(2023, 5, 1), date(2023, 5, 8)),
+        ("this week", date(2023, 5, 8), date(2023, 5, 15)),
+        ("next week", date(2023, 5, 15), date(2023, 5, 22)),
+        ("last weekend", date(2023, 5, 6), date(2023, 5, 8)),
+        ("this past weekend", date(2023, 5, 6), date(2023, 5, 8)),
+        ("two weekends ago", date(2023, 4, 29), date(2023, 5, 1)),
+        ("this weekend", date(2023, 5, 13), date(2023, 5, 15)),
+        ("last month", date(2023, 4, 1), date(2023, 5, 1)),
+        ("next month", date(2023, 6, 1), date(2023, 7, 1)),
+        ("last quarter", date(2023, 1, 1), date(2023, 4, 1)),
+        ("last year", date(2022, 1, 1), date(2023, 1, 1)),
+        ("last Friday", date(2023, 5, 5), date(2023, 5, 6)),
+        ("last fri", date(2023, 5, 5), date(2023, 5, 6)),
+        ("last Monday", date(2023, 5, 1), date(2023, 5, 2)),
+        ("this Friday", date(2023, 5, 12), date(2023, 5, 13)),
+        ("this Monday", date(2023, 5, 8), date(2023, 5, 9)),
+        ("next Tuesday", date(2023, 5, 9), date(2023, 5, 10)),
+        ("next Monday", date(2023, 5, 15), date(2023, 5, 16)),
+        ("three days ago", date(2023, 5, 5), date(2023, 5, 6)),
+        ("2 weeks ago", date(2023, 4, 24), date(2023, 5, 1)),
+        ("a couple of weeks ago", date(2023, 4, 24), date(2023, 5, 1)),
+        ("a month ago", date(2023, 4, 1), date(2023, 5, 1)),
+        ("ten years ago", date(2013, 1, 1), date(2014, 1, 1)),
+        ("last May", date(2022, 5, 1), date(2022, 6, 1)),
+        ("this May", date(2023, 5, 1), date(2023, 6, 1)),
+        ("next May", date(2024, 5, 1), date(2024, 6, 1)),
+        ("last April", date(2023, 4, 1), date(2023, 5, 1)),
+        ("this summer", date(2023, 6, 1), date(2023, 9, 1)),
+        ("last winter", date(2022, 12, 1), date(2023, 3, 1)),
+        ("the past week", date(2023, 5, 2), date(2023, 5, 9)),
+        ("the past three months", date(2023, 2, 9), date(2023, 5, 9)),
+        ("the last two years", date(2021, 5, 9), date(2023, 5, 9)),
+        ("in 3 days", date(2023, 5, 11), date(2023, 5, 12)),
+        ("in 2 weeks", date(2023, 5, 22), date(2023, 5, 29)),
+        ("in two\nweeks", date(2023, 5, 22), date(2023, 5, 29)),
+    ],
+)
+def test_relative_to_a_monday(phrase: str, first: date, after: date) -> None:
+    assert said(phrase, MONDAY) == (first, after)
+    assert said(f"{phrase[0].upper()}{phrase[1:]}, it rained.", MONDAY) == (first, after)
+    assert may_be_relative(phrase)
+
+
+def test_recently_is_ninety_days_up_to_today() -> None:
+    for word in ("recently", "recent", "lately"):
+        found = said(word, MONDAY)
+        assert found == (date(2023, 5, 9) - timedelta(days=RECENT_DAYS), date(2023, 5, 9))
+
+
+@pytest.mark.parametrize(
+    ("phrase", "now", "first", "after"),
+    [
+        ("yesterday", day(2024, 3, 1), date(2024, 2, 29), date(2024, 3, 1)),
+        ("yesterday", day(2023, 3, 1), date(2023, 2, 28), date(2023, 3, 1)),
+        ("yesterday", day(2024, 1, 1), date(2023, 12, 31), date(2024, 1, 1)),
+        ("last month", day(2024, 3, 31), date(2024, 2, 1), date(2024, 3, 1)),
+        ("last month", day(2024, 1, 31), date(2023, 12, 1), date(2024, 1, 1)),
+        ("the past month", day(2023, 3, 30), date(2023, 2, 28), date(2023, 3, 31)),
+        ("last year", day(2024, 2, 29), date(2023, 1, 1), date(2024, 1, 1)),
+        ("last week", day(2024, 1, 3), date(2023, 12, 25), date(2024, 1, 1)),
+        # A Sunday still belongs to the week before it, a weekend to that of its Saturday.
+        ("this week", day(2023, 5, 14), date(2023, 5, 8), date(2023, 5, 15)),
+        ("last weekend", day(2023, 5, 14), date(2023, 5, 6), date(2023, 5, 8)),
+        ("this quarter", day(2023, 12, 31), date(2023, 10, 1), date(2024, 1, 1)),
+        ("this winter", day(2024, 1, 15), date(2023, 12, 1), date(2024, 3, 1)),
+        ("last winter", day(2024, 1, 15), date(2022, 12, 1), date(2023, 3, 1)),
+    ],
+)
+def test_calendar_is_true(phrase: str, now: datetime, first: date, after: date) -> None:
+    assert said(phrase, now) == (first, after)
+
+
+@given(MOMENTS)
+def test_weeks_are_those_of_the_iso_calendar(now: datetime) -> None:
+    found = said("last week", now)
+    assert found is not None
+    assert found[0].isocalendar()[:2] == (now - timedelta(days=7)).isocalendar()[:2]
+    assert (found[0].isoweekday(), (found[1] - found[0]).days) == (1, 7)
+
+
+@given(MOMENTS, st.sampled_from(["Friday", "May", "summer", "winter"]))
+def test_last_is_over_and_next_has_not_begun(now: datetime, name: str) -> None:
+    last, after = said(f"last {name}", now), said(f"next {name}", now)
+    assert last is not None
+    assert after is not None
+    assert last[1] <= now.date() < after[0]
+
+
+@pytest.mark.parametrize(
+    ("zone", "start"),
+    [
+        ("America/New_York", datetime(2023, 5, 7, 4, tzinfo=UTC)),
+        ("Asia/Tokyo", datetime(2023, 5, 7, 15, tzinfo=UTC)),
+        ("UTC", datetime(2023, 5, 7, tzinfo=UTC)),
+    ],
+)
+def test_days_begin_where_today_is_meant(zone: str, start: datetime) -> None:
+    now = datetime(2023, 5, 8, 23, 30, tzinfo=UTC).astimezone(ZoneInfo(zone))
+    (found,) = find_periods("yesterday", now)
+    assert found.period.start == start
+
+
+def test_day_of_a_clock_change_has_its_own_length() -> None:
+    now = datetime(2023, 3, 13, 12, tzinfo=ZoneInfo("America/New_York"))
+    (found,) = find_periods("yesterday", now)
+    assert found.period.start is not None
+    assert found.period.end is not None
+    assert found.period.end - found.period.start == timedelta(hours=23)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "this may be, and the last march was long",
+        "the last week of his life, the next year of school",
+        "for the first time in two years",
+        "once in a month",
+        "this one is last, next to us",
+        "3 days later",
+        "9999 years ago",
+        "1500 people for $1999",
+        "",
+    ],
+)
+def test_words_that_name_no_time(text: str) -> None:
+    assert find_periods(text, MONDAY) == []
+
+
+@pytest.mark.parametrize("phrase", ["999 years ago", "yesterday", "the past 900 years"])
+def test_nothing_before_the_first_year(phrase: str) -> None:
+    assert find_periods(phrase, datetime(1, 1, 1, tzinfo=UTC)) == []
+
+
+def test_longest_words_win_and_none_overlap() -> None:
+    text = "From 7 May 2023 on, last May 2022 and the third quarter of 2021, or 2019."
+    found = find_periods(text, MONDAY)
+    assert [text[f.start : f.end] for f in found] == [
+        "7 May 2023",
+        "May 2022",
+        "the third quarter of 2021",
+        "2019",
+    ]
+    assert not any(f.relative for f in found)
+
+
+@given(st.text(alphabet="last nextwk 2019MayQ3ago,-.", max_size=60), MOMENTS)
+def test_ranges_are_in_order_and_apart(text: str, now: datetime) -> None:
+    found = find_periods(text, now)
+    assert all(one.end <= other.start for one, other in pairwise(found))
+    for one in found:
+        assert one.period.start is not None
+        assert one.period.end is not None
+        assert one.period.start < one.period.end
+
+
+# --- dates without a year ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "today", "first"),
+    [
+        ("May", date(2023, 5, 1), date(2023, 5, 1)),
+        ("May", date(2023, 4, 30), date(2022, 5, 1)),
+        ("7 May", date(2023, 5, 6), date(2022, 5, 7)),
+        ("May 7th", date(2023, 5, 7), date(2023, 5, 7)),
+        ("29 February", date(2023, 5, 7), date(2020, 2, 29)),
+        ("29 February", date(1903, 5, 7), date(1896, 2, 29)),
+    ],
+)
+def test_latest_of_a_date_without_a_year(text: str, today: date, first: date) -> None:
+    (found,) = find_yearless(text)
+    period = found.latest(today)
+    assert period is not None
+    assert period.start is not None
+    assert period.start.date() == first
+
+
+def test_next_of_a_date_without_a_year() -> None:
+    (found,) = find_yearless("29 February")
+    assert days_of(found.following(date(2021, 1, 1))) == (date(2024, 2, 29), date(2024, 3, 1))
+
+
+def test_day_that_no_year_has() -> None:
+    (found,) = find_yearless("31 June")
+    assert found.latest(date(2023, 1, 1)) is None
+    assert found.following(date(2023, 1, 1)) is None
+
+
+# --- when a text was written -------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "2023-05-08T13:56:00+00:00",
+        "2023-05-08T15:56:00+02:00",
+        "2023-05-08 13:56",
+        "8 May 2023 1:56 pm",
+        1683554160,
+        1683554160000,
+        "1683554160",
+    ],
+)
+def test_written_forms(value: object) -> None:
+    assert written_at({"created_at": value}, None) == MONDAY
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 5, "5", 99, "13:56", "Friday", "May", "", "soon", [], {}, float("nan")]
+)
+def test_values_that_are_no_date(value: object) -> None:
+    assert written_at({"date": value}, None) is None
+    assert written_at({"date": value}, MONDAY) == MONDAY
+
+
+def test_first_readable_name_wins() -> None:
+    metadata = {"published": "2020-01-01", "date": "unknown", "Sent At": "2021-01-01"}
+    assert written_at(metadata, MONDAY) == day(2021)
+    assert written_at({**metadata, "created_at": "2022-01-01"}, MONDAY) == day(2022)
+
+
+def test_documents_own_date_is_in_utc() -> None:
+    there = datetime(2023, 5, 8, 1, tzinfo=ZoneInfo("Asia/Tokyo"))
+    found = written_at({}, there)
+    assert found == there
+    assert found.tzinfo is UTC
+    assert written_at({}, datetime(2023, 5, 8)) == day(2023, 5, 8)
+    assert written_at({}, None) is None
+
+
+@given(st.one_of(st.text(max_size=40), st.floats(), st.integers(), st.lists(st.integers())))
+def test_any_value_is_read_without_an_error(value: object) -> None:
+    found = to_time(value)
+    assert found is None or found.tzinfo is UTC
