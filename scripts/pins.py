@@ -51,6 +51,8 @@ def resolve(*, upgrade: bool = False) -> list[str]:
     """
     command = [os.environ.get("UV", "uv"), "export", "--quiet", "--no-hashes", "--no-annotate"]
     command += ["--no-header", "--no-emit-project", "--all-extras", "--all-groups"]
+    # It brings torch, whose packages differ with the machine; people choose theirs.
+    command += ["--no-extra", "sentence-transformers"]
     command += ["--upgrade"] if upgrade else []
     done = subprocess.run(command, cwd=ROOT, capture_output=True, encoding="utf-8", check=False)
     if done.returncode != 0:

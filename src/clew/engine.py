@@ -28,6 +28,7 @@ from clew.wiring import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
+    from clew.graph.analysis import EntityRanks
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
     from clew.ingest.pipeline import Ingest
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from clew.query.moments import Moment
     from clew.query.options import Options
     from clew.query.ranker import Ranker
+    from clew.query.relevant import RelevantGraph
     from clew.settings import Settings
     from clew.stores.vectors import VectorMatrix
     from clew.types import (
@@ -59,6 +61,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int | None], None]
     """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
 
+NAMES_KEPT = 4096
+"""Names of entities whose embedding is kept."""
 NEIGHBOR_DEPTH = 3
 """Steps from an entity to its neighbours, at most."""
 
@@ -123,10 +127,13 @@ class Clew:
         """None where none is given: everything works without."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
+        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
+        """Embeddings of entities' names."""
         self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(settings.search.cache)
         self._extractor = extractor
         self._communities = make_communities(self.store)
         self._entity_graph: EntityGraph | None = None
+        self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(self.store)
         self._snapshot: Snapshot | None = None
         self._refreshing = threading.Lock()
@@ -184,6 +191,17 @@ class Clew:
                 self.store, snapshot, self.store.folder, self._entity_graph
             )
             return self._entity_graph
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        """How much each entity matters, brought up to the store's generation."""
+        from clew.graph.entity_graph_files import current_entity_ranks
+
+        with self._refreshing:
+            self._entity_ranks = current_entity_ranks(
+                self.store, self._snapshot, self.store.folder, self._entity_ranks
+            )
+            return self._entity_ranks
 
     @property
     def communities(self) -> CommunityStore:
@@ -525,6 +543,33 @@ class Clew:
 
         moment = read_last("as_of", as_of, self._now())
         return read_timeline(self.store, self.entity(name).id, limit=limit, as_of=moment)
+
+    def subgraph(
+        self,
+        question: str,
+        *,
+        hops: int | None = None,
+        limit: int = 50,
+        max_tokens: int | None = None,
+    ) -> RelevantGraph:
+        """The part of the graph that matters to a question, at most `limit` entities of it.
+
+        It is the tree that ties the question's entities together at the least cost
+        (prize-collecting Steiner tree); with `hops`, all that lies so near to them. As text it
+        takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
+        to 3.
+        """
+        from clew.query.options import Options
+        from clew.query.relevant import relevant_graph
+
+        self._claim_embedder()
+        options = Options(
+            strategy="local",
+            limit=limit,
+            max_tokens=self.settings.search.max_tokens if max_tokens is None else max_tokens,
+            now=self._now(),
+        )
+        return relevant_graph(self, question, options, self.entity_ranks, hops)
 
     def community_reports(self, level: int = 0, limit: int = 50) -> list[Community]:
         """The communities of a level (0: the coarsest), largest first, with their reports."""

@@ -67,7 +67,7 @@ def test_pendants_and_resolution_stand_for_the_rest_of_the_graph(
     pendant = inside.with_pendants(missing / 2)
 
     def both(choice: list[int]) -> tuple[float, float]:
-        labels = np.arange(whole.size) + whole.size  # all others stand still, each alone
+        labels = np.arange(whole.size) + 10  # all others stand still, each alone
         labels[rest] = choice
         tied = np.flatnonzero(missing > 0)
         small = np.concatenate([choice, np.array(choice)[tied]]).astype(np.int64)

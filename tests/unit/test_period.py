@@ -114,12 +114,19 @@ def test_period_that_a_question_restricts_to(
         ("Who directed his 1994 film?", 1994),
         ("Which film won the Oscar 1994?", 1994),
         ("Who won the war of 1812?", 1812),
+        ("Who was Ada Lee (1815)?", 1815),
         ("Was Ada (1990) older than Bob (1991)?", 1990),
     ],
 )
 def test_year_that_may_be_part_of_a_name(question: str, year: int) -> None:
     found = asked(question)
     assert days(found) == (date(year, 1, 1), date(year + 1, 1, 1))
+    assert not found.explicit
+
+
+def test_years_in_brackets_describe_a_name() -> None:
+    found = asked("Who was the father of Ada Lee (1815–1852)?")
+    assert days(found) == (date(1815, 1, 1), date(1853, 1, 1))
     assert not found.explicit
 
 
@@ -194,6 +201,13 @@ def test_questions_for_what_is_new() -> None:
     assert asked("What is the latest news?").recent
     assert asked("What is the latest news?").period is None
     assert asked("What has she painted recently?").recent
+
+
+def test_comparing_asks_for_nothing_new() -> None:
+    found = asked("Which opened more recently, A or B?")
+    assert (found.period, found.recent) == (None, False)
+    assert asked("What is her most recent book?").period is None
+    assert asked("What is her most recent book?").recent
 
 
 def test_quoted_words_ask_nothing() -> None:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Adjacency, Snapshot, build, find_sorted
-from clew.ports import PassageRow
+from clew.ports import PassageRow, RelationRows
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -77,6 +77,13 @@ class Shelf:
             if chunk_id > after
         )
         return np.array(rows, dtype=np.int64).reshape(-1, 4)
+
+    def relation_rows(self) -> RelationRows:
+        none = np.zeros(0, dtype=np.int64)
+        return RelationRows(none, none, none, np.zeros(0, dtype=np.float32), none, none)
+
+    def entities_of_type(self, entity_type: str) -> Ids:
+        return np.zeros(0, dtype=np.int64)
 
     def embeddings(
         self, after: int = 0

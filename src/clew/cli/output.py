@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
@@ -28,9 +30,13 @@ def printable(text: str) -> str:
 
 
 def write_json(value: object) -> None:
-    """Print a value as JSON; dataclasses become objects and times ISO 8601."""
-    json.dump(value, sys.stdout, ensure_ascii=False, indent=2, default=_jsonable)
-    sys.stdout.write("\n")
+    """Print a value as `to_json` writes it."""
+    sys.stdout.write(f"{to_json(value)}\n")
+
+
+def to_json(value: object) -> str:
+    """A value as JSON; dataclasses become objects and times ISO 8601."""
+    return json.dumps(value, ensure_ascii=False, indent=2, default=_jsonable)
 
 
 def _jsonable(value: object) -> object:
@@ -43,6 +49,18 @@ def _jsonable(value: object) -> object:
     if isinstance(value, (set, frozenset)):
         return sorted(value)
     return str(value)
+
+
+def write_whole(path: Path, pieces: Iterable[str]) -> None:
+    """Write a file through a neighbour: what was there stays unless all could be written."""
+    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.writelines(pieces)
+        os.replace(temporary, path)
+    except BaseException:
+        os.unlink(temporary)
+        raise
 
 
 def stdout_console() -> Console:

@@ -127,17 +127,18 @@ def tie(entity_ids: Ids, bonds: Bonds, *, generation: int) -> EntityGraph:
     ties = (low != high) & (bonds.amounts > 0)
     bonds = bonds.only(ties)
     pair = (low * size + high)[ties]
-    # By pair, relations before sentences and the heaviest first, relations without a text last of
-    # all: the first of each pair is the sentence to show.
-    rank = np.where(bonds.relations > 0, np.where(bonds.chunks > 0, 0, 2), 1)
-    order = np.lexsort((bonds.relations, -bonds.amounts, rank, pair))
-    pairs, first, of_pair = np.unique(pair[order], return_index=True, return_inverse=True)
-    best = order[first]
+    pairs, of_pair = np.unique(pair, return_inverse=True)
+    # Of all that is written to one place the last stays: so the heaviest, the oldest of equals.
+    order = np.lexsort((bonds.relations, -bonds.amounts))[::-1]
+    stated = order[bonds.relations[order] > 0]
     relations = np.zeros(len(pairs), dtype=np.int64)
-    stated = np.lexsort((-bonds.relations, bonds.amounts))
-    stated = stated[bonds.relations[stated] > 0]
-    relations[np.searchsorted(pairs, pair[stated])] = bonds.relations[stated]
-    strengths = np.bincount(of_pair, weights=bonds.amounts[order], minlength=len(pairs))
+    relations[of_pair[stated]] = bonds.relations[stated]
+    # Last of all the relations that stand in a text, before them sentences, then what has no text.
+    rank = np.where(bonds.chunks > 0, np.where(bonds.relations > 0, 2, 1), 0)
+    order = order[np.argsort(rank[order], kind="stable")]
+    best = np.empty(len(pairs), dtype=np.int64)
+    best[of_pair[order]] = order
+    strengths = np.bincount(of_pair, weights=bonds.amounts, minlength=len(pairs))
     starts, neighbours, numbers = _both_ways(*np.divmod(pairs, size), len(entity_ids))
     return EntityGraph(
         generation=generation,

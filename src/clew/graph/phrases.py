@@ -157,7 +157,9 @@ def _stem(word: str) -> str:
         return ""
     if folded.endswith("ly") or "'" in folded or "’" in folded:  # adverbs, "didn't"
         return ""
-    return " ".join(terms(word))
+    found = terms(word)
+    unspaced = len(found) > 1 and "-" not in word  # bigrams of a script without spaces
+    return "" if unspaced else " ".join(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,6 @@ from clew.ingest.relative_dates import find_relative_dates
 from clew.ingest.scripts import CaselessNames
 from clew.ingest.spans import Found, Span
 from clew.text import sentences
-from clew.times import may_be_relative
 from clew.types import AliasEvidence
 
 _BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
@@ -42,8 +41,6 @@ class Scanner:
     def scan(self, text: str, written: datetime | None = None) -> list[Found]:
         """One `Found` a sentence, in order; relative dates go by when the text was `written`."""
         stated = may_state(text)
-        if written is not None and not may_be_relative(text):
-            written = None
         return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
 
     def _sentence(

@@ -61,6 +61,11 @@ class Library(Protocol):
         ...
 
     @property
+    def name_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of entities' names."""
+        ...
+
+    @property
     def snapshot(self) -> Snapshot:
         """The graph, as it stands."""
         ...

@@ -41,7 +41,7 @@ _EVOLUTION = re.compile(
     r"|\bthrough(?:out)? (?:the (?:years|decades|centuries|ages)|time|history)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_RECENT = re.compile(r"\b(?:(?:most )?recent(?:ly)?|lately|of late|latest|newest)\b", re.IGNORECASE)
+_RECENT = re.compile(r"\b(?:(?<!more )recent(?:ly)?|lately|of late|latest|newest)\b", re.IGNORECASE)
 _ASKS_WHEN = re.compile(
     r"\bwhen(?: (?:exactly|else))? (?:did|does|do|was|were|is|are|will|would|has|have|had|can|could"
     r"|should|might)\b|\b(?:since|until) when\b"
@@ -124,7 +124,9 @@ def _stated(text: str, found: FoundRange) -> _Stated | None:
     if not found.has_year and (not before or (found.dates == 1 and word in _NO_MONTH_AFTER)):
         return None
     if before is None or (before["article"] and _YEAR.fullmatch(text, start, end)):
-        return _Stated(start, end, found.period, found.is_sure)
+        # "Ada Lee (1815–1852)": years in brackets describe a name.
+        in_brackets = text.startswith("(", start - 1) if start else False
+        return _Stated(start, end, found.period, found.is_sure and not in_brackets)
     onwards = _ONWARDS.match(text, end) if word == "from" else None
     bound = "since" if onwards else _BOUNDS[word]
     return _Stated(

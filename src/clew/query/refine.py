@@ -14,6 +14,7 @@ from clew.query.widen import widened_ranking
 if TYPE_CHECKING:
     from clew.query.asking import Asking
     from clew.query.found import Found
+    from clew.query.retrieve import Ranking
     from clew.query.strategies import Strategy
 
 
@@ -22,9 +23,9 @@ def refine(asking: Asking, strategy: Strategy) -> Found:
     found = _by_parts(asking, strategy) if asking.options.sub_questions else strategy(asking)
     if asking.options.expand:
         with asking.timings.step("widen"):
-            wide = reciprocal_rank_fusion([found.ranking, widened_ranking(asking)])
-        found = replace(found, ranking=wide)
-    if asking.options.rerank and asking.library.settings.rerank.model:
+            wide = widened_ranking(asking, asking.library.name_vectors)
+        found = replace(found, ranking=_widened(asking, found.ranking, wide))
+    if asking.options.rerank and asking.library.reranker is not None:
         found = _reranked(asking, found)
     if asking.library.settings.usage.weight:
         found = _by_usage(asking, found)
@@ -45,6 +46,13 @@ def _by_parts(asking: Asking, strategy: Strategy) -> Found:
         return whole
     rankings = [strategy(asking.part(part)).ranking for part in parts]
     return replace(whole, ranking=fuse_by_max([whole.ranking, *rankings]))
+
+
+def _widened(asking: Asking, found: Ranking, wide: Ranking) -> Ranking:
+    """What follows the graph has the neighbours already: an equal vote would drown its order."""
+    if asking.evidence is not None:
+        return found.then(wide)
+    return reciprocal_rank_fusion([found, wide])
 
 
 def _reranked(asking: Asking, found: Found) -> Found:

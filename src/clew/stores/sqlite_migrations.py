@@ -183,6 +183,7 @@ CREATE TABLE chunk_times (
     PRIMARY KEY (chunk_id, said, start, "end")
 ) WITHOUT ROWID;
 CREATE INDEX chunk_times_by_start ON chunk_times (start, "end");
+CREATE INDEX chunk_times_long ON chunk_times (start, "end") WHERE "end" - start > 31622400;
 CREATE INDEX chunk_times_said ON chunk_times (start) WHERE said = 1;
 
 CREATE TABLE usage (

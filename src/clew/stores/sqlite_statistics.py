@@ -7,7 +7,10 @@ from typing import Any
 
 from clew.stores.sqlite_documents import now
 
-_ENDED = "SELECT count(*) FROM relations WHERE valid_until <= ? OR retracted_at IS NOT NULL"
+_ENDED = """
+SELECT (SELECT count(*) FROM relations WHERE retracted_at IS NOT NULL)
+    + (SELECT count(*) FROM relations WHERE valid_until <= ? AND retracted_at IS NULL)
+"""
 _TABLES = ("documents", "sections", "chunks", "entities", "aliases", "relations")
 
 

@@ -11,11 +11,13 @@ import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
+from itertools import chain
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from clew.stores.sqlite_documents import id_list, to_text, to_time
+from clew.stores.sqlite_snapshot import read_chunk_ids
 from clew.times import read_period, written_at
 from clew.types import Period
 
@@ -31,11 +33,18 @@ SELECT m.chunk_id, m.sentence, m.start, m."end", a.name, m.count
 FROM mentions m JOIN aliases a ON a.id = m.alias_id JOIN entities e ON e.id = a.entity_id
 WHERE e.entity_type = 'date' AND m.sentence >= 0
 """
+_LONG = 366 * 24 * 60 * 60
+# What overlaps a period starts before its end; all that started over a year before its start can
+# be left out but for the few long ones (decades, open sides), which have an index of their own.
+_WITHIN = f"""
+SELECT chunk_id FROM chunk_times WHERE start >= :earliest AND start < :end AND "end" > :start
+UNION ALL SELECT chunk_id FROM chunk_times
+    WHERE "end" - start > {_LONG} AND start < :earliest AND start < :end AND "end" > :start
+"""
 # What came to the store later is told by its version, since the same text may be indexed anew.
-_AS_OF = """
-SELECT id FROM chunks
-EXCEPT SELECT chunk_id FROM chunk_times WHERE said = 1 AND start > ?1
-EXCEPT SELECT c.id FROM document_versions v JOIN chunks c ON c.document_id = v.document_id
+_LATER_THAN = """
+SELECT chunk_id FROM chunk_times WHERE said = 1 AND start > ?1
+UNION SELECT c.id FROM document_versions v JOIN chunks c ON c.document_id = v.document_id
     WHERE v.replaced_at IS NULL AND v.indexed_at > ?2
 """
 
@@ -121,16 +130,16 @@ def write_all_times(connection: sqlite3.Connection) -> None:
 def read_chunks_within(connection: sqlite3.Connection, period: Period) -> Ids:
     """Ids (sorted) of the chunks of which any time overlaps the period."""
     start, end = _bounds(period)
-    rows = connection.execute(
-        'SELECT chunk_id FROM chunk_times WHERE start < ?2 AND "end" > ?1', (start, end)
-    )
+    earliest = max(start - _LONG, _OPEN_START)
+    rows = connection.execute(_WITHIN, {"start": start, "end": end, "earliest": earliest})
     return np.unique(_ids(rows))
 
 
 def read_chunks_as_of(connection: sqlite3.Connection, moment: datetime) -> Ids:
     """Ids (sorted) of the chunks that there were at that moment."""
-    known_at = known_until(connection, moment)
-    return np.sort(_ids(connection.execute(_AS_OF, (_seconds(moment), known_at))))
+    known = known_until(connection, moment)
+    later = _ids(connection.execute(_LATER_THAN, (_seconds(moment), known)))
+    return np.setdiff1d(read_chunk_ids(connection), later, assume_unique=True)
 
 
 def read_times(
@@ -228,4 +237,4 @@ def _moment(second: int) -> datetime | None:
 
 
 def _ids(rows: Iterable[tuple[int]]) -> Ids:
-    return np.fromiter((row[0] for row in rows), dtype=np.int64)
+    return np.fromiter(chain.from_iterable(rows), dtype=np.int64)

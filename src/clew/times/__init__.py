@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from clew.times.found import find_periods
 from clew.times.names import name_of, read_period
-from clew.times.phrases import FoundPeriod, find_relative, may_be_relative
+from clew.times.phrases import FoundPeriod, find_relative
 from clew.times.written import in_utc, to_time, written_at
 
 __all__ = [
@@ -16,7 +16,6 @@ __all__ = [
     "find_periods",
     "find_relative",
     "in_utc",
-    "may_be_relative",
     "name_of",
     "read_period",
     "to_time",

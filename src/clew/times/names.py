@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 
 from clew.types import Period
 
@@ -104,37 +105,43 @@ def _form(words: str) -> re.Pattern[str]:
 
 _MONTH = rf"(?P<month>{MONTH})\.?"
 _DAY = rf"(?P<day>{DAY})"
-_FORMS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], ...] = (
-    (_form(rf"(?:the (?=\d{{4}}s))?{_YEAR}(?P<plural>s)?"), _year),
-    (_form(rf"(?:{_DAY}(?: of)? )?{_MONTH},? ?{_YEAR}"), _month),
-    (_form(rf"{_MONTH} {_DAY},? {_YEAR}"), _month),
-    (_form(rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)"), _digits),
-    (
-        # Written without spaces between words: what stands beside it may be a letter.
-        re.compile(
-            rf"(?<!\d){_YEAR} ?[年년]"
-            r"(?: ?(?P<month>\d{1,2}) ?[月월](?: ?(?P<day>\d{1,2}) ?[日일])?)?"
+
+
+@cache
+def _forms() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], ...]:
+    """Every form and how to read it; compiled where the first date is read, for it takes time."""
+    return (
+        (_form(rf"(?:the (?=\d{{4}}s))?{_YEAR}(?P<plural>s)?"), _year),
+        (_form(rf"(?:{_DAY}(?: of)? )?{_MONTH},? ?{_YEAR}"), _month),
+        (_form(rf"{_MONTH} {_DAY},? {_YEAR}"), _month),
+        (_form(rf"{_YEAR}-(?P<month>\d\d)-(?P<day>\d\d)"), _digits),
+        (
+            # Written without spaces between words: what stands beside it may be a letter.
+            re.compile(
+                rf"(?<!\d){_YEAR} ?[年년]"
+                r"(?: ?(?P<month>\d{1,2}) ?[月월](?: ?(?P<day>\d{1,2}) ?[日일])?)?"
+            ),
+            _digits,
         ),
-        _digits,
-    ),
-    (_form(rf"(?:the )?(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}"), _season),
-    (_form(rf"Q(?P<number>[1-4]),?(?: of)? ?{_YEAR}"), _quarter),
-    (_form(rf"{_YEAR}[ -]?Q(?P<number>[1-4])"), _quarter),
-    (
-        _form(
-            rf"(?:the )?(?P<number>{'|'.join(_ORDINALS)}|1st|2nd|3rd|4th) quarter(?: of)? {_YEAR}"
+        (_form(rf"(?:the )?(?P<season>{'|'.join(SEASONS)})(?: of)? {_YEAR}"), _season),
+        (_form(rf"Q(?P<number>[1-4]),?(?: of)? ?{_YEAR}"), _quarter),
+        (_form(rf"{_YEAR}[ -]?Q(?P<number>[1-4])"), _quarter),
+        (
+            _form(
+                rf"(?:the )?(?P<number>{'|'.join(_ORDINALS)}|1st|2nd|3rd|4th) quarter"
+                rf"(?: of)? {_YEAR}"
+            ),
+            _quarter,
         ),
-        _quarter,
-    ),
-    (_form(r"(?:the )?(?P<number>\d{1,2})(?:st|nd|rd|th)[ -]century"), _century),
-    (
-        _form(
-            rf"(?:the )?week(?P<end>end)? of (?:the )?(?P<first>{DAY}(?: of)? (?:{MONTH})\.?,?"
-            rf" [12]\d{{3}}|(?:{MONTH})\.? {DAY},? [12]\d{{3}}|[12]\d{{3}}-\d\d-\d\d)"
+        (_form(r"(?:the )?(?P<number>\d{1,2})(?:st|nd|rd|th)[ -]century"), _century),
+        (
+            _form(
+                rf"(?:the )?week(?P<end>end)? of (?:the )?(?P<first>{DAY}(?: of)? (?:{MONTH})\.?,?"
+                rf" [12]\d{{3}}|(?:{MONTH})\.? {DAY},? [12]\d{{3}}|[12]\d{{3}}-\d\d-\d\d)"
+            ),
+            _week,
         ),
-        _week,
-    ),
-)
+    )
 
 
 def read_period(name: str) -> Period | None:
@@ -144,7 +151,7 @@ def read_period(name: str) -> Period | None:
     "Q3 2021", "summer 2021", "19th century", "week of 1 May 2023", "weekend of 6 May 2023".
     Years are those of four digits, to 2999. A winter starts in December of the year it is named by.
     """
-    for pattern, read in _FORMS:
+    for pattern, read in _forms():
         match = pattern.fullmatch(name)
         if match:
             return _period(match, read)
@@ -153,7 +160,9 @@ def read_period(name: str) -> Period | None:
 
 def find_names(text: str) -> Iterator[tuple[int, int, Period]]:
     """Every (start, end, period) at which a form of `read_period` stands; they may overlap."""
-    for pattern, read in _FORMS:
+    if not _NUMBER.search(text):
+        return
+    for pattern, read in _forms():
         for match in pattern.finditer(text):
             period = _period(match, read)
             if period is not None:

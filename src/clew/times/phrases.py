@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
+from functools import cache
 from typing import TYPE_CHECKING
 
 from clew.times.names import MONTH, MONTHS, SEASONS, Days, month_number, months_from, one_day
@@ -47,20 +48,6 @@ def _words(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"\b(?:{pattern})\b".replace(" ", r"\s+"), re.IGNORECASE)
 
 
-_RELATIVE = _words(
-    rf"(?:the )?(?P<day>{'|'.join(_DAYS_OFF)})"
-    # "the past week" is seven days up to today, "this past weekend" the latest one.
-    r"|(?P<which>last|this|next|(?:this )?past(?! (?:week|month|quarter|year)\b))"
-    r" (?:(?P<unit>weekend|week|month|quarter|year)"
-    # A month only with its capital: "this may be", "the last march".
-    rf"|(?P<named>{_WEEKDAY}|{'|'.join(SEASONS)}|(?-i:{MONTH})))(?! of\b)"
-    rf"|(?:(?:(?:the|this|these) )?past|the last) (?:(?P<many>{_MANY}) (?P<units>day|week|month"
-    r"|quarter|year)s?|(?P<rolled>week|month|quarter|year))(?! of\b)"
-    rf"|(?P<ago>{_MANY}) (?P<back>day|weekend|week|month|quarter|year)s? ago"
-    # "for the first time in two years", "once in a month" say how often, not when.
-    rf"|(?<!time\s)(?<!once\s)(?<!twice\s)in (?P<hence>{_MANY}) (?P<on>day|week|month|year)s?"
-    r"(?! of\b)"
-)
 # Of these every phrase has a word of the first list, or one of each of the other two.
 _SAY_DAY = ("yesterday", "today", "tonight", "tomorrow", "ago", "night")
 _POINT = ("last", "past", "next", "this", "in ", "in\n")
@@ -70,7 +57,27 @@ _SAY_UNIT = (
     *("mon", "tue", "wed", "thu", "fri"),
     *(name[:3].lower() for name in MONTHS),
 )
-_RECENT = _words("recent|recently|lately|of late")
+# "More recently" compares, "the most recent" is the last of all, however long ago.
+_RECENT = _words(r"(?<!more\s)(?<!most\s)(?:recent|recently|lately|of late)")
+
+
+@cache
+def _relative() -> re.Pattern[str]:
+    """Every phrase; compiled where the first text may hold one, for it takes milliseconds."""
+    return _words(
+        rf"(?:the )?(?P<day>{'|'.join(_DAYS_OFF)})"
+        # "the past week" is seven days up to today, "this past weekend" the latest one.
+        r"|(?P<which>last|this|next|(?:this )?past(?! (?:week|month|quarter|year)\b))"
+        r" (?:(?P<unit>weekend|week|month|quarter|year)"
+        # A month only with its capital: "this may be", "the last march".
+        rf"|(?P<named>{_WEEKDAY}|{'|'.join(SEASONS)}|(?-i:{MONTH})))(?! of\b)"
+        rf"|(?:(?:(?:the|this|these) )?past|the last) (?:(?P<many>{_MANY}) (?P<units>day|week|month"
+        r"|quarter|year)s?|(?P<rolled>week|month|quarter|year))(?! of\b)"
+        rf"|(?P<ago>{_MANY}) (?P<back>day|weekend|week|month|quarter|year)s? ago"
+        # "for the first time in two years", "once in a month" say how often, not when.
+        rf"|(?<!time\s)(?<!once\s)(?<!twice\s)in (?P<hence>{_MANY}) (?P<on>day|week|month|year)s?"
+        r"(?! of\b)"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,15 +101,17 @@ def find_relative(
     the one before this, "the past week" seven days up to today; "last Friday" is the latest before
     today, "next Friday" the first after it; "two weeks ago" is a week, "two days ago" a day.
     """
-    for match in _RELATIVE.finditer(text, start, len(text) if end is None else end):
+    end = len(text) if end is None else end
+    if not _may_say(text[start:end].lower()):
+        return
+    for match in _relative().finditer(text, start, end):
         found = _found(match, now, _days)
         if found is not None:
             yield found
 
 
-def may_be_relative(text: str) -> bool:
-    """Whether `find_relative` might find anything: a quick look for what all its words share."""
-    text = text.lower()
+def _may_say(text: str) -> bool:
+    """Whether a text in small letters might name a time: a quick look that spares most the rest."""
     if any(word in text for word in _SAY_DAY):
         return True
     return any(word in text for word in _POINT) and any(word in text for word in _SAY_UNIT)
@@ -135,7 +144,7 @@ def _found(
 
 
 def _days(match: re.Match[str], today: date) -> Days:
-    """The days that a match of `_RELATIVE` means."""
+    """The days that a match of `_relative` means."""
     if match["day"]:
         words = " ".join(match["day"].casefold().split())
         return one_day(today + timedelta(days=_DAYS_OFF[words]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -10,29 +9,17 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
+from clew.cli.options import (
+    AsOfOption,
+    MaxTokensOption,
+    QuestionArgument,
+    WhereOption,
+    read_question,
+)
 from clew.cli.output import stdout_console, write_json
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
-
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        metavar="CONDITION",
-        help="Only where the metadata meets it, such as year>=2020 or author=Brontë; repeatable.",
-        show_default=False,
-    ),
-]
-AsOfOption = Annotated[
-    str | None,
-    typer.Option(
-        "--as-of",
-        metavar="DATE",
-        help="Ask the store as it stood, and of what held, at the end of that day.",
-        show_default=False,
-    ),
-]
 
 
 class FusionName(StrEnum):
@@ -44,9 +31,7 @@ class FusionName(StrEnum):
 
 def search(
     common: Common,
-    question: Annotated[
-        list[str], typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it.")
-    ],
+    question: QuestionArgument,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -86,12 +71,7 @@ def search(
             show_default=False,
         ),
     ] = None,
-    max_tokens: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, help="Tokens of the assembled context, at most.", show_default=False
-        ),
-    ] = None,
+    max_tokens: MaxTokensOption = None,
     max_hops: Annotated[
         int | None,
         typer.Option(
@@ -152,12 +132,11 @@ def search(
 
     `clew query` is the same command.
     """
-    asked = sys.stdin.read() if question == ["-"] else " ".join(question)
     with common.open() as engine:
         if strategy != "keyword":
             engine.warm()
         result = engine.search(
-            asked,
+            read_question(question),
             strategy=strategy,
             limit=limit,
             max_tokens=max_tokens,

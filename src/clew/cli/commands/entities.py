@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated, TypeAlias
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.common import Common
+from clew.cli.options import NameArgument
 from clew.cli.output import printable, stdout_console, write_json
 
 if TYPE_CHECKING:
     from clew.types import Alias, Entity, RelationEvidence
 
-Name: TypeAlias = Annotated[str, typer.Argument(metavar="NAME", help="An entity, by any name.")]
-
 
 def show(
     common: Common,
-    name: Name,
+    name: NameArgument,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Relations, at most.")] = 20,
 ) -> None:
     """Print an entity: its names, why each is one, and its relations."""
@@ -58,7 +57,7 @@ def merge(
 
 def split(
     common: Common,
-    name: Name,
+    name: NameArgument,
     aliases: Annotated[
         list[str], typer.Argument(metavar="ALIAS", help="Names that are another entity's.")
     ],
@@ -71,7 +70,7 @@ def split(
 
 def rename(
     common: Common,
-    name: Name,
+    name: NameArgument,
     new_name: Annotated[str, typer.Argument(metavar="NEW-NAME", help="What to show it under.")],
 ) -> None:
     """Show an entity under another name; the old one stays one of its names."""
@@ -83,7 +82,7 @@ def rename(
 
 def neighbors(
     common: Common,
-    name: Name,
+    name: NameArgument,
     depth: Annotated[int, typer.Option(metavar="N", min=1, help="Steps away, at most.")] = 1,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entities, at most.")] = 50,
 ) -> None:

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.commands.asking import AsOfOption
-from clew.cli.commands.entities import Name
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.output import printable, stdout_console, write_json
+from clew.cli.options import (
+    AsOfOption,
+    MaxTokensOption,
+    NameArgument,
+    OutputOption,
+    QuestionArgument,
+    read_question,
+)
+from clew.cli.output import printable, stdout_console, to_json, write_json, write_whole
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from clew.query.relevant import RelevantGraph
     from clew.types import RelationEvidence, TimelineEntry
 
 LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
@@ -73,7 +83,7 @@ def _print_path(way: tuple[RelationEvidence, ...]) -> None:
 
 def timeline(
     common: Common,
-    name: Name,
+    name: NameArgument,
     limit: LimitOption = 100,
     as_of: AsOfOption = None,
 ) -> None:
@@ -146,3 +156,52 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
         stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
     else:
         note("No phrase ties two passages.")
+
+
+def subgraph(
+    common: Common,
+    question: QuestionArgument,
+    format: Annotated[
+        SubgraphFormat,
+        typer.Option(
+            "--format", metavar="FORMAT", help="`text`: for a language model; `json`; `graphml`."
+        ),
+    ] = SubgraphFormat.text,
+    hops: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=3,
+            help="All within so many hops of the question's entities; else the tree that ties them.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
+    max_tokens: MaxTokensOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Print the part of the graph that matters to a question."""
+    with common.open() as engine:
+        engine.warm()
+        found = engine.subgraph(
+            read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
+        )
+    pieces = _pieces(found, SubgraphFormat.json if common.json else format)
+    if output is None:
+        sys.stdout.writelines(pieces)
+    else:
+        write_whole(output, pieces)
+        typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
+    for remark in found.notes:
+        note(f"Note: {remark}")
+
+
+def _pieces(found: RelevantGraph, format: SubgraphFormat) -> Iterator[str]:
+    """What is written of a subgraph, line end included."""
+    if format is SubgraphFormat.graphml:
+        yield from found.to_graphml()
+    elif format is SubgraphFormat.json:
+        yield f"{to_json(found.to_dict())}\n"
+    elif found.context.text:
+        yield f"{printable(found.context.text)}\n"

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.commands.asking import WhereOption
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.options import WhereOption
 from clew.cli.output import printable, shown_source, stdout_console, write_json
 from clew.cli.progress import reporting
 from clew.errors import InputError

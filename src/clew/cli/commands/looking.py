@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
-import tempfile
-from collections.abc import Iterable
 from dataclasses import asdict
 from enum import StrEnum
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.commands.asking import WhereOption
 from clew.cli.common import Common
-from clew.cli.output import printable, shown_source, stdout_console, write_json
+from clew.cli.options import OutputOption, WhereOption
+from clew.cli.output import printable, shown_source, stdout_console, write_json, write_whole
 
 if TYPE_CHECKING:
     from clew.types import DocumentInfo
@@ -99,10 +95,7 @@ def export(
             help="`graphml`: the graph; `jsonl`: everything, as JSON Lines.",
         ),
     ] = ExportFormat.jsonl,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="File to write; else standard output."),
-    ] = None,
+    output: OutputOption = None,
 ) -> None:
     """Write the graph, or all that the store holds, in a format that other programs read."""
     with common.open() as engine:
@@ -110,20 +103,8 @@ def export(
         if output is None:
             sys.stdout.writelines(pieces)
             return
-        _write_whole(output, pieces)
+        write_whole(output, pieces)
     if common.json:
         write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
     else:
         typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
-
-
-def _write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file through a neighbour: what was there stays unless all could be written."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with open(descriptor, "w", encoding="utf-8") as file:
-            file.writelines(pieces)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise

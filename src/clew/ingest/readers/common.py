@@ -7,12 +7,13 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import Any
 
 from clew.errors import UnreadableError
 from clew.settings import ReadSettings
+from clew.times import in_utc, to_time
 from clew.types import Document, Skipped
 
 _CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
@@ -124,59 +125,3 @@ def _first_time(
 def one_line(text: str) -> str:
     """The text with every run of white space as one space."""
     return " ".join(text.split())
-
-
-def in_utc(time: datetime) -> datetime:
-    """The time in UTC; a time without a zone is taken as UTC."""
-    if time.tzinfo is None:
-        return time.replace(tzinfo=UTC)
-    try:
-        return time.astimezone(UTC)
-    except OverflowError:  # the first or last day of the calendar, moved out of it by its zone
-        return time.replace(tzinfo=UTC)
-
-
-def to_time(value: object) -> datetime | None:
-    """The time in UTC that a value of metadata names; None where it names none.
-
-    Understood are ISO 8601, the usual written forms with a year ("5 May 2021"), bare years, and
-    seconds or milliseconds since 1970.
-    """
-    if isinstance(value, bool) or value is None:
-        return None
-    if isinstance(value, (int, float)):
-        return _number_time(value)
-    if not isinstance(value, str) or not value.strip() or len(value) > 100:
-        return None
-    text = value.strip()
-    try:
-        return in_utc(datetime.fromisoformat(text))
-    except ValueError:
-        return _written_time(text)
-
-
-def _number_time(value: float) -> datetime | None:
-    if 1000 <= value <= 9999 and value == int(value):
-        return datetime(int(value), 1, 1, tzinfo=UTC)
-    seconds = value / 1000 if value >= 1e11 else value
-    if not 1e8 <= seconds < 1e11:
-        return None
-    return datetime.fromtimestamp(seconds, UTC)
-
-
-def _written_time(text: str) -> datetime | None:
-    from dateutil import parser
-
-    try:
-        # What the text leaves out is taken from the default, so that year 1 means "no year given".
-        time = parser.parse(text, default=datetime(1, 1, 1), tzinfos=_zone)
-    except (ValueError, OverflowError):
-        return None
-    return in_utc(time) if time.year > 1 else None
-
-
-def _zone(_name: str | None, offset: int | None) -> tzinfo:
-    """Zones by their offset; a name alone ("CST") is ambiguous and is taken as UTC."""
-    if offset is None or abs(offset) >= 86_400:
-        return UTC
-    return timezone(timedelta(seconds=offset))

@@ -8,6 +8,7 @@
 Each test says one thing that `clew.ports` promises, checked against plain Python.
 """
 
+from clew.testing.conformance.communities import CommunityKeeperSuite
 from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
 from clew.testing.conformance.lineage import LineageSuite
@@ -17,6 +18,7 @@ from clew.testing.conformance.times import TimeIndexSuite, UsageLogSuite
 from clew.testing.conformance.validity import RelationTimesSuite
 
 __all__ = [
+    "CommunityKeeperSuite",
     "DocumentStoreSuite",
     "GraphStoreSuite",
     "KeywordIndexSuite",

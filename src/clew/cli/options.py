@@ -1,0 +1,49 @@
+"""Arguments and options that several commands take."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+QuestionArgument: TypeAlias = Annotated[
+    list[str], typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it.")
+]
+NameArgument: TypeAlias = Annotated[
+    str, typer.Argument(metavar="NAME", help="An entity, by any name.")
+]
+WhereOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only where the metadata meets it, such as year>=2020 or author=Brontë; repeatable.",
+        show_default=False,
+    ),
+]
+AsOfOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--as-of",
+        metavar="DATE",
+        help="Ask the store as it stood, and of what held, at the end of that day.",
+        show_default=False,
+    ),
+]
+MaxTokensOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, help="Tokens of the assembled context, at most.", show_default=False
+    ),
+]
+OutputOption: TypeAlias = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="File to write; else standard output."),
+]
+
+
+def read_question(words: list[str]) -> str:
+    """The question's words joined, or what standard input holds where `-` is all that is given."""
+    return sys.stdin.read() if words == ["-"] else " ".join(words)

@@ -1,0 +1,26 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.ports import CommunityKeeper, Store
+from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite_communities import SqliteCommunities
+from clew.testing.conformance import CommunityKeeperSuite
+from clew.testing.entries import EMBEDDER
+
+
+class TestCommunities(CommunityKeeperSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(tmp_path, embedder=EMBEDDER)
+        yield store
+        assert store.check().problems == ()
+        store.close()
+
+    @pytest.fixture
+    def keeper(self, store: Store) -> CommunityKeeper:
+        assert isinstance(store, SqliteStore)
+        return SqliteCommunities(store.database)
