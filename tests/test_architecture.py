@@ -24,7 +24,10 @@ ALLOWED: dict[str, frozenset[str]] = {
     "engine": VALUES | STEPS | {"wiring"},
     "clew": VALUES | {"wiring", "engine"},
     "evaluation": VALUES | STEPS | {"wiring", "engine", "clew"},
-    "cli": VALUES | STEPS | {"wiring", "engine", "clew", "evaluation"},
+    "tools": VALUES | STEPS | {"wiring", "engine", "clew", "jobs"},
+    "jobs": VALUES | STEPS | {"wiring", "engine"},
+    "mcp": VALUES | STEPS | {"wiring", "engine", "clew", "jobs", "tools"},
+    "cli": VALUES | STEPS | {"wiring", "engine", "clew", "evaluation", "jobs", "tools", "mcp"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -7,7 +7,7 @@ import time
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, TypedDict, Unpack
 from zoneinfo import ZoneInfo
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from clew.graph.analysis import EntityRanks
     from clew.graph.entity_graph import EntityGraph
+    from clew.graph.overview import GraphOverview
     from clew.graph.snapshot import Snapshot
     from clew.ingest.pipeline import Ingest
     from clew.ingest.run import IndexRun
@@ -206,12 +207,7 @@ class Clew:
     @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to the store's generation."""
-        from clew.graph.upkeep import bring_up_to_date
-
-        if self._communities.built() != self.store.generation():
-            bring_up_to_date(
-                self.store, self._communities, self.snapshot, self.entity_graph, self.vectors
-            )
+        self.update_communities()
         return self._communities
 
     @property
@@ -452,6 +448,10 @@ class Clew:
 
     def entity(self, name: str) -> Entity:
         """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
+        return self.entity_ranks.applied([self._entity(name)])[0]
+
+    def _entity(self, name: str) -> Entity:
+        """The same, without how much it matters, which may have to be computed."""
         from clew.text import entity_key
 
         found = self.store.resolve([entity_key(name)]).get(entity_key(name))
@@ -460,20 +460,23 @@ class Clew:
         entities = self.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]
-        near = [entity.name for entity in self.find_entities(name, 5)]
-        raise NotFoundError(_not_one("entity", name, near, "clew entity show"))
+        near = self.store.find_entities(name, 5) or [
+            entity for word in name.split() for entity in self.store.find_entities(word, 5)
+        ]
+        names = list(dict.fromkeys(entity.name for entity in near))
+        raise NotFoundError(_not_one("entity", name, names, "clew stats --graph"))
 
     def find_entities(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name is, begins with or holds the text, best first."""
-        return self.store.find_entities(text, limit)
+        return self.entity_ranks.applied(self.store.find_entities(text, limit))
 
     def aliases(self, name: str) -> list[Alias]:
         """The names of an entity, and why they are."""
-        return self.store.aliases(entity_id=self.entity(name).id)
+        return self.store.aliases(entity_id=self._entity(name).id)
 
     def relations(self, name: str, limit: int = 50) -> list[RelationEvidence]:
         """An entity's relations, heaviest first."""
-        return read_relations(self.store, self.store.relations([self.entity(name).id], limit))
+        return read_relations(self.store, self.store.relations([self._entity(name).id], limit))
 
     def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
@@ -482,7 +485,7 @@ class Clew:
         """
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
-        start = self.entity(name).id
+        start = self._entity(name).id
         seen, edge = {start}, [start]
         found: list[Neighbor] = []
         for step in range(1, depth + 1):
@@ -510,7 +513,7 @@ class Clew:
                 depth=depth,
                 evidence=sentences[reached[entity.id].id],
             )
-            for entity in self.store.entities(list(reached))
+            for entity in self.entity_ranks.applied(self.store.entities(list(reached)))
         ]
 
     def paths(
@@ -524,7 +527,7 @@ class Clew:
         from clew.graph.paths import all_paths
         from clew.query.ways import entity_rows, read_paths
 
-        ends = self.entity(source), self.entity(target)
+        ends = self._entity(source), self._entity(target)
         graph = self.entity_graph
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
@@ -542,7 +545,7 @@ class Clew:
         from clew.query.timeline import read_timeline
 
         moment = read_last("as_of", as_of, self._now())
-        return read_timeline(self.store, self.entity(name).id, limit=limit, as_of=moment)
+        return read_timeline(self.store, self._entity(name).id, limit=limit, as_of=moment)
 
     def subgraph(
         self,
@@ -582,22 +585,42 @@ class Clew:
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._writing:
-            self.store.merge(self.entity(source).id, self.entity(target).id, "merged by hand")
+            self.store.merge(self._entity(source).id, self._entity(target).id, "merged by hand")
 
     def split(self, name: str, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
         from clew.text import entity_key
 
         with self._writing:
-            made = self.store.split(self.entity(name).id, [entity_key(a) for a in alias_names])
-        return self.store.entities([made])[0]
+            made = self.store.split(self._entity(name).id, [entity_key(a) for a in alias_names])
+        return self.entity_ranks.applied(self.store.entities([made]))[0]
 
     def rename(self, name: str, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
         with self._writing:
-            self.store.rename(self.entity(name).id, new_name)
+            self.store.rename(self._entity(name).id, new_name)
 
     # --- upkeep
+
+    def update_communities(self, progress: Progress | None = None) -> None:
+        """Make the communities and topics anew that changes touched; done already where none did.
+
+        Whatever needs them does it, too; `progress` is told the steps.
+        """
+        from clew.graph.upkeep import bring_up_to_date
+
+        if self._communities.built() == self.store.generation():
+            return
+        say = None if progress is None else partial(_begin, progress)
+        bring_up_to_date(
+            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
+        )
+
+    def graph_statistics(self, limit: int = 10) -> GraphOverview:
+        """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind."""
+        from clew.graph.overview import overview
+
+        return overview(self.store, self.entity_graph, self.entity_ranks, limit)
 
     def stats(self) -> dict[str, Any]:
         """Counts of everything in the store, its embedder, its size on disk."""
@@ -612,6 +635,10 @@ class Clew:
         from clew.graph.export import export
 
         return export(self.store, format)
+
+
+def _begin(progress: Progress, step: str) -> None:
+    progress(step, 0, None)
 
 
 def _midnight(moment: datetime) -> datetime:

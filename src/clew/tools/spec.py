@@ -1,0 +1,105 @@
+"""What a tool is: its name, parameters, result and rights, and the function that does it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+if TYPE_CHECKING:
+    from clew.engine import Clew
+
+Kind = Literal["string", "integer", "number", "boolean", "strings", "object", "objects"]
+"""`strings` and `objects` are arrays; `object` is a free-form map, for contracts that have one."""
+Scope = Literal["read", "write", "admin"]
+Profile = Literal["core", "full", "memory"]
+Arguments: TypeAlias = Mapping[str, Any]
+Result: TypeAlias = dict[str, Any]
+"""Structured content; the dispatcher adds `success`."""
+Schema: TypeAlias = dict[str, Any]
+"""JSON Schema, flat: no `anyOf`, no `$ref`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Parameter:
+    """One parameter of a tool, or one field of an object in an array of objects."""
+
+    name: str
+    kind: Kind
+    description: str
+    """Says ranges and defaults again, since some clients drop them."""
+    required: bool = False
+    default: object = None
+    """What is taken where it is missing or null; a required one has none."""
+    minimum: float | None = None
+    maximum: float | None = None
+    clamped: bool = False
+    """Whether a number out of range is moved into it; else it is an error."""
+    choices: tuple[str, ...] = ()
+    fields: tuple[Parameter, ...] = ()
+    """Of `objects`."""
+    max_items: int = 1000
+    """Of arrays."""
+    max_length: int = 100_000
+    """Characters of a string."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Caller:
+    """Who calls, and what they may do."""
+
+    name: str = "local"
+    namespaces: tuple[str, ...] = ()
+    """Those that the caller may name; the first is the default. Empty: the engine's alone."""
+    scopes: frozenset[Scope] = frozenset({"read", "write", "admin"})
+    tools: frozenset[str] | None = None
+    """Names of the tools allowed; None: all that the scopes allow."""
+
+
+class Progress:
+    """Told how far a call is; a server sends it on, by hand nothing happens."""
+
+    def report(self, done: float, total: float | None, message: str) -> None:
+        """`done` of `total` (None: unknown)."""
+
+    def cancelled(self) -> bool:
+        """Whether nobody waits for the result any more; long tools look now and then."""
+        return False
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Call:
+    """One call of a tool: on what, by whom."""
+
+    engine: Clew
+    caller: Caller
+    services: Mapping[str, Any] = field(default_factory=dict)
+    """What some tools need beside the engine, by name: `jobs`, `ingestion`."""
+    progress: Progress = field(default_factory=Progress)
+
+
+Run: TypeAlias = Callable[[Call, Arguments], Result]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tool:
+    """One tool, as every client sees it."""
+
+    name: str
+    """At most 40 characters of `[a-z0-9_]`."""
+    title: str
+    description: str
+    parameters: tuple[Parameter, ...]
+    result: Schema
+    """JSON Schema of the result, `success` not among its properties."""
+    run: Run
+    scope: Scope
+    profiles: frozenset[Profile]
+    destructive: bool = False
+    """Deletes or replaces what was there."""
+    idempotent: bool = False
+    """Calling it again with the same arguments changes nothing more."""
+    open_world: bool = False
+    """Reaches beyond the store: files, addresses."""
+    confirm: bool = False
+    """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""

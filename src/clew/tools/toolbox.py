@@ -1,0 +1,107 @@
+"""Calling tools by name: rights, arguments, the call itself, and what comes back."""
+
+from __future__ import annotations
+
+import json
+import logging
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import ClewError, InputError
+from clew.tools.spec import Call, Caller, Progress
+from clew.tools.validate import complete
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from clew.engine import Clew
+    from clew.tools.spec import Arguments, Profile, Result, Tool
+
+    Audit = Callable[[Caller, Tool, Arguments], None]
+    """Told of every write that is about to happen."""
+
+logger = logging.getLogger("clew")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Outcome:
+    """What a call came to."""
+
+    content: Result
+    """The result with `success`; of a failure, `success: false` and `error`."""
+    is_error: bool
+
+    @property
+    def text(self) -> str:
+        """The content as complete JSON text; of a failure, the message alone."""
+        if self.is_error:
+            return str(self.content["error"])
+        return json.dumps(self.content, ensure_ascii=False)
+
+
+class Toolbox:
+    """The tools of one profile, on one engine."""
+
+    def __init__(
+        self,
+        engine: Clew,
+        tools: Sequence[Tool],
+        *,
+        profile: Profile = "core",
+        services: Mapping[str, Any] | None = None,
+        audit: Audit | None = None,
+    ) -> None:
+        self._engine = engine
+        self._tools = {tool.name: tool for tool in tools if profile in tool.profiles}
+        self._services = dict(services or {})
+        self._audit = audit
+
+    def allowed(self, caller: Caller) -> list[Tool]:
+        """The tools that a caller may use, in order."""
+        return [tool for tool in self._tools.values() if _may(caller, tool)]
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None = None,
+        *,
+        caller: Caller | None = None,
+        progress: Progress | None = None,
+    ) -> Outcome:
+        """Run a tool; every failure is an outcome that says what to do next."""
+        caller = caller or Caller()
+        try:
+            tool = self._find(name, caller)
+            complete_arguments = complete(name, tool.parameters, arguments or {})
+            if tool.scope != "read" and self._audit is not None:
+                self._audit(caller, tool, complete_arguments)
+            call = Call(
+                engine=self._engine,
+                caller=caller,
+                services=self._services,
+                progress=progress or Progress(),
+            )
+            result = tool.run(call, complete_arguments)
+        except ClewError as error:
+            return _failure(str(error))
+        except Exception:
+            logger.exception("tool %s failed", name)
+            return _failure(
+                f"{name} failed inside Clew; the server's log says why. Try another way"
+            )
+        return Outcome(content={"success": True, **result}, is_error=False)
+
+    def _find(self, name: str, caller: Caller) -> Tool:
+        tool = self._tools.get(name)
+        if tool is None or not _may(caller, tool):
+            known = ", ".join(tool.name for tool in self.allowed(caller))
+            raise InputError(f"there is no tool {name!r}; use one of {known}")
+        return tool
+
+
+def _may(caller: Caller, tool: Tool) -> bool:
+    return tool.scope in caller.scopes and (caller.tools is None or tool.name in caller.tools)
+
+
+def _failure(message: str) -> Outcome:
+    return Outcome(content={"success": False, "error": message}, is_error=True)

@@ -1,0 +1,130 @@
+"""Arguments as a model gives them, checked and completed; errors say how to go on."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from clew.tools.spec import Arguments, Parameter
+
+
+def complete(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
+    """All arguments by name, defaults filled in.
+
+    Raises `InputError` that says what was given, what is allowed and what to do next.
+    """
+    known = {parameter.name: parameter for parameter in parameters}
+    unknown = sorted(set(given) - set(known))
+    if unknown:
+        expected = ", ".join(known) or "none"
+        raise InputError(
+            f"{tool} has no parameter {unknown[0]!r}; its parameters are {expected}. Call it again"
+            " with those alone"
+        )
+    return {name: _value(tool, parameter, given) for name, parameter in known.items()}
+
+
+def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  # noqa: ANN401
+    value = given.get(parameter.name)
+    if value is None:
+        if parameter.required:
+            raise InputError(
+                f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
+            )
+        return parameter.default
+    return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
+
+
+def _string(where: str, parameter: Parameter, value: object) -> str:
+    if not isinstance(value, str):
+        raise _wrong(where, value, "a string")
+    if len(value) > parameter.max_length:
+        raise InputError(
+            f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
+            " less at a time"
+        )
+    if parameter.choices and value not in parameter.choices:
+        raise _wrong(where, value, f"one of {', '.join(parameter.choices)}")
+    return value
+
+
+def _number(where: str, parameter: Parameter, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+        raise _wrong(where, value, "a number")
+    return _within(where, parameter, value)
+
+
+def _integer(where: str, parameter: Parameter, value: object) -> int:
+    # Some models write 2.0 where 2 is meant.
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+        raise _wrong(where, value, "a whole number")
+    return int(_within(where, parameter, value))
+
+
+def _within(where: str, parameter: Parameter, value: float) -> float:
+    low = -math.inf if parameter.minimum is None else parameter.minimum
+    high = math.inf if parameter.maximum is None else parameter.maximum
+    if parameter.clamped:
+        return min(max(value, low), high)
+    if not low <= value <= high:
+        raise _wrong(where, value, f"{low:g} to {high:g}")
+    return value
+
+
+def _boolean(where: str, _: Parameter, value: object) -> bool:
+    if not isinstance(value, bool):
+        raise _wrong(where, value, "true or false")
+    return value
+
+
+def _items(where: str, parameter: Parameter, value: object) -> list[Any]:
+    if not isinstance(value, list):
+        raise _wrong(where, value, "an array")
+    if len(value) > parameter.max_items:
+        raise InputError(
+            f"{where} has {len(value)} items; at most {parameter.max_items} are taken. Give less at"
+            " a time"
+        )
+    return value
+
+
+def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
+    items = _items(where, parameter, value)
+    return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
+
+
+def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]:
+    found = []
+    for i, item in enumerate(_items(where, parameter, value)):
+        if not isinstance(item, dict):
+            raise _wrong(f"{where}[{i}]", item, "an object")
+        found.append(complete(f"{where}[{i}]", parameter.fields, item))
+    return found
+
+
+def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
+    if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
+        raise _wrong(where, value, "an object")
+    return value
+
+
+_READERS = {
+    "string": _string,
+    "integer": _integer,
+    "number": _number,
+    "boolean": _boolean,
+    "strings": _strings,
+    "objects": _objects,
+    "object": _object,
+}
+
+
+def _wrong(where: str, value: object, expected: str) -> InputError:
+    shown = repr(value)
+    shown = shown if len(shown) <= 80 else f"{shown[:77]}…"
+    return InputError(f"{where} cannot be {shown}; expected {expected}. Call it again with that")
