@@ -20,7 +20,9 @@ from dataclasses import asdict, dataclass
 import numpy as np
 from scipy.sparse import csr_array
 
+from clew.graph.communities import partition, weighted
 from clew.graph.entity_graph import Bonds, EntityGraph, tie
+from clew.graph.leiden import leiden
 from clew.graph.paths import all_paths, neighbourhood, shortest_path, strongest_path
 from clew.graph.subgraph import steiner_tree
 
@@ -31,6 +33,10 @@ FALL = 0.6
 """Weights fall off as rank to this power: the exponent of degrees is 1 + 1/0.6, about 2.7."""
 TARGET = 20.0
 """Times one product, at most."""
+PARTITIONS = 3
+"""Runs of what takes seconds."""
+PARTITION_TARGET = 3.0
+"""Times one Leiden call, at most."""
 
 Draw = Callable[[int], list[int]]
 """So many rows at random."""
@@ -91,6 +97,20 @@ def measure(graph: EntityGraph, runs: int) -> Iterator[Figure]:
     yield compare("one product", multiply, "one product", multiply, target=1, runs=runs)
     for name, operation in operations(graph).items():
         yield compare(name, operation, "one product", multiply, target=TARGET, runs=runs)
+    yield communities(graph)
+
+
+def communities(graph: EntityGraph) -> Figure:
+    """The hierarchy of communities, in turn with the one call of Leiden on the whole graph."""
+    whole = weighted(graph)
+    return compare(
+        "communities",
+        lambda: partition(graph),
+        "Leiden alone",
+        lambda: leiden(whole),
+        target=PARTITION_TARGET,
+        runs=PARTITIONS,
+    )
 
 
 def operations(graph: EntityGraph) -> dict[str, Work]:

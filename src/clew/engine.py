@@ -575,8 +575,14 @@ class Clew:
         return relevant_graph(self, question, options, self.entity_ranks, hops)
 
     def community_reports(self, level: int = 0, limit: int = 50) -> list[Community]:
-        """The communities of a level (0: the coarsest), largest first, with their reports."""
-        return self.communities.communities(level=level)[:limit]
+        """The communities of a level (0: the coarsest), largest first, with their reports.
+
+        Raises `InputError` for a level that there is not.
+        """
+        from clew.query.reports import check_level
+
+        found = self.communities
+        return found.communities(level=check_level(found, level))[:limit]
 
     def topics(self, limit: int = 50) -> list[Topic]:
         """Key phrases that several passages are on, those of most documents first."""
@@ -620,7 +626,7 @@ class Clew:
         """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind."""
         from clew.graph.overview import overview
 
-        return overview(self.store, self.entity_graph, self.entity_ranks, limit)
+        return overview(self.store, self.entity_graph, limit)
 
     def stats(self) -> dict[str, Any]:
         """Counts of everything in the store, its embedder, its size on disk."""

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
 from clew.ingest.read import document_from_text, file_digest, file_source, read_file
-from clew.ingest.readers.common import clean_text, json_safe, to_time
+from clew.ingest.readers.common import clean_text, json_safe
 from clew.settings import ReadSettings
+from clew.times import to_time
 from clew.types import Document
 
 SETTINGS = ReadSettings()

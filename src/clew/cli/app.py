@@ -6,7 +6,16 @@ from typing import Annotated
 
 import typer
 
-from clew.cli.commands import asking, demo, entities, exploring, indexing, looking, upkeep
+from clew.cli.commands import (
+    asking,
+    demo,
+    entities,
+    exploring,
+    indexing,
+    looking,
+    subgraphs,
+    upkeep,
+)
 from clew.cli.common import (
     Common,
     JsonOption,
@@ -80,7 +89,7 @@ app.command("path")(command(exploring.path))
 app.command("timeline")(command(exploring.timeline))
 app.command("communities")(command(exploring.communities))
 app.command("topics")(command(exploring.topics))
-app.command("subgraph")(command(exploring.subgraph))
+app.command("subgraph")(command(subgraphs.subgraph))
 app.command("stats")(command(looking.stats))
 app.command("check")(command(upkeep.check))
 app.command("eval")(command(upkeep.evaluate))

@@ -32,6 +32,29 @@ def reporting(*, bars: bool) -> Iterator[Report]:
         yield _bars(progress)
 
 
+@contextmanager
+def steps(*, shown: bool) -> Iterator[Report]:
+    """A function that shows the step at hand while the context lasts, on a terminal alone.
+
+    For work that is mostly done already: nothing is drawn before the first step.
+    """
+    if not (shown and sys.stderr.isatty()):
+        yield lambda step, done, total: None
+        return
+    from rich.console import Console
+
+    status = Console(stderr=True).status("")
+
+    def report(step: str, done: int, total: int | None) -> None:
+        status.update(f"{step} …")
+        status.start()
+
+    try:
+        yield report
+    finally:
+        status.stop()
+
+
 def _lines() -> Report:
     last = time.monotonic()
 

@@ -9,8 +9,16 @@ from rich.console import Console
 from rich.text import Text
 
 from clew.cli.output import printable, shown_source
+from clew.cli.stretches import moment, stretch
 from clew.text import terms
-from clew.types import Hit, PathStep, Provenance, SearchResult, TemporalInfo
+from clew.types import (
+    Hit,
+    PathStep,
+    Provenance,
+    RelationEvidence,
+    SearchResult,
+    TemporalInfo,
+)
 
 MATCH = "bold yellow"
 ENTITY = "bold cyan"
@@ -33,11 +41,12 @@ def print_route(console: Console, result: SearchResult) -> None:
 
 
 def _time_line(info: TemporalInfo) -> str:
-    sides = [f"since {info.since:%Y-%m-%d}" if info.since else ""]
-    sides += [f"before {info.until:%Y-%m-%d}" if info.until else ""]
-    sides += [f"as of {info.as_of:%Y-%m-%d}" if info.as_of else ""]
+    as_of = "" if info.as_of is None else f"as of {moment(info.as_of)}"
+    asked = [stretch(info.since, info.until), as_of, "its course" if info.evolution else ""]
     phrase = f" (“{_one_line(info.phrase)}”)" if info.phrase else ""
-    return f"time {', '.join(s for s in sides if s) or 'in order'}{phrase}: {info.applied}"
+    # What was done with a period; `as_of` restricts what is asked, whatever the period.
+    applied = "" if info.applied == "none" else f": {info.applied}"
+    return f"time {', '.join(part for part in asked if part)}{phrase}{applied}"
 
 
 def print_passages(
@@ -83,15 +92,18 @@ def trail(hit: Hit) -> Iterator[Text]:
     if hit.provenance is not None:
         yield Text(_origin(hit.provenance), style=FAINT)
     for relation in hit.relations:
-        sides = [f"from {relation.valid_from:%Y-%m-%d}" if relation.valid_from else ""]
-        sides += [f"until {relation.valid_until:%Y-%m-%d}" if relation.valid_until else ""]
-        held = " ".join(side for side in sides if side)
-        line = Text(f"{_one_line(relation.head)} — {relation.relation} → ")
-        line.append(f"{_one_line(relation.tail)} {held}".rstrip())
-        if relation.provenance is not None:
-            found_by = relation.provenance
-            line.append(f" ({found_by.extractor}, {found_by.confidence:.2f})", style=FAINT)
-        yield line
+        yield _relation(relation)
+
+
+def _relation(relation: RelationEvidence) -> Text:
+    line = Text(f"{_one_line(relation.head)} — {printable(relation.relation)} → ")
+    line.append(_one_line(relation.tail))
+    held = stretch(relation.valid_from, relation.valid_until)
+    line.append(f", {held}" if held else "")
+    if relation.provenance is not None:
+        found_by = relation.provenance
+        line.append(f" ({found_by.extractor}, {found_by.confidence:.2f})", style=FAINT)
+    return line
 
 
 def _origin(origin: Provenance) -> str:

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.analysis import GraphStatistics, betweenness, degrees, hubs, summary
+from clew.graph.analysis import (
+    GraphStatistics,
+    betweenness,
+    degrees,
+    entity_ranks,
+    hubs,
+    summary,
+)
 from clew.graph.bridges import bridges
 
 if TYPE_CHECKING:
@@ -69,13 +76,9 @@ class GraphOverview:
     """What was not looked for, the graph being too large."""
 
 
-def overview(
-    store: GraphStore, graph: EntityGraph, ranks: EntityRanks, limit: int = 10
-) -> GraphOverview:
-    """The graph at a glance, at most `limit` entries of each kind.
-
-    `ranks` are those of the same graph.
-    """
+def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOverview:
+    """The graph at a glance, at most `limit` entries of each kind."""
+    ranks = entity_ranks(graph)
     passing = betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
     found = bridges(graph)

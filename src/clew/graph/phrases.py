@@ -34,8 +34,8 @@ _PARTICIPLE = re.compile(r"\w{4}ed$", re.IGNORECASE)
 _BREAK = -1
 _WORDINGS = 50
 """Occurrences that decide how a phrase is worded."""
-# Words that begin, end or fill sentences of every subject: they name none. Stop words aside.
-_EMPTY = frozenset(
+# Words that begin, end or fill sentences of every subject: they name none.
+_EMPTY = STOP_WORDS | frozenset(
     """able across actually added almost along already although always amazing among another
     anything around asked away awesome back bad became become becomes began begin best better big
     bit brought called came cannot case certain come comes coming cool day days decided definitely
@@ -153,13 +153,13 @@ def read_words(texts: Iterable[str]) -> Words:
 def _stem(word: str) -> str:
     """The stem that a word has in a phrase; empty for one that is in none."""
     folded = fold(word)
-    if len(folded) < 3 or not folded[0].isalpha() or folded in STOP_WORDS | _EMPTY:
+    if len(folded) < 3 or not folded[0].isalpha() or folded in _EMPTY:
         return ""
     if folded.endswith("ly") or "'" in folded or "’" in folded:  # adverbs, "didn't"
         return ""
     found = terms(word)
     unspaced = len(found) > 1 and "-" not in word  # bigrams of a script without spaces
-    return "" if unspaced else " ".join(found)
+    return "" if unspaced else "-".join(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,31 +63,43 @@ def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> 
     documents = _document_counts(numbers, passages, snapshot, candidates.size)
     held = np.bincount(numbers, minlength=candidates.size)
     order = np.lexsort((-held, -documents))
-    chosen = order[held[order] > 0].tolist()
+    chosen = order[held[order] > 0]
     place = np.zeros(candidates.size, dtype=np.int64)
     place[chosen] = np.arange(len(chosen))
-    topics, rows = place[numbers], passages
-    order = np.lexsort((rows, topics))
-    on = Adjacency.from_pairs(topics[order], rows[order], len(chosen))
-    names = [candidates.name(number) for number in chosen]
-    own = np.array(
-        [
-            mean_direction(vectors.vectors(snapshot.chunk_ids[on.row(topic)]))
-            for topic in range(len(chosen))
-        ],
-        dtype=np.float32,
-    )
+    topics = place[numbers]
+    order = np.lexsort((passages, topics))
+    on = Adjacency.from_pairs(topics[order], passages[order], len(chosen))
+    keys = tuple(candidates.key(number) for number in chosen.tolist())
+    names = tuple(candidates.name(number) for number in chosen.tolist())
+    return _described(vectors, snapshot, on, keys, names, documents[chosen])
+
+
+def _described(
+    vectors: VectorIndex,
+    snapshot: Snapshot,
+    on: Adjacency,
+    keys: tuple[str, ...],
+    names: tuple[str, ...],
+    documents: Ints,
+) -> TopicSet:
+    """The topics with their vectors and themes; `on` gives the passages by topic."""
+    passages = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(keys))]
+    own = [mean_direction(vectors.vectors(ids)) for ids in passages]
+    directions = np.array(own, dtype=np.float32)
     themes = _themes(on, snapshot)
-    groups = [np.flatnonzero(themes == theme) for theme in range(int(themes.max(initial=-1)) + 1)]
+    groups = [np.flatnonzero(themes == theme) for theme in distinct(themes)]
+    topic = np.repeat(np.arange(len(keys)), np.diff(on.starts))
     return TopicSet(
-        keys=tuple(candidates.key(number) for number in chosen),
-        names=tuple(names),
-        vectors=own,
+        keys=keys,
+        names=names,
+        vectors=directions,
         themes=themes,
-        documents=documents[chosen],
-        chunks=np.column_stack([topics[order], snapshot.chunk_ids[rows[order]]]),
-        theme_titles=tuple(listed([names[topic] for topic in group[:3]]) for group in groups),
-        theme_vectors=np.array([mean_direction(own[group]) for group in groups], dtype=np.float32),
+        documents=documents,
+        chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
+        theme_titles=tuple(listed([names[place] for place in group[:3]]) for group in groups),
+        theme_vectors=np.array(
+            [mean_direction(directions[group]) for group in groups], dtype=np.float32
+        ),
     )
 
 
@@ -120,14 +132,12 @@ class _Candidates:
 
 
 def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
-    frequent = _frequent_entities(store, snapshot)
-    ids = snapshot.entity_ids[frequent].tolist()
-    known = store.entity_names(ids)
-    names = [known.get(id_, f"#{id_}") for id_ in ids]
+    frequent, names = _frequent_entities(store, snapshot)
     numbers, passages, weights = _of_names(snapshot, frequent, names)
     phrases, held = _find_phrases(store, snapshot)
     named = {" ".join(terms(name)) for name in names}
-    own = np.array([phrases.key(i) not in named for i in range(len(phrases.lengths))], dtype=bool)
+    keys = (phrases.key(phrase).replace("-", " ") for phrase in range(len(phrases.lengths)))
+    own = np.array([key not in named for key in keys], dtype=bool)
     held = held[own[held[:, 0]]]
     return _Candidates(
         entity_names=names,
@@ -138,14 +148,22 @@ def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
     )
 
 
-def _frequent_entities(store: TopicStore, snapshot: Snapshot) -> NDArray[np.bool_]:
-    """(E,) those that the texts of several passages name; titles alone and dates are no topics."""
+def _frequent_entities(
+    store: TopicStore, snapshot: Snapshot
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """(E,) whether the texts of several passages name an entity; the names of those, in order.
+
+    Titles alone make no topics, nor do dates.
+    """
     entity, about = snapshot.passage_entities.items, snapshot.passage_about
     value = snapshot.passage_weights / snapshot.entity_idf[entity] ** 2
     named = value - ABOUT_WEIGHT * about > 0.5
     passages = np.bincount(entity[named], minlength=len(snapshot.entity_ids))
     dates = store.entities_of_type("date")
-    return (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
+    frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
+    names = store.entity_names(snapshot.entity_ids[frequent].tolist())
+    frequent &= np.isin(snapshot.entity_ids, list(names))
+    return frequent, [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
 
 
 def _of_names(

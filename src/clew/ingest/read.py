@@ -24,7 +24,6 @@ from clew.ingest.readers.common import (
     RawFile,
     ReadResult,
     clean_text,
-    in_utc,
     json_safe,
     one_line,
     text_digest,
@@ -40,6 +39,7 @@ from clew.ingest.readers.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, medi
 from clew.ingest.readers.records import read_json, read_jsonl
 from clew.ingest.readers.tables import read_table
 from clew.settings import ReadSettings
+from clew.times import in_utc
 from clew.types import Document
 
 __all__ = [

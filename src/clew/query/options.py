@@ -74,6 +74,10 @@ class Options:
                 f"since {self.since.isoformat()} is not before until {self.until.isoformat()};"
                 " nothing lies between them"
             )
+        if self.hierarchy:
+            from clew.query.outline import parse_hierarchy
+
+            parse_hierarchy(self.hierarchy)
 
     @property
     def period(self) -> Period | None:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 LEAST = 2
 """Entities of a graph, at least."""
+TIE_COST = 0.15
+"""What a tie costs in terms of relevance (0 to 1): what the question names is worth five or more
+ties, so that names of one question come together wherever there is a way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -80,6 +83,6 @@ def _subgraph(asking: Asking, hops: int | None) -> Subgraph:
         return Subgraph(entities=(), ties=())
     if hops is None:
         prizes = {row: relevance[int(graph.entity_ids[row])] for row in rows}
-        return steiner_tree(graph, prizes, max_entities=limit)
+        return steiner_tree(graph, prizes, cost=TIE_COST, max_entities=limit)
     seeds = rows[: limit - 1]
     return subgraph_around(graph, seeds, hops, limit - len(seeds))

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.errors import InputError
 from clew.query.blocks import Block, Form, cite_chunks
 from clew.query.found import Found, after
 from clew.query.retrieve import Ranking
@@ -13,6 +14,7 @@ from clew.query.retrieve import Ranking
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.ports import CommunityStore
     from clew.query.asking import Asking
     from clew.types import Community, Scores, StoredChunk, Topic, Vectors
 
@@ -58,7 +60,7 @@ def relevant_communities(asking: Asking) -> list[Community]:
 def _level(asking: Asking) -> int:
     """The level asked for; else the finest whose reports all fit the budget, else the coarsest."""
     if asking.options.level is not None:
-        return asking.options.level
+        return check_level(asking.library.communities, asking.options.level)
     fitting = 0
     for level in range(DEEPEST):
         reports = asking.library.communities.communities(level=level)
@@ -67,6 +69,16 @@ def _level(asking: Asking) -> int:
             break
         fitting = level
     return fitting
+
+
+def check_level(communities: CommunityStore, level: int) -> int:
+    """The level; raises `InputError` where there are no communities so deep."""
+    deepest = int(communities.members()[:, 1].max(initial=0))
+    if not 0 <= level <= deepest:
+        raise InputError(
+            f"level {level!r} cannot be; the deepest level of this store's communities is {deepest}"
+        )
+    return level
 
 
 def report_blocks(asking: Asking, communities: Sequence[Community]) -> list[Block]:

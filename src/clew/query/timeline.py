@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.ports import Store
+    from clew.types import StoredChunk
 
 
 RELATIONS = 1000
@@ -64,16 +65,23 @@ def _passages(store: Store, entity_id: int, as_of: datetime | None) -> list[Time
         known = set(store.chunks_as_of(as_of).tolist())
         ids = [id_ for id_ in ids if id_ in known]
     times, said, origins = store.chunk_times(ids), store.said_at(ids), store.provenance(ids)
+    sentences = store.sentences(ids)
     return [
         TimelineEntry(
             period=period,
-            text=" ".join(chunk.text.split()),
+            text=_saying(period, chunk, sentences.get(chunk.id, ())),
             reference=chunk.public_id,
             provenance=origins.get(chunk.id),
         )
         for chunk in store.chunks(ids)
         for period in _times_spoken_of(times.get(chunk.id, ()), chunk.id in said)
     ]
+
+
+def _saying(period: Period, chunk: StoredChunk, sentences: Sequence[str]) -> str:
+    """The sentences that name the time in these words; the whole passage where none does."""
+    naming = [s for s in sentences if period.text and period.text in s]
+    return " ".join(" ".join(naming or [chunk.text]).split())
 
 
 def _times_spoken_of(times: Sequence[Period], dated: bool) -> Sequence[Period]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.stores import sqlite_graph, sqlite_relations, sqlite_save, sqlite_snapshot
+from clew.stores import (
+    sqlite_found_relations,
+    sqlite_graph,
+    sqlite_relations,
+    sqlite_save,
+    sqlite_snapshot,
+    sqlite_statistics,
+)
 from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_found_relations import Fact, Found
 from clew.types import Alias, Entity, Relation
 
 if TYPE_CHECKING:
@@ -78,6 +86,46 @@ class SqliteGraphStore:
         """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
         with self._database.read() as connection:
             return sqlite_relations.read_chunk_relations(connection, chunk_ids, as_of)
+
+    def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.GraphStore`."""
+        with self._database.read() as connection:
+            return sqlite_relations.read_relations_by_id(connection, relation_ids)
+
+    def relation_counts(self) -> list[tuple[str, int, int]]:
+        """(type, relations, causal ones among them) of what is not retracted; most first."""
+        with self._database.read() as connection:
+            return sqlite_statistics.read_relation_counts(connection)
+
+    def add_found_relations(
+        self, found: Sequence[Found], among: Set[int], extractor: str
+    ) -> tuple[set[Fact], int]:
+        """Add what passages state of some entities and what the store does not hold yet.
+
+        The facts found of them as (head, type, tail), and the number of relations added.
+        """
+        with self._database.write() as connection:
+            facts, added = sqlite_found_relations.add_found_relations(
+                connection, found, among, extractor
+            )
+            if added:
+                sqlite_save.count_change(connection)
+            return facts, added
+
+    def log_reading(self, found: Mapping[int, int]) -> None:
+        """Remember how many relations the passages of entities held when they were read."""
+        with self._database.write() as connection:
+            sqlite_found_relations.log_reading(connection, found)
+
+    def unread_entities(self, limit: int | None = None) -> list[int]:
+        """Ids of entities whose passages were never read for relations and had none, by id."""
+        with self._database.read() as connection:
+            return sqlite_found_relations.read_unread_entities(connection, limit)
+
+    def entity_documents(self, entity_ids: Sequence[int]) -> dict[str, list[int]]:
+        """Entities by the id of a document that mentions them, both in order."""
+        with self._database.read() as connection:
+            return sqlite_found_relations.read_entity_documents(connection, entity_ids)
 
     def retract(self, relation_ids: Sequence[int]) -> int:
         """See `ports.GraphStore`; remembered as long as the document goes on to state them."""

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from clew.errors import StoreMismatchError
 from clew.stores.sqlite_communities import m003_communities_and_topics
+from clew.stores.sqlite_jobs import m004_jobs_and_audit
 from clew.stores.sqlite_times import write_all_times
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
@@ -228,6 +229,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
     m002_times_and_versions,
     m003_communities_and_topics,
+    m004_jobs_and_audit,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -59,6 +59,10 @@ _CHUNK_RELATIONS = f"""
 SELECT r.* FROM json_each(:ids) AS wanted JOIN entity_relations r ON r.chunk_id = wanted.value
 WHERE {_WHEN} ORDER BY wanted.key, r.id LIMIT :limit
 """
+_RELATIONS_BY_ID = f"""
+SELECT r.* FROM json_each(:ids) AS wanted JOIN entity_relations r ON r.id = wanted.value
+WHERE {_WHEN} ORDER BY wanted.key LIMIT :limit
+"""
 _RETRACT = """
 UPDATE relations SET retracted_at = ?, valid_until = stated_until
 WHERE retracted_at IS NULL AND id IN (SELECT value FROM json_each(?))
@@ -157,6 +161,13 @@ def read_chunk_relations(
 ) -> list[Relation]:
     """Relations that the chunks state, in the order of the ids given, then by id."""
     return _read(connection, _CHUNK_RELATIONS, chunk_ids, -1, as_of)
+
+
+def read_relations_by_id(
+    connection: sqlite3.Connection, relation_ids: Sequence[int]
+) -> list[Relation]:
+    """Relations in the order of the ids given; unknown and retracted ones are left out."""
+    return _read(connection, _RELATIONS_BY_ID, relation_ids, -1, None)
 
 
 def _read(

@@ -11,6 +11,10 @@ _ENDED = """
 SELECT (SELECT count(*) FROM relations WHERE retracted_at IS NOT NULL)
     + (SELECT count(*) FROM relations WHERE valid_until <= ? AND retracted_at IS NULL)
 """
+_BY_TYPE = """
+SELECT relation_type, count(*) AS n, sum(is_causal) FROM relations WHERE retracted_at IS NULL
+GROUP BY 1 ORDER BY n DESC, 1
+"""
 _TABLES = ("documents", "sections", "chunks", "entities", "aliases", "relations")
 
 
@@ -20,6 +24,11 @@ def read_embedder(connection: sqlite3.Connection) -> tuple[str, int] | None:
         connection.execute("SELECT name, value FROM meta WHERE name IN ('embedder', 'dimension')")
     )
     return (str(meta["embedder"]), int(meta["dimension"])) if len(meta) == 2 else None
+
+
+def read_relation_counts(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
+    """(type, relations, causal ones among them) of what is not retracted; most first."""
+    return list(connection.execute(_BY_TYPE))
 
 
 def read_statistics(connection: sqlite3.Connection) -> dict[str, Any]:

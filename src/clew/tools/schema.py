@@ -15,6 +15,7 @@ _TYPES = {
     "number": "number",
     "boolean": "boolean",
     "strings": "array",
+    "integers": "array",
     "objects": "array",
     "object": "object",
 }
@@ -44,6 +45,8 @@ def parameter_schema(parameter: Parameter) -> Schema:
         schema["maximum"] = parameter.maximum
     if parameter.kind == "strings":
         schema["items"] = {"type": "string"}
+    if parameter.kind == "integers":
+        schema["items"] = {"type": "integer"}
     if parameter.kind == "objects":
         schema["items"] = input_schema(parameter.fields)
     if not parameter.required:

@@ -9,8 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from clew.engine import Clew
 
-Kind = Literal["string", "integer", "number", "boolean", "strings", "object", "objects"]
-"""`strings` and `objects` are arrays; `object` is a free-form map, for contracts that have one."""
+Kind = Literal[
+    "string", "integer", "number", "boolean", "strings", "integers", "object", "objects"
+]
+"""`strings`, `integers` and `objects` are arrays; `object` is a free-form map, for contracts that
+have one."""
 Scope = Literal["read", "write", "admin"]
 Profile = Literal["core", "full", "memory"]
 Arguments: TypeAlias = Mapping[str, Any]

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
+import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
@@ -11,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.tools.spec import Arguments, Parameter
+
+
+_DECIMAL = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def complete(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
@@ -60,7 +66,9 @@ def _number(where: str, parameter: Parameter, value: object) -> float:
 
 
 def _integer(where: str, parameter: Parameter, value: object) -> int:
-    # Some models write 2.0 where 2 is meant.
+    # Some models write 2.0 or "2" where 2 is meant, ids above all.
+    if isinstance(value, str) and _DECIMAL.fullmatch(value):
+        value = int(value)
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
         raise _wrong(where, value, "a whole number")
     return int(_within(where, parameter, value))
@@ -98,6 +106,11 @@ def _strings(where: str, parameter: Parameter, value: object) -> list[str]:
     return [_string(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
 
 
+def _integers(where: str, parameter: Parameter, value: object) -> list[int]:
+    items = _items(where, parameter, value)
+    return [_integer(f"{where}[{i}]", parameter, item) for i, item in enumerate(items)]
+
+
 def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]:
     found = []
     for i, item in enumerate(_items(where, parameter, value)):
@@ -108,6 +121,10 @@ def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]
 
 
 def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
+    # Formats without free-form objects have them as JSON text; see `formats.strict_schema`.
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = json.loads(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
     return value
@@ -119,6 +136,7 @@ _READERS = {
     "number": _number,
     "boolean": _boolean,
     "strings": _strings,
+    "integers": _integers,
     "objects": _objects,
     "object": _object,
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,9 +18,24 @@ from clew.cli.options import (
     read_question,
 )
 from clew.cli.output import stdout_console, write_json
+from clew.cli.progress import steps
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
+
+
+_OVER_COMMUNITIES = ("global", "drift", "topic")
+"""Strategies that need communities or topics, which may have to be made first."""
+_ARRANGED = {
+    "topic": "topics",
+    "multi_hop": "the paths between the question's entities",
+    "hierarchical": "the outline or the chains around each passage",
+    "temporal": "the passages in order of time",
+    "global": "the reports",
+    "local": "the entities' neighbourhood",
+    "drift": "the reports and the entities' neighbourhood",
+}
+"""What the context of a strategy holds beside the passages that are printed."""
 
 
 class FusionName(StrEnum):
@@ -132,9 +148,14 @@ def search(
 
     `clew query` is the same command.
     """
+    if citations and not context:
+        raise typer.BadParameter("--citations goes with --context: clew search --context …")
     with common.open() as engine:
         if strategy != "keyword":
             engine.warm()
+        if strategy in _OVER_COMMUNITIES:
+            with steps(shown=not common.json) as progress:
+                engine.update_communities(progress)
         result = engine.search(
             read_question(question),
             strategy=strategy,
@@ -162,6 +183,7 @@ def search(
             typer.echo(_sources(result))
     else:
         print_result(result, explain=explain)
+        _point_to_context(result)
     if not common.json:
         _print_notes(result)
 
@@ -174,6 +196,12 @@ def print_result(result: SearchResult, limit: int | None = None, *, explain: boo
     if explain:
         print_route(console, result)
     print_passages(console, result, limit, explain=explain)
+
+
+def _point_to_context(result: SearchResult) -> None:
+    """Say, to a person, what else was found."""
+    if result.hits and result.strategy in _ARRANGED and sys.stderr.isatty():
+        note(f"With --context: {_ARRANGED[result.strategy]}.")
 
 
 def _sources(result: SearchResult) -> str:

@@ -32,15 +32,21 @@ def show(
 
 
 def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidence]) -> None:
+    from clew.cli.stretches import stretch
     from clew.cli.tables import facts, table
 
     console = stdout_console()
     console.print(facts({name: value for name, value in asdict(entity).items() if value != ""}))
+    console.print()
     names = [(a.name, a.method, a.score, a.evidence) for a in aliases]
     console.print(table(("name", "tied by", "score", "evidence"), names))
     if relations:
-        rows = [(r.head, r.relation, r.tail, r.evidence) for r in relations]
-        console.print(table(("from", "relation", "to", "evidence"), rows))
+        rows = [
+            (r.head, r.relation, r.tail, stretch(r.valid_from, r.valid_until), r.evidence)
+            for r in relations
+        ]
+        console.print()
+        console.print(table(("from", "relation", "to", "held", "evidence"), rows))
 
 
 def merge(

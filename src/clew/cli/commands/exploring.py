@@ -1,40 +1,23 @@
-"""`clew path`, `timeline`, `communities`, `topics` and `subgraph`."""
+"""`clew path`, `timeline`, `communities` and `topics`."""
 
 from __future__ import annotations
 
-import sys
-from enum import StrEnum
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import (
-    AsOfOption,
-    MaxTokensOption,
-    NameArgument,
-    OutputOption,
-    QuestionArgument,
-    read_question,
-)
-from clew.cli.output import printable, stdout_console, to_json, write_json, write_whole
+from clew.cli.options import AsOfOption, NameArgument
+from clew.cli.output import printable, stdout_console, write_json
+from clew.cli.progress import steps
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from clew.query.relevant import RelevantGraph
-    from clew.types import RelationEvidence, TimelineEntry
+    from clew.engine import Clew
+    from clew.types import Community, Provenance, RelationEvidence, TimelineEntry
 
 LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
-
-
-class SubgraphFormat(StrEnum):
-    """What `clew subgraph` writes."""
-
-    text = "text"
-    json = "json"
-    graphml = "graphml"
 
 
 def path(
@@ -63,13 +46,16 @@ def path(
 def _print_path(way: tuple[RelationEvidence, ...]) -> None:
     from rich.text import Text
 
+    from clew.query.ways import TOGETHER
+
     console = stdout_console()
     hops = f"{len(way)} hop{'s' if len(way) > 1 else ''}"
     console.print(Text(hops, style="bold"))
     for tie in way:
         line = Text("  ")
         line.append(printable(tie.head), style="bold cyan")
-        line.append(f" — {printable(tie.relation)} → ")
+        # A sentence that names both has no direction.
+        line.append(" — " if tie.relation == TOGETHER else f" — {printable(tie.relation)} → ")
         line.append(printable(tie.tail), style="bold cyan")
         console.print(line)
         if tie.evidence:
@@ -98,18 +84,13 @@ def timeline(
         rows = [(_when(e), e.text, _where(e)) for e in found]
         stdout_console().print(table(("when", "what", "source"), rows))
     else:
-        note(f"Nothing that is known of {printable(name)!r} has a date.")
+        note(f"Nothing that is known of {name!r} has a date.")
 
 
 def _when(entry: TimelineEntry) -> str:
-    start, end = entry.period.start, entry.period.end
-    if entry.period.text:
-        return entry.period.text
-    if start is None:
-        return f"until {end:%Y-%m-%d}"
-    if end is None:
-        return f"since {start:%Y-%m-%d}"
-    return f"{start:%Y-%m-%d} to {end:%Y-%m-%d}"
+    from clew.cli.stretches import stretch
+
+    return entry.period.text or stretch(entry.period.start, entry.period.end)
 
 
 def _where(entry: TimelineEntry) -> str:
@@ -127,25 +108,35 @@ def communities(
 ) -> None:
     """List the communities of the graph: entities that are tied to each other most."""
     with common.open() as engine:
+        _update(engine, common)
         found = engine.community_reports(level, limit)
+        origins = engine.store.provenance([id_ for c in found for id_ in c.sources])
+    sources = {c.id: [origins[id_] for id_ in c.sources if id_ in origins] for c in found}
     if common.json:
-        write_json(found)
-        return
-    if reports:
+        write_json([{**asdict(c), "sources": sources[c.id]} for c in found])
+    elif reports:
         for community in found:
-            typer.echo(f"# {printable(community.title)}\n\n{printable(community.summary)}\n")
+            typer.echo(_report(community, sources[community.id]))
     elif found:
         from clew.cli.tables import table
 
-        rows = [(c.id, c.size, c.title, ", ".join(c.entities[:5])) for c in found]
-        stdout_console().print(table(("id", "entities", "title", "central"), rows))
+        rows = [(c.id, c.level, c.size, c.title, ", ".join(c.entities[:5])) for c in found]
+        stdout_console().print(table(("id", "level", "entities", "title", "central"), rows))
     if not found:
-        note(f"No communities at level {level}.")
+        note("No communities: it takes three entities that are tied.")
+
+
+def _report(community: Community, sources: list[Provenance]) -> str:
+    """A report in Markdown, with the documents that it is made of."""
+    places = dict.fromkeys(f"- {origin.title or origin.source}" for origin in sources)
+    lines = [f"# {community.title}", "", community.summary, "", "Sources:", "", *places, ""]
+    return printable("\n".join(lines))
 
 
 def topics(common: Common, limit: LimitOption = 50) -> None:
     """List the topics of the store: key phrases that several passages are on."""
     with common.open() as engine:
+        _update(engine, common)
         found = engine.topics(limit)
     if common.json:
         write_json(found)
@@ -155,53 +146,10 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
         rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
         stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
     else:
-        note("No phrase ties two passages.")
+        note("No topics: it takes a phrase that stands in several passages.")
 
 
-def subgraph(
-    common: Common,
-    question: QuestionArgument,
-    format: Annotated[
-        SubgraphFormat,
-        typer.Option(
-            "--format", metavar="FORMAT", help="`text`: for a language model; `json`; `graphml`."
-        ),
-    ] = SubgraphFormat.text,
-    hops: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=1,
-            max=3,
-            help="All within so many hops of the question's entities; else the tree that ties them.",
-            show_default=False,
-        ),
-    ] = None,
-    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
-    max_tokens: MaxTokensOption = None,
-    output: OutputOption = None,
-) -> None:
-    """Print the part of the graph that matters to a question."""
-    with common.open() as engine:
-        engine.warm()
-        found = engine.subgraph(
-            read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
-        )
-    pieces = _pieces(found, SubgraphFormat.json if common.json else format)
-    if output is None:
-        sys.stdout.writelines(pieces)
-    else:
-        write_whole(output, pieces)
-        typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
-    for remark in found.notes:
-        note(f"Note: {remark}")
-
-
-def _pieces(found: RelevantGraph, format: SubgraphFormat) -> Iterator[str]:
-    """What is written of a subgraph, line end included."""
-    if format is SubgraphFormat.graphml:
-        yield from found.to_graphml()
-    elif format is SubgraphFormat.json:
-        yield f"{to_json(found.to_dict())}\n"
-    elif found.context.text:
-        yield f"{printable(found.context.text)}\n"
+def _update(engine: Clew, common: Common) -> None:
+    """Make what is missing of communities and topics; it may take a while, so it is shown."""
+    with steps(shown=not common.json) as progress:
+        engine.update_communities(progress)

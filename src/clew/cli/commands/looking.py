@@ -10,10 +10,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.common import Common
+from clew.cli.errors import note
 from clew.cli.options import OutputOption, WhereOption
 from clew.cli.output import printable, shown_source, stdout_console, write_json, write_whole
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clew.graph.overview import GraphOverview, RankedEntity
     from clew.types import DocumentInfo
 
 
@@ -73,16 +77,51 @@ def _print_facts(document: DocumentInfo) -> None:
     console.print()
 
 
-def stats(common: Common) -> None:
+def stats(
+    common: Common,
+    graph: Annotated[
+        bool,
+        typer.Option("--graph", help="Also the graph of entities: its size, hubs and bridges."),
+    ] = False,
+) -> None:
     """Print what the store holds, by number."""
     with common.open() as engine:
         found = engine.stats()
+        overview = engine.graph_statistics() if graph else None
     if common.json:
-        write_json(found)
+        write_json(found if overview is None else {**found, "graph": overview})
         return
     from clew.cli.tables import facts
 
-    stdout_console().print(facts(found))
+    console = stdout_console()
+    console.print(facts(found))
+    if overview is not None:
+        _print_graph(console, overview)
+
+
+def _print_graph(console: Console, overview: GraphOverview) -> None:
+    from clew.cli.tables import facts, table
+
+    console.print()
+    console.print(facts({"graph": asdict(overview.statistics)}))
+    columns = ("type", "tier", "salience", "degree", "PageRank", "betweenness")
+    for name, ranked in (("hub", overview.hubs), ("between", overview.between)):
+        if ranked:
+            console.print()
+            console.print(table((name, *columns), [_ranked(entry) for entry in ranked]))
+    severed = [(cut.name, cut.severed) for cut in overview.cut_entities]
+    severed += [(" — ".join(bridge.ends), bridge.severed) for bridge in overview.bridges]
+    if severed:
+        console.print()
+        console.print(table(("without", "come off"), severed))
+    for remark in overview.notes:
+        note(f"Note: {remark}")
+
+
+def _ranked(entry: RankedEntity) -> tuple[str | float, ...]:
+    entity = entry.entity
+    about = (entity.name, entity.entity_type, entity.tier, entity.salience_score)
+    return (*about, entry.degree, entry.pagerank, entry.betweenness)
 
 
 def export(

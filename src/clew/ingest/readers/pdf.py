@@ -19,10 +19,10 @@ from clew.ingest.readers.common import (
     RawFile,
     ReadResult,
     clean_text,
-    in_utc,
     json_safe,
     one_line,
 )
+from clew.times import in_utc
 from clew.types import Document, Skipped
 
 _PAGE_BREAK = "\n\n"

@@ -21,11 +21,11 @@ from clew.ingest.readers.common import (
     RawFile,
     ReadResult,
     clean_text,
-    in_utc,
     one_line,
 )
 from clew.ingest.readers.markdown_table import table_lines
 from clew.ingest.readers.media_types import media_type_of
+from clew.times import in_utc
 from clew.types import Document
 
 # What python-docx lets through; lxml's errors of syntax are kinds of Python's.
