@@ -1,9 +1,10 @@
 """Write or check the pages of docs/ that say what the code says.
 
-    uv run python scripts/docs.py            write docs/cli.md and docs/settings.md
+    uv run python scripts/docs.py            write docs/cli.md, docs/settings.md, docs/tools.md
     uv run python scripts/docs.py --check    exit with 1 where they, or a version, are out of date
 
-The command line is read from the typer application, the settings from their JSON schema.
+The command line is read from the typer application, the settings from their JSON schema, the tools
+from their catalogue.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
 from clew.cli.common import COMMON_OPTIONS
 from clew.settings import Settings
+from clew.tools.catalogue import TOOLS
+from clew.tools.spec import Parameter, Tool
 
 ROOT = Path(__file__).resolve().parent.parent
 GENERATED = "<!-- Written by scripts/docs.py; change the code, not this page. -->"
@@ -35,7 +38,11 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="write nothing, compare")
     parser.add_argument("--root", type=Path, default=ROOT, help="folder that holds docs/")
     arguments = parser.parse_args()
-    pages = {"docs/cli.md": command_line_page(), "docs/settings.md": settings_page()}
+    pages = {
+        "docs/cli.md": command_line_page(),
+        "docs/settings.md": settings_page(),
+        "docs/tools.md": tools_page(),
+    }
     if arguments.check:
         return check(arguments.root, pages)
     for name, text in pages.items():
@@ -137,7 +144,7 @@ def options(command: TyperCommand | TyperGroup) -> list[TyperOption]:
 
 def describe_option(option: TyperOption) -> str:
     """Its names, its value's name, what it does, its default."""
-    names = ", ".join(f"`{name}`" for name in option.opts)
+    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
     value = "" if option.is_flag else f" `{option.metavar or 'TEXT'}`"
     default = option.default
     shown = f" Default: `{default}`." if default not in (None, False, "") else ""
@@ -166,23 +173,25 @@ chunk_tokens = 180
 def settings_page() -> str:
     """docs/settings.md."""
     schema = Settings.model_json_schema()
-    definitions: dict[str, Any] = schema["$defs"]
-    groups = {
-        name: definitions[field["$ref"].rpartition("/")[2]]
-        for name, field in schema["properties"].items()
-        if "$ref" in field
-    }
-    single = {name: field for name, field in schema["properties"].items() if name not in groups}
-    parts = [
-        "# Settings",
-        GENERATED,
-        SETTINGS_INTRODUCTION,
-        "## General",
-        settings_table("", single),
-    ]
-    for name, group in groups.items():
-        parts += [f"## `{name}`", group["description"], settings_table(name, group["properties"])]
-    return "\n\n".join(parts) + "\n"
+    general = {**schema, "description": ""}
+    sections = settings_sections("", general, schema["$defs"])
+    return "\n\n".join(["# Settings", GENERATED, SETTINGS_INTRODUCTION, *sections]) + "\n"
+
+
+def settings_sections(
+    group: str, schema: Mapping[str, Any], definitions: Mapping[str, Any]
+) -> Iterator[str]:
+    """Heading, meaning and table of a group of settings, then of the groups within it."""
+    fields: Mapping[str, Any] = schema["properties"]
+    yield f"## `{group}`" if group else "## General"
+    if schema["description"]:
+        yield schema["description"]
+    yield settings_table(group, {n: f for n, f in fields.items() if "$ref" not in f})
+    for name, field in fields.items():
+        if "$ref" in field:
+            within = definitions[field["$ref"].rpartition("/")[2]]
+            path = f"{group}.{name}" if group else name
+            yield from settings_sections(path, within, definitions)
 
 
 def settings_table(group: str, fields: Mapping[str, Any]) -> str:
@@ -194,7 +203,7 @@ def settings_table(group: str, fields: Mapping[str, Any]) -> str:
 
 def setting_row(group: str, name: str, field: Mapping[str, Any]) -> str:
     """Name, variable, type, default, range and meaning of a setting."""
-    path = [group, name] if group else [name]
+    path = [*group.split("."), name] if group else [name]
     default = field.get("default")
     cells = [
         f"`{'.'.join(path)}`",
@@ -229,6 +238,64 @@ def value_range(field: Mapping[str, Any]) -> str:
     if "pattern" in field:
         limits.append(f"matches `{field['pattern']}`")
     return ", ".join(limits)
+
+
+# --- tools -------------------------------------------------------------------------------
+
+TOOLS_INTRODUCTION = """\
+What an assistant may call. The same tools are served over MCP, run by hand and called in Python:
+
+```
+clew call graph_enhanced_search '{"query": "Who built the mill?"}'
+clew tools --format openai-strict --profile core
+```
+
+```python
+tools = store.tools.definitions("openai")
+answer = client.chat.completions.create(model=model, messages=messages, tools=tools)
+for call in answer.choices[0].message.tool_calls or ():
+    print(store.tools.call(call.function.name, json.loads(call.function.arguments)).text)
+```
+
+Formats are `mcp`, `openai` (chat completions), `openai-strict`, `ollama` and `anthropic`. A result
+carries `success`; one that failed says what was given, what is allowed and what to do next. Null
+stands for a parameter's default. `core` is what a server offers unless told otherwise, `full` is
+everything but the tools of `memory`, which are named after those of the reference memory server."""
+
+
+def tools_page() -> str:
+    """docs/tools.md."""
+    parts = ["# Tools", GENERATED, TOOLS_INTRODUCTION]
+    for tool in TOOLS:
+        parts += tool_section(tool)
+    return "\n\n".join(parts) + "\n"
+
+
+def tool_section(tool: Tool) -> Iterator[str]:
+    """Name, what it does, what it may change, its parameters and what it answers."""
+    marks = {
+        "destructive": tool.destructive,
+        "idempotent": tool.idempotent,
+        "reaches beyond the store": tool.open_world,
+        "asks before it acts": tool.confirm,
+    }
+    rights = [f"scope `{tool.scope}`", *(mark for mark, holds in marks.items() if holds)]
+    profiles = ", ".join(f"`{profile}`" for profile in sorted(tool.profiles))
+    yield f"## `{tool.name}`"
+    yield tool.description
+    yield f"Profiles: {profiles}; {', '.join(rights)}."
+    if tool.parameters:
+        yield bullets(describe_parameters(tool.parameters))
+    answers = ", ".join(f"`{name}`" for name in tool.result["properties"])
+    yield f"Answers with `success` and, above all, {answers}."
+
+
+def describe_parameters(parameters: Iterable[Parameter], indent: str = "") -> Iterator[str]:
+    """Name, type, whether it is required, and what it means; fields of objects below it."""
+    for parameter in parameters:
+        required = ", required" if parameter.required else ""
+        yield f"{indent}`{parameter.name}` ({parameter.kind}{required}): {parameter.description}"
+        yield from describe_parameters(parameter.fields, f"{parameter.name}[].")
 
 
 if __name__ == "__main__":

@@ -21,7 +21,8 @@ ALLOWED: dict[str, frozenset[str]] = {
     # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
     "testing": VALUES,
     "wiring": VALUES | STEPS,
-    "engine": VALUES | STEPS | {"wiring"},
+    # The engine hands out the tools that call it, and imports them only when asked for them.
+    "engine": VALUES | STEPS | {"wiring", "tools"},
     "clew": VALUES | {"wiring", "engine"},
     "evaluation": VALUES | STEPS | {"wiring", "engine", "clew"},
     "tools": VALUES | STEPS | {"wiring", "engine", "clew", "jobs"},

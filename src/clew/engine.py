@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from clew.errors import InputError, ModelError, NotFoundError, UnreadableError
 from clew.query.cache import RecentlyUsed
 from clew.query.stated import read_relations, stating_sentences
-from clew.types import IndexReport
+from clew.types import IndexReport, NewRelation
 from clew.wiring import (
     make_communities,
     make_embedder,
@@ -32,15 +32,21 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.overview import GraphOverview
     from clew.graph.snapshot import Snapshot
+    from clew.ingest.assistant import Readings
+    from clew.ingest.by_hand import Memory
     from clew.ingest.pipeline import Ingest
+    from clew.ingest.reread import Reread
     from clew.ingest.run import IndexRun
+    from clew.ingest.take_over import TakenOver
     from clew.ports import CommunityStore, Embedder, Extractor, LanguageModel, Reranker
+    from clew.query.entity_search import EntityHit
     from clew.query.moments import Moment
     from clew.query.options import Options
     from clew.query.ranker import Ranker
     from clew.query.relevant import RelevantGraph
     from clew.settings import Settings
     from clew.stores.vectors import VectorMatrix
+    from clew.tools.toolbox import Toolbox
     from clew.types import (
         Alias,
         CheckReport,
@@ -49,6 +55,7 @@ if TYPE_CHECKING:
         DocumentInfo,
         Entity,
         Fusion,
+        Metadata,
         Relation,
         RelationEvidence,
         SearchResult,
@@ -137,6 +144,9 @@ class Clew:
         self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(self.store)
         self._snapshot: Snapshot | None = None
+        self._before_close: list[Callable[[], None]] = []
+        self._loading: threading.Thread | None = None
+        self._answers_meanwhile = False
         self._refreshing = threading.Lock()
         self._writing = threading.Lock()
 
@@ -150,14 +160,28 @@ class Clew:
 
     def close(self) -> None:
         """Let go of files; may be called twice."""
+        while self._before_close:
+            self._before_close.pop()()
         self.store.close()
 
-    def warm(self) -> None:
+    def before_close(self, action: Callable[[], None]) -> None:
+        """Have something done when the engine closes, while the store is still open."""
+        self._before_close.append(action)
+
+    def warm(self, *, meanwhile: bool = False) -> None:
         """Load the embedding model in the background, while the caller prepares its question.
 
-        Where it cannot be loaded, the first question says so.
+        Where it cannot be loaded, the first question says so. With `meanwhile`, questions do not
+        wait for it: they are answered from words and ties, and their notes say so.
         """
-        threading.Thread(target=self._load_model, name="clew-warm").start()
+        self._answers_meanwhile = meanwhile
+        self._loading = threading.Thread(target=self._load_model, name="clew-warm")
+        self._loading.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is being loaded in the background (see `warm`)."""
+        return self._loading is None or not self._loading.is_alive()
 
     def _load_model(self) -> None:
         with suppress(ModelError):
@@ -277,6 +301,11 @@ class Clew:
     def _ingest(self) -> Ingest:
         return make_ingest(self.settings, self.store, self.embedder, self._extractor)
 
+    @property
+    def recipe(self) -> str:
+        """How documents are split, embedded and extracted now, as JSON."""
+        return self._ingest.recipe
+
     def _start(self, progress: Progress | None) -> IndexRun:
         from clew.ingest.run import IndexRun
 
@@ -376,6 +405,7 @@ class Clew:
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""
+        from clew.query.meanwhile import ask_meanwhile
         from clew.query.pipeline import ask
 
         self._claim_embedder()
@@ -385,6 +415,8 @@ class Clew:
         known = None if self.settings.usage.weight else self._answers.get(key)
         if known is not None:
             return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
+        if self._answers_meanwhile and not self.ready:
+            return ask_meanwhile(self, question, options)
         result = ask(self, question, options)
         if self.settings.usage.weight:
             self.store.record_use([hit.chunk.id for hit in result.hits], options.now)
@@ -469,6 +501,40 @@ class Clew:
     def find_entities(self, text: str, limit: int = 10) -> list[Entity]:
         """Entities whose name is, begins with or holds the text, best first."""
         return self.entity_ranks.applied(self.store.find_entities(text, limit))
+
+    def search_entities(
+        self,
+        question: str,
+        *,
+        depth: int = 2,
+        limit: int = 10,
+        vector_weight: float = 0.6,
+        graph_weight: float = 0.4,
+    ) -> tuple[list[EntityHit], tuple[str, ...]]:
+        """Entities that answer a question, best first, and notes; see `query.entity_search`.
+
+        Raises `InputError` for a depth outside 1 to 3.
+        """
+        from clew.query.entity_search import search_entities
+        from clew.query.meanwhile import NOTE
+
+        self._claim_embedder()
+        vector, notes = None, (NOTE,)
+        if self.ready or not self._answers_meanwhile:
+            vector, notes = self._query_vector(question), ()
+        hits = search_entities(
+            self,
+            question,
+            vector,
+            depth=depth,
+            limit=limit,
+            vector_weight=vector_weight,
+            graph_weight=graph_weight,
+        )
+        return hits, notes
+
+    def _query_vector(self, question: str) -> Vector:
+        return self.query_vectors.get_or_make(question, lambda: self.embedder.embed_query(question))
 
     def aliases(self, name: str) -> list[Alias]:
         """The names of an entity, and why they are."""
@@ -574,19 +640,100 @@ class Clew:
         )
         return relevant_graph(self, question, options, self.entity_ranks, hops)
 
+    @cached_property
+    def memory(self) -> Memory:
+        """Entities, observations and relations written by hand."""
+        from clew.ingest.by_hand import Memory
+
+        return Memory(self.store, self._claimed_ingest, self._writing)
+
+    def import_memory(self, path: str | Path) -> TakenOver:
+        """Take over another memory: the reference memory server's file, or a SQLite file.
+
+        Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
+        another kind.
+        """
+        from clew.ingest.readers.memory import read_memory
+        from clew.ingest.take_over import take_over
+
+        return take_over(self.memory, read_memory(Path(path).expanduser()))
+
+    @cached_property
+    def readings(self) -> Readings:
+        """Entities and relations that an assistant finds by reading passages."""
+        from clew.ingest.assistant import Readings
+
+        return Readings(self.store, self._claimed_ingest, self._writing)
+
+    def _claimed_ingest(self) -> Ingest:
+        self._claim_embedder()
+        return self._ingest
+
+    def add_relation(
+        self,
+        source_id: int,
+        target_id: int,
+        relation_type: str,
+        *,
+        weight: float = 1.0,
+        is_causal: bool = False,
+        context: Metadata | None = None,
+        valid_from: datetime | None = None,
+        valid_until: datetime | None = None,
+    ) -> Relation:
+        """Write a relation between two entities by hand; the same one again is brought up to date.
+
+        `relation_type` is a snake_case name, `weight` 0 to 1. Raises `InputError` for values that
+        cannot be, `NotFoundError` for an unknown entity.
+        """
+        relation = NewRelation(
+            source_id=source_id,
+            target_id=target_id,
+            relation_type=relation_type,
+            weight=weight,
+            is_causal=is_causal,
+            context=context,
+            valid_from=valid_from,
+            valid_until=valid_until,
+        )
+        return self.memory.add_relations([relation])[0][0]
+
     def community_reports(self, level: int = 0, limit: int = 50) -> list[Community]:
         """The communities of a level (0: the coarsest), largest first, with their reports.
 
-        Raises `InputError` for a level that there is not.
+        Each says where its report's sentences come from. Raises `InputError` for a level that
+        there is not.
         """
         from clew.query.reports import check_level
 
-        found = self.communities
-        return found.communities(level=check_level(found, level))[:limit]
+        kept = self.communities
+        found = kept.communities(level=check_level(kept, level))[:limit]
+        origins = self.store.provenance([id_ for c in found for id_ in c.sources])
+        return [
+            replace(c, provenance=tuple(origins[id_] for id_ in c.sources if id_ in origins))
+            for c in found
+        ]
 
     def topics(self, limit: int = 50) -> list[Topic]:
         """Key phrases that several passages are on, those of most documents first."""
         return self.communities.topics()[:limit]
+
+    def extract_relations(
+        self,
+        entity_ids: Sequence[int] | None = None,
+        *,
+        limit: int | None = None,
+        proceed: Callable[[int, int], bool] = lambda done, total: True,
+    ) -> Reread:
+        """Read the passages of entities once more for relations, and add those that are new.
+
+        Without ids, the first `limit` entities of which no passage was read for relations with
+        success. `proceed` is told documents done and in all, and may end it by False.
+        """
+        from clew.ingest.reread import reread
+
+        ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
+        return reread(self.store, self._ingest.extractor, ids, proceed)
 
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
@@ -605,6 +752,15 @@ class Clew:
         """Show an entity under another name; the old one still finds it."""
         with self._writing:
             self.store.rename(self._entity(name).id, new_name)
+
+    @cached_property
+    def tools(self) -> Toolbox:
+        """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
+        # The tools call the engine; that it offers them is all that it knows of them.
+        from clew.tools.catalogue import TOOLS
+        from clew.tools.toolbox import Toolbox
+
+        return Toolbox(self, TOOLS, profile=None)
 
     # --- upkeep
 
@@ -635,6 +791,26 @@ class Clew:
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""
         return self.store.check(repair=repair)
+
+    def backup(self, path: str | Path) -> int:
+        """Write the store as it is now to a new file and check that file; its bytes.
+
+        Raises `InputError` where there is such a file already.
+        """
+        from clew.stores.sqlite_backup import back_up
+
+        return back_up(self.store, Path(path).expanduser())
+
+    def restore(self, path: str | Path) -> None:
+        """Put a backup's content in place of the store's; jobs and the audit log stay.
+
+        Raises `StoreError` for a backup that is not sound or of another embedder; then nothing has
+        changed.
+        """
+        from clew.stores.sqlite_backup import restore
+
+        with self._writing:
+            restore(self.store, Path(path).expanduser())
 
     def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
         """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""

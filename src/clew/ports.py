@@ -15,7 +15,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from clew.types import (
     Alias,
+    AliasEvidence,
     Chunk,
+    ChunkExtraction,
     Community,
     Condition,
     Document,
@@ -24,6 +26,9 @@ from clew.types import (
     Entity,
     Extraction,
     IndexedDocument,
+    NewEntity,
+    NewRelation,
+    Observation,
     Period,
     Provenance,
     Relation,
@@ -330,6 +335,91 @@ class GraphStore(Protocol):
 
     def rename(self, entity_id: int, name: str) -> None:
         """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+
+class GraphWriter(Protocol):
+    """Entities and relations written by hand, and what was told of the entities.
+
+    An entity made by hand needs no text; what texts say of it is tied to it as to any other.
+    """
+
+    def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
+        """Make entities, all or none; (id, whether it was not made by hand before), in order.
+
+        A name that is known belongs to its entity, which is shown under it from now on, unless it
+        was tied to that by likeness alone. One that was made by hand before is left as it is.
+        """
+        ...
+
+    def update_entity(
+        self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
+    ) -> None:
+        """Give an entity another type, another description or both."""
+        ...
+
+    def delete_entities(self, entity_ids: Sequence[int]) -> int:
+        """Take back entities made by hand, with the relations written by hand and observations.
+
+        Those that a text names stay as if they had been found there. The number that were made by
+        hand; others are left alone.
+        """
+        ...
+
+    def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
+        """Write relations, all or none; each as it is afterwards, and whether it is new.
+
+        One with the same ends and type, and the same beginning where both have one, is the same:
+        it takes over weight, context and times. Functional types are settled as for texts.
+        """
+        ...
+
+    def delete_relations(self, relation_ids: Sequence[int]) -> int:
+        """Delete relations written by hand; their number. Those that a text states stay."""
+        ...
+
+    def made_by_hand(
+        self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
+    ) -> list[int]:
+        """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
+        ...
+
+    def observations(self, entity_ids: Sequence[int]) -> Mapping[int, Sequence[Observation]]:
+        """What was told of each entity, by id, oldest first; none for those without.
+
+        An observation is a document whose origin is `memory:` and a key of the entity.
+        """
+        ...
+
+    def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
+        """Relations of the entities that no text states and that are not retracted; by id."""
+        ...
+
+
+class ReadingLog(Protocol):
+    """What an assistant found in passages, and which ones it has read."""
+
+    def unread(self, after: int, limit: int) -> list[int]:
+        """Ids above `after` of chunks that no assistant has read, sorted; at most `limit`."""
+        ...
+
+    def count_unread(self) -> int:
+        """Chunks that no assistant has read."""
+        ...
+
+    def record_readings(
+        self,
+        readings: Mapping[int, ChunkExtraction],
+        described: Sequence[NewEntity] = (),
+        links: Sequence[AliasEvidence] = (),
+    ) -> int:
+        """Add what was found to chunks, by chunk id, and mark them as read; the new relations.
+
+        All or nothing, and the same again adds nothing. Names become entities as in
+        `DocumentStore.save`. A relation that its chunk states already takes over confidence and
+        sentence; its extractor is `assistant` then. One that was retracted stays so. Entities
+        without a description get the one in `described`.
+        """
         ...
 
 
@@ -651,7 +741,7 @@ class JobStore(Protocol):
         ...
 
     def cancel(self, job_id: str) -> bool:
-        """Cancel a job that has not ended; whether there was one. A runner stops when it sees it."""
+        """Cancel a job that has not ended; whether there was one. Its runner stops when it looks."""
         ...
 
     def forget(self, before: datetime) -> int:
@@ -711,7 +801,17 @@ class AuditLog(Protocol):
         ...
 
 
-class Store(DocumentStore, TimeIndex, UsageLog, KeywordIndex, GraphStore, SnapshotSource, Protocol):
+class Store(
+    DocumentStore,
+    TimeIndex,
+    UsageLog,
+    KeywordIndex,
+    GraphStore,
+    GraphWriter,
+    ReadingLog,
+    SnapshotSource,
+    Protocol,
+):
     """A database that is the whole truth of one namespace."""
 
     def close(self) -> None:

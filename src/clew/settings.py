@@ -7,7 +7,7 @@ Order of precedence: arguments, environment (`CLEW_STORE`, `CLEW_SPLIT__CHUNK_TO
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from pydantic import (
@@ -31,6 +31,11 @@ from clew.types import Fusion
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
+ToolProfile = Literal["core", "full", "memory"]
+Right = Literal["read", "write", "admin"]
+NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
+"""What a namespace's name looks like."""
+Namespace = Annotated[str, Field(pattern=NAMESPACE)]
 
 
 class _Values(BaseModel):
@@ -192,6 +197,121 @@ class UsageSettings(_Values):
     )
 
 
+class TokenSettings(_Values):
+    """A caller of `clew serve` who shows a token."""
+
+    name: str = Field(min_length=1, max_length=64, description="Who it is, in logs and audit rows.")
+    sha256: str = Field(
+        pattern="^[0-9a-f]{64}$",
+        repr=False,
+        description="SHA-256 of the token in hex; the token itself is kept nowhere.",
+    )
+    namespaces: tuple[Namespace, ...] = Field(
+        min_length=1, description="Those that the caller may use; the first unless it names one."
+    )
+    scopes: tuple[Right, ...] = Field(
+        default=("read", "write"), description="Among read, write and admin; read is always one."
+    )
+    tools: tuple[str, ...] | None = Field(
+        default=None,
+        description="Names of the tools allowed; all that the scopes allow if not set.",
+    )
+
+    @field_validator("scopes")
+    @classmethod
+    def _reads(cls, scopes: tuple[Right, ...]) -> tuple[Right, ...]:
+        if "read" not in scopes:
+            raise ValueError("expected read among the scopes")
+        return scopes
+
+
+class OAuthSettings(_Values):
+    """Callers who show a token of an authorization server (OAuth 2.1, JWT)."""
+
+    issuer: str = Field(default="", description="URL of the authorization server; empty: none.")
+    audience: str = Field(
+        default="", description="This server's own URL, as tokens name it: https://host/mcp."
+    )
+    jwks_url: str = Field(default="", description="Where the issuer's public keys are.")
+    namespace_claim: str = Field(
+        default="",
+        description="Claim that names the namespaces; else each subject has one of its own.",
+    )
+
+    @model_validator(mode="after")
+    def _all_or_none(self) -> OAuthSettings:
+        if any(parts := (self.issuer, self.audience, self.jwks_url)) and not all(parts):
+            raise ValueError("expected issuer, audience and jwks_url together, or none of them")
+        return self
+
+
+class ServeSettings(_Values):
+    """Serving assistants: `clew mcp` and `clew serve`."""
+
+    host: str = Field(default="127.0.0.1", description="Address that `clew serve` listens on.")
+    port: int = Field(default=8766, ge=0, le=65535, description="Its port; 0: any that is free.")
+    profile: ToolProfile = Field(
+        default="core", description="Which tools are served: `core`, `full` or `memory`."
+    )
+    tokens: tuple[TokenSettings, ...] = Field(
+        default=(), description="Callers who show a token, as tables of `clew.toml`."
+    )
+    oauth: OAuthSettings = OAuthSettings()
+    allowed_hosts: tuple[str, ...] = Field(
+        default=(), description="Names that requests may be addressed to, beside the address."
+    )
+    allowed_origins: tuple[str, ...] = Field(
+        default=(), description="Origins of web pages that may call, such as https://example.org."
+    )
+    rate_per_minute: int = Field(
+        default=6000, ge=1, le=1_000_000, description="Requests of one caller a minute, at most."
+    )
+    request_seconds: float = Field(
+        default=60.0, gt=0, le=3600, description="How long one request may take."
+    )
+    body_megabytes: float = Field(
+        default=4.0, gt=0, le=1024, description="Size of one request, at most."
+    )
+
+    @field_validator("tokens")
+    @classmethod
+    def _told_apart(cls, tokens: tuple[TokenSettings, ...]) -> tuple[TokenSettings, ...]:
+        for kind in ("name", "sha256"):
+            if len({getattr(token, kind) for token in tokens}) < len(tokens):
+                raise ValueError(f"expected tokens that differ in {kind}")
+        return tokens
+
+
+class JobSettings(_Values):
+    """Work in the background."""
+
+    concurrency: int = Field(
+        default=2, ge=1, le=32, description="Jobs that one process runs at a time."
+    )
+    retention_days: float = Field(
+        default=30.0, gt=0, description="Days for which jobs that have ended are kept."
+    )
+
+
+class AccessSettings(_Values):
+    """What tools may read from beyond the store, and where they may write to."""
+
+    roots: tuple[Path, ...] = Field(
+        default=(Path(),),
+        description="Folders below which paths may be; default the working directory.",
+    )
+    allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
+    allow_private_addresses: bool = Field(
+        default=False, description="Fetch from this machine and private networks, too."
+    )
+    max_url_megabytes: float = Field(
+        default=20.0, gt=0, description="Megabytes of what is fetched, at most."
+    )
+    url_seconds: float = Field(
+        default=30.0, gt=0, le=3600, description="Seconds that fetching may take, at most."
+    )
+
+
 class Settings(BaseSettings):
     """All settings of one engine. Equal settings compare equal; the value is frozen."""
 
@@ -208,7 +328,7 @@ class Settings(BaseSettings):
     )
     namespace: str = Field(
         default="default",
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$",
+        pattern=NAMESPACE,
         description="Tenant, user or project; each has a store of its own.",
     )
     busy_seconds: float = Field(
@@ -225,6 +345,9 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    jobs: JobSettings = JobSettings()
+    access: AccessSettings = AccessSettings()
+    serve: ServeSettings = ServeSettings()
 
     @classmethod
     def settings_customise_sources(
@@ -253,4 +376,6 @@ def load_settings(**given: object) -> Settings:
 def _explain(item: object) -> str:
     assert isinstance(item, dict)
     name = ".".join(str(part) for part in item["loc"]) or "settings"
-    return f"setting {name} = {item['input']!r}: {item['msg']}"
+    # Somebody may have written a token where its hash belongs.
+    given = "(not shown)" if "tokens" in item["loc"] else repr(item["input"])
+    return f"setting {name} = {given}: {item['msg']}"

@@ -390,6 +390,43 @@ class Relation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class NewEntity:
+    """An entity to be written by hand."""
+
+    name: str
+    entity_type: str = "name"
+    """`name`: unknown, what the store knows of its type stays."""
+    content: str = ""
+    """Description; empty keeps the one that there is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRelation:
+    """A relation between two entities, to be written by hand."""
+
+    source_id: int
+    target_id: int
+    relation_type: str
+    """snake_case."""
+    weight: float = 1.0
+    """0 to 1."""
+    is_causal: bool = False
+    context: Metadata | None = None
+    """JSON values; None keeps what there is."""
+    valid_from: datetime | None = None
+    """None: not said, whatever is known stays."""
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observation:
+    """A text about an entity, told by hand; a document of its own."""
+
+    document_id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Community:
     """Entities that are tied to each other more than to others, and what the texts say of them."""
 
@@ -407,6 +444,8 @@ class Community:
     """Number of entities."""
     sources: tuple[int, ...] = ()
     """Ids of the chunks that the report's sentences stand in."""
+    provenance: tuple[Provenance, ...] = ()
+    """Where these come from, where it was asked for."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
     from clew.stores.sqlite import SqliteStore
     from clew.stores.sqlite_communities import SqliteCommunities
+    from clew.stores.sqlite_jobs import SqliteAudit, SqliteJobs
     from clew.stores.vectors import VectorMatrix
 
 
@@ -40,6 +41,20 @@ def make_communities(store: SqliteStore) -> SqliteCommunities:
     from clew.stores.sqlite_communities import SqliteCommunities
 
     return SqliteCommunities(store.database)
+
+
+def make_jobs(store: SqliteStore) -> SqliteJobs:
+    """The durable jobs of a store."""
+    from clew.stores.sqlite_jobs import SqliteJobs
+
+    return SqliteJobs(store.database)
+
+
+def make_audit(store: SqliteStore) -> SqliteAudit:
+    """The audit log of a store."""
+    from clew.stores.sqlite_jobs import SqliteAudit
+
+    return SqliteAudit(store.database)
 
 
 def make_embedder(settings: Settings) -> Embedder:

@@ -11,8 +11,10 @@ from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import (
     DocumentStoreSuite,
     GraphStoreSuite,
+    GraphWriterSuite,
     KeywordIndexSuite,
     LineageSuite,
+    ReadingLogSuite,
     RelationTimesSuite,
     SnapshotSourceSuite,
     TimeIndexSuite,
@@ -45,6 +47,14 @@ class TestKeywords(OnSqlite, KeywordIndexSuite):
 
 
 class TestGraph(OnSqlite, GraphStoreSuite):
+    pass
+
+
+class TestWriting(OnSqlite, GraphWriterSuite):
+    pass
+
+
+class TestReadings(OnSqlite, ReadingLogSuite):
     pass
 
 

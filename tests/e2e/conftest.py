@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -49,6 +49,41 @@ author: 佐藤
 year: 2022
 ---
 東京は日本の首都です。東京タワーは1958年に完成しました。
+""",
+}
+
+WORKSHOP = {
+    "diary.md": """\
+---
+title: Diary of a workshop
+author: Mara Lind
+date: 2023-05-08
+---
+Yesterday Jonas Weir brought the new loom. Mara Lind lives in Tarnholm, close to the Weir Mill.
+""",
+    "letter.md": """\
+---
+title: Letter from Ostby
+author: Mara Lind
+date: 2024-02-12
+---
+Mara Lind moved to Ostby last month. She sold the old loom to Pia Sand.
+""",
+    "guide.md": """\
+---
+title: A Guide to Looms
+author: Pia Sand
+date: 2022-11-03
+---
+Pia Sand taught Mara Lind to weave in 2019. The Weir Mill is part of the Sole Trust.
+""",
+    "trust.md": """\
+---
+title: The Sole Trust
+author: Jonas Weir
+date: 2021-06-30
+---
+The Sole Trust was founded in 1987 by Agnes Holm. Jonas Weir works for the Sole Trust since 2017.
 """,
 }
 
@@ -123,8 +158,18 @@ def in_process(
 @pytest.fixture(scope="session")
 def indexed(tmp_path_factory: pytest.TempPathFactory, _compiled_once: None) -> Library:
     """The notes, indexed; for tests that only look."""
+    return _indexed(NOTES, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory, _compiled_once: None) -> Library:
+    """Dated notes in which people move and work, indexed; for tests that only look."""
+    return _indexed(WORKSHOP, tmp_path_factory)
+
+
+def _indexed(notes: Mapping[str, str], tmp_path_factory: pytest.TempPathFactory) -> Library:
     folder = tmp_path_factory.mktemp("notes")
-    for name, text in NOTES.items():
+    for name, text in notes.items():
         (folder / name).write_text(text, encoding="utf-8")
     store = tmp_path_factory.mktemp("store")
     done = run_clew("index", folder, "--store", store, cwd=folder)

@@ -45,6 +45,7 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     [
         ["search", "Who built the mill?", "--json"],
         ["entity", "show", "Tarn Abbey", "--json"],
+        ["communities", "--json"],
     ],
 )
 def test_json_does_not_load_rich(arguments: list[str], indexed: Library, tmp_path: Path) -> None:

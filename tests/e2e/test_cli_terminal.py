@@ -89,6 +89,41 @@ def test_json_on_a_terminal_is_json_alone(indexed: Library, tmp_path: Path) -> N
     assert "\x1b" not in shown
 
 
+def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path: Path) -> None:
+    store = ("--store", library.store)
+
+    first = on_terminal("communities", *store, cwd=tmp_path)
+    again = on_terminal("communities", *store, cwd=tmp_path)
+    data = on_terminal("communities", "--json", *store, cwd=tmp_path)
+
+    assert "…" in _STYLE.sub("", first).splitlines()[0]
+    assert "…" not in again
+    assert _STYLE.sub("", again).startswith("id ")
+    assert data.startswith("[\n")
+    assert "\x1b" not in data
+
+
+def test_a_strategy_with_more_to_say_points_to_its_context(
+    indexed: Library, tmp_path: Path
+) -> None:
+    question = "How is Jonas Reed connected to the Lorne Estate?"
+
+    shown = on_terminal("search", question, "--store", indexed.store, cwd=tmp_path)
+
+    assert "With --context: the paths between the question's entities.\n" in shown
+
+
+def test_a_path_is_folded_behind_its_margin(indexed: Library, tmp_path: Path) -> None:
+    ends = ("Jonas Reed", "Lorne Estate", "--limit", "1")
+
+    shown = on_terminal("path", *ends, "--store", indexed.store, cwd=tmp_path)
+
+    hops, *lines = _STYLE.sub("", shown).rstrip().splitlines()
+    assert hops == "2 hops"
+    assert max(map(len, lines)) <= 60
+    assert all(line.startswith("    ") for line in lines)
+
+
 @pytest.mark.parametrize(("answer", "left"), [("n\n", 4), ("y\n", 2)])
 def test_delete_asks(library: Library, tmp_path: Path, answer: str, left: int) -> None:
     store = ("--store", library.store)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 import pytest
@@ -313,6 +314,181 @@ def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> No
         with pytest.raises(NotFoundError):
             b.delete(["note"])
         assert not any("Ada Morn" in piece for piece in b.export("jsonl"))
+
+
+# --- answers that are still known
+
+
+def test_an_answer_is_known_until_the_store_changes(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    first = engine.search(QUESTION)
+    again = engine.search(QUESTION)
+    assert first.timings_ms.keys() != {"cache"}
+    assert again.timings_ms.keys() == {"cache"}
+    assert (again.hits, again.context) == (first.hits, first.context)
+    engine.add("Ada Morn built bells, too.", source="bells")
+    assert "cache" not in engine.search(QUESTION).timings_ms
+    engine.delete(["bells"])
+    assert engine.search(QUESTION).timings_ms.keys() != {"cache"}
+
+
+def test_other_options_are_another_question(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    engine.search(QUESTION)
+    for options in ({"limit": 2}, {"strategy": "vector"}, {"as_of": "2020"}, {"expand": True}):
+        assert "cache" not in engine.search(QUESTION, **options).timings_ms  # type: ignore[arg-type]
+
+
+def test_a_question_is_embedded_once(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    assert "embed" in engine.search(QUESTION, strategy="vector").timings_ms
+    again = engine.search(QUESTION, strategy="vector", limit=1).timings_ms
+    assert "embed_cache" in again
+    assert "embed" not in again
+
+
+def test_nothing_is_kept_where_the_settings_say_so(tmp_path: Path, folder: Path) -> None:
+    settings = clew.load_settings(store=tmp_path / "store", search={"cache": 0})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        engine.index([folder])
+        for _ in range(2):
+            assert "embed" in engine.search(QUESTION, strategy="vector").timings_ms
+
+
+# --- usage
+
+LIKE = [f"Ada Morn mended clock number {number}." for number in range(6)]
+
+
+def _ask_often(engine: clew.Clew, wanted: str) -> list[list[str]]:
+    """Sources found before and after one of them was found again and again."""
+
+    def found() -> list[str]:
+        result = engine.search("Ada Morn mended a clock", strategy="vector", limit=6)
+        return [hit.chunk.source for hit in result.hits]
+
+    for number, text in enumerate(LIKE):
+        engine.add(text, source=f"n{number}")
+    before = found()
+    for times in range(9):
+        engine.search(f"clock number {wanted[1:]}, {times}", strategy="keyword", limit=1)
+    return [before, found()]
+
+
+def test_what_was_found_often_moves_up_where_usage_counts(tmp_path: Path) -> None:
+    settings = clew.load_settings(store=tmp_path, usage={"weight": 0.9})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        before, after = _ask_often(engine, "n4")
+    assert after.index("n4") == 0
+    assert sorted(before) == sorted(after)
+
+
+def test_usage_is_neither_kept_nor_used_otherwise(engine: clew.Clew) -> None:
+    before, after = _ask_often(engine, "n4")
+    assert before == after
+    ids = [engine.chunks(f"n{number}")[0].id for number in range(6)]
+    assert engine.store.usage(ids) == {}
+
+
+# --- time
+
+DATED = {"2017-05-01": "old", "2019-05-01": "middle", "2021-05-01": "new"}
+
+
+@pytest.fixture
+def dated(engine: clew.Clew) -> clew.Clew:
+    for date, source in DATED.items():
+        engine.add(
+            f"The clock of Vell was seen, entry {source}.", source=source, metadata={"date": date}
+        )
+    return engine
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"since": "2019"}, {"middle", "new"}),
+        ({"since": "2019-05-02"}, {"new"}),
+        ({"until": "2019"}, {"old", "middle"}),
+        ({"until": datetime(2019, 5, 1, tzinfo=UTC)}, {"old"}),
+        ({"until": date(2019, 5, 1)}, {"old", "middle"}),
+        ({"since": "2018", "until": "2020"}, {"middle"}),
+        ({"as_of": "2020"}, {"old", "middle"}),
+        ({"as_of": "2020", "since": "2018"}, {"middle"}),
+    ],
+    ids=str,
+)
+def test_times_given_by_hand_are_kept_to(
+    dated: clew.Clew, options: dict[str, Any], expected: set[str]
+) -> None:
+    for strategy in STRATEGIES:
+        result = dated.search("the clock of Vell", strategy=strategy, **options)
+        assert {hit.chunk.source for hit in result.hits} == expected, strategy
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"since": "sometime"}, "since 'sometime' is no time; expected a date such as 2019"),
+        ({"since": "2020", "until": "2018"}, "is not before until"),
+        ({"as_of": "never"}, "as_of 'never' is no time"),
+    ],
+)
+def test_times_that_cannot_be_are_refused(
+    dated: clew.Clew, options: dict[str, Any], match: str
+) -> None:
+    with pytest.raises(InputError, match=match):
+        dated.search("clock", **options)
+
+
+def test_as_of_asks_what_held_then(engine: clew.Clew) -> None:
+    for date_, town in (("2015-01-01", "Lisse"), ("2020-01-01", "Kolm")):
+        engine.add(f"Ada Morn lives in {town}.", source=town, metadata={"date": date_})
+
+    def towns(as_of: str) -> set[str]:
+        result = engine.search("Where does Ada Morn live?", strategy="graph", as_of=as_of)
+        return {r.tail for hit in result.hits for r in hit.relations if r.relation == "lives_in"}
+
+    assert towns("2016") == {"Lisse"}
+    assert towns("2022") == {"Kolm"}
+
+
+# --- where it comes from
+
+
+def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
+    text = "Nobody knows. Ada Morn was taught by Piet Oss."
+    engine.add(
+        text, source="n", title="Note", metadata={"author": "Brida Kall", "date": "2019-05-01"}
+    )
+    (hit,) = engine.search("Who taught Ada Morn?", strategy="graph").hits
+    origin = hit.provenance
+    assert origin is not None
+    assert (origin.title, origin.source, origin.author) == ("Note", "n", "Brida Kall")
+    assert (origin.version, origin.derived_from, origin.confidence) == (1, "", 1)
+    assert text[origin.start : origin.end] == hit.chunk.text
+    assert origin.written_at == datetime(2019, 5, 1, tzinfo=UTC)
+    (relation,) = hit.relations
+    stated = relation.provenance
+    assert stated is not None
+    assert (
+        text[stated.start : stated.end] == relation.evidence == "Ada Morn was taught by Piet Oss."
+    )
+    assert 0 < stated.confidence < 1
+    assert stated.extractor == origin.extractor
+
+
+def test_a_changed_document_keeps_its_lineage(engine: clew.Clew) -> None:
+    name = engine.add("Ada Morn built clocks.", source="n")
+    first = engine.document("n")
+    engine.add("Ada Morn built bells.", source="n")
+    (hit,) = engine.search("Ada Morn").hits
+    assert hit.provenance is not None
+    assert (hit.provenance.version, hit.provenance.derived_from) == (2, first.sha256)
+    versions = engine.store.lineage(name)
+    assert [(v.version, v.derived_from) for v in versions] == [(1, ""), (2, first.sha256)]
+    assert versions[0].replaced_at is not None
+    assert versions[1].replaced_at is None
 
 
 # --- the graph

@@ -10,11 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clew
 from clew.graph.communities import partition
 from clew.graph.outlines import best_of_groups
 from clew.graph.reports import SENTENCES, Candidate, ReportMaker, choose, listed, mean_direction
 from clew.ports import CommunityReport
 from clew.testing.entries import make_entry
+from clew.testing.fakes import HashEmbedder
 from tests.unit.community_stores import Library, players, save_band
 
 
@@ -138,3 +140,18 @@ def test_names_are_listed_as_sentences_list_them() -> None:
 def test_opposite_vectors_have_a_direction_all_the_same() -> None:
     vectors = np.array([[1, 0], [-1, 0]], dtype=np.float32)
     assert mean_direction(vectors).tolist() == [1, 0]
+
+
+def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        for title in ("The Tower of Vell", "The Clock of Vell"):
+            engine.add(
+                f"# {title}\n\nAda Morn built {title} with Piet Oss, and Brida Kall paid.",
+                source=title,
+                title=title,
+                media_type="text/markdown",
+            )
+        summaries = [report.summary for report in engine.community_reports()]
+
+    assert summaries
+    assert all("Ada Morn built" in said and "#" not in said for said in summaries)

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.query.conditions import parse_conditions
-from clew.query.retrieve import Channels, Ranking, reciprocal_rank_fusion
+from clew.query.retrieve import Channels, Ranking, reciprocal_rank_fusion, weighted_fusion
 from clew.query.strategies import STRATEGIES, find_strategy
 from clew.types import Condition
 
@@ -44,6 +44,40 @@ def test_fusion_does_not_depend_on_the_order_of_channels(given_rankings: list[Ra
         for order in permutations(given_rankings)
     }
     assert len(orders) == 1
+
+
+scored = st.dictionaries(st.integers(1, 30), st.floats(-1, 50, width=32), max_size=12).map(
+    lambda found: Ranking(
+        np.array(sorted(found, key=lambda id_: -found[id_]), np.int64),
+        np.array(sorted(found.values(), reverse=True), np.float32),
+    )
+)
+
+
+@given(scored, scored, st.floats(0, 1))
+def test_weighted_fusion_agrees_with_the_formula(
+    words: Ranking, meaning: Ranking, alpha: float
+) -> None:
+    expected: dict[int, float] = {}
+    for ranking, share in ((words, alpha), (meaning, 1 - alpha)):
+        low = min([0.0, *ranking.scores.tolist()])
+        reach = max([0.0, *ranking.scores.tolist()]) - low
+        for chunk_id, score in zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True):
+            scaled = (score - low) / (reach or 1)
+            expected[chunk_id] = expected.get(chunk_id, 0.0) + share * scaled
+    fused = weighted_fusion(words, meaning, alpha)
+    assert set(fused.ids.tolist()) == set(expected)
+    for chunk_id, score in zip(fused.ids.tolist(), fused.scores.tolist(), strict=True):
+        assert score == pytest.approx(expected[chunk_id], rel=1e-4, abs=1e-6)
+    assert (np.diff(fused.scores) <= 0).all()
+
+
+def test_the_weight_decides_between_words_and_meaning() -> None:
+    words = Ranking(np.array([1, 2]), np.array([9, 1], np.float32))
+    meaning = Ranking(np.array([2, 3]), np.array([0.8, 0.7], np.float32))
+    assert weighted_fusion(words, meaning, 1.0).ids.tolist() == [1, 2, 3]
+    assert weighted_fusion(words, meaning, 0.0).ids.tolist() == [2, 3, 1]
+    assert weighted_fusion(words, meaning, 0.4).ids.tolist()[0] == 2
 
 
 def test_then_goes_on_downwards_with_those_that_are_new() -> None:

@@ -11,9 +11,13 @@ from clew.cli.commands import (
     demo,
     entities,
     exploring,
+    importing,
     indexing,
+    install,
     looking,
+    serving,
     subgraphs,
+    tools,
     upkeep,
 )
 from clew.cli.common import (
@@ -94,3 +98,10 @@ app.command("stats")(command(looking.stats))
 app.command("check")(command(upkeep.check))
 app.command("eval")(command(upkeep.evaluate))
 app.command("export")(command(looking.export))
+app.command("import")(command(importing.import_memory))
+app.command("tools")(command(tools.tools))
+app.command("call")(command(tools.call))
+app.command("install")(command(install.install))
+app.command("mcp")(command(serving.mcp))
+app.command("serve")(command(serving.serve))
+app.command("token")(command(serving.token))

@@ -10,6 +10,7 @@ from rich.text import Text
 
 from clew.cli.output import printable, shown_source
 from clew.cli.stretches import moment, stretch
+from clew.query.ways import TOGETHER
 from clew.text import terms
 from clew.types import (
     Hit,
@@ -34,19 +35,24 @@ def print_route(console: Console, result: SearchResult) -> None:
     if result.temporal is not None:
         console.print(Text(_time_line(result.temporal), style=FAINT))
         for period, ids in result.temporal.timeline:
-            console.print(Text(f"  {period}: {len(ids)} passages", style=FAINT))
+            console.print(
+                Text(f"  {period}: {len(ids)} passage{'s' if len(ids) > 1 else ''}", style=FAINT)
+            )
     spent = " · ".join(f"{name} {value:.1f} ms" for name, value in result.timings_ms.items())
     console.print(Text(spent, style=FAINT))
     console.print()
 
 
 def _time_line(info: TemporalInfo) -> str:
-    as_of = "" if info.as_of is None else f"as of {moment(info.as_of)}"
-    asked = [stretch(info.since, info.until), as_of, "its course" if info.evolution else ""]
     phrase = f" (“{_one_line(info.phrase)}”)" if info.phrase else ""
-    # What was done with a period; `as_of` restricts what is asked, whatever the period.
-    applied = "" if info.applied == "none" else f": {info.applied}"
-    return f"time {', '.join(part for part in asked if part)}{phrase}{applied}"
+    parts = [
+        f"{stretch(info.since, info.until)}{phrase}",
+        "" if info.as_of is None else f"as of {moment(info.as_of)}",
+        "the course of events" if info.evolution else "",
+        # What was done with the period; `as_of` restricts what is asked whatever was.
+        "" if info.applied == "none" else info.applied,
+    ]
+    return f"time: {', '.join(part for part in parts if part)}"
 
 
 def print_passages(
@@ -90,7 +96,7 @@ def trail(hit: Hit) -> Iterator[Text]:
     if hit.matched:
         yield Text(f"matched {', '.join(hit.matched)}", style=FAINT)
     if hit.provenance is not None:
-        yield Text(_origin(hit.provenance), style=FAINT)
+        yield Text(printable(_origin(hit.provenance)), style=FAINT)
     for relation in hit.relations:
         yield _relation(relation)
 
@@ -126,6 +132,23 @@ def print_thread(console: Console, path: Sequence[PathStep], end: str) -> None:
         sentence.append(f" ({_one_line(step.document)})", style=FAINT)
         _print_indented(console, sentence, INDENT + line)
     _print_indented(console, Text(_one_line(end), style="bold"), INDENT + arrow)
+
+
+def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
+    """Draw a path between two entities: a line for each tie, and the sentence that says so."""
+    console.print(Text(f"{len(way)} hop{'s' if len(way) > 1 else ''}", style="bold"))
+    for tie in way:
+        # A sentence that names both has no direction.
+        how = " — " if tie.relation == TOGETHER else f" — {printable(tie.relation)} → "
+        ends = (Text(_one_line(end), style=ENTITY) for end in (tie.head, tie.tail))
+        _print_indented(console, Text(how).join(ends), INDENT)
+        if tie.evidence:
+            said = Text(f"“{_one_line(tie.evidence)}”", style="italic")
+            if tie.provenance is not None:
+                place = tie.provenance.title or tie.provenance.source
+                said.append(f" ({_one_line(place)})", style=FAINT)
+            _print_indented(console, said, INDENT * 2)
+    console.print()
 
 
 def marked(text: str, asked: frozenset[str]) -> Text:

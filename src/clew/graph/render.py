@@ -207,9 +207,13 @@ def _lines(named: NamedGraph) -> list[str]:
     names = {node.id: node.name for node in named.nodes}
     return [
         f"- {names[edge.from_entity_id]} —{'' if edge.id is None else f' {edge.relation_type} →'}"
-        f" {names[edge.to_entity_id]}{f': “{edge.evidence}”' if edge.evidence else ''}"
+        f" {names[edge.to_entity_id]}{_quoted(edge.evidence)}"
         for edge in named.edges
     ]
+
+
+def _quoted(sentence: str) -> str:
+    return f": “{' '.join(sentence.split())}”" if sentence else ""
 
 
 def _fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]) -> list[str]:

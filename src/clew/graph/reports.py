@@ -29,6 +29,8 @@ SENTENCES = 5
 """Sentences of a report, at most."""
 _SAME = 0.6
 """Share of their terms (Jaccard) from which on two sentences say the same."""
+_HEADING = "#"
+"""What headings begin with in Markdown, and in the texts that readers make."""
 _BATCH = 500
 """Communities that are read at once."""
 
@@ -103,7 +105,9 @@ class ReportMaker:
                 number = row - int(self.snapshot.sentence_starts[chunk]) - 1
                 text = " ".join(texts.sentences[chunk_id][number].split())
                 candidates.append(Candidate(chunk_id, text, self._named(lines, row, place)))
-        return [(c.chunk_id, c.text) for c in choose(candidates)]
+        # Headings name much and say nothing; they are taken where there is nothing else.
+        prose = [c for c in candidates if not c.text.startswith(_HEADING)]
+        return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in choose(prose or candidates)]
 
     def _named(self, lines: Outline, row: int, place: int) -> dict[int, float]:
         """Centrality of the community's entities that a row of sentences names."""

@@ -17,12 +17,12 @@ from clew.ingest.split import split
 from clew.types import IndexedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.ingest.link import Linker
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
-    from clew.types import Document, Extraction, Split, Vectors
+    from clew.types import AliasEvidence, Document, Extraction, Split, Vectors
 
     class IngestStore(Store, Protocol):
         """What indexing needs of a store."""
@@ -95,6 +95,17 @@ class Ingest:
         parts = split(document, self.split_settings, self.embedder)
         return Prepared(document, parts, self.extractor.extract(document, parts.chunks))
 
+    def complete(self, documents: Sequence[Document]) -> list[tuple[Prepared, Vectors]]:
+        """Documents that only need to be saved, each with its embeddings; for a few at a time."""
+        batch = [self.prepare(document) for document in documents]
+        vectors, start = self._embed(batch, Progress()), 0
+        done = []
+        for item in batch:
+            end = start + len(item.split.chunks)
+            done.append((item, vectors[start:end]))
+            start = end
+        return done
+
     def _embed(self, batch: list[Prepared], progress: Progress) -> Vectors:
         started = time.perf_counter()
         texts = [chunk.embedding_text for item in batch for chunk in item.split.chunks]
@@ -112,20 +123,25 @@ class Ingest:
         vectors, start = embedding.result(), 0
         for item in batch:
             end = start + len(item.split.chunks)
-            self._save(item, vectors[start:end])
+            self.save(item, vectors[start:end])
             start = end
             progress.documents += 1
             progress.chunks += len(item.split.chunks)
             saved(item.document)
 
-    def _save(self, item: Prepared, vectors: Vectors) -> None:
+    def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
+        """Names of an extraction that mean one that the store knows, or each other."""
+        return self._current_linker().links(extraction)
+
+    def save(self, item: Prepared, vectors: Vectors) -> None:
+        """Link and store one document."""
         self.store.save(
             IndexedDocument(
                 document=item.document,
                 split=item.split,
                 vectors=vectors,
                 extraction=item.extraction,
-                links=self._current_linker().links(item.extraction),
+                links=self.links(item.extraction),
                 recipe=self.recipe,
             )
         )

@@ -49,6 +49,7 @@ __all__ = [
     "file_source",
     "find_files",
     "read_file",
+    "read_raw",
 ]
 
 _Reader = Callable[[RawFile], ReadResult]
@@ -95,6 +96,13 @@ def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> 
     """
     data, modified = _load(path, settings)
     raw = RawFile(source=file_source(path), data=data, settings=settings)
+    return read_raw(raw, digest=digest, modified=modified)
+
+
+def read_raw(
+    raw: RawFile, *, digest: str | None = None, modified: datetime | None = None
+) -> ReadResult:
+    """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
     try:
         result = _reader(raw)(raw)
     except RecursionError as error:
@@ -103,7 +111,7 @@ def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> 
         if result.skipped and not result.documents:
             return result
         raise raw.unreadable("empty")
-    known = digest or hashlib.sha256(data).hexdigest()
+    known = digest or hashlib.sha256(raw.data).hexdigest()
     documents = (_complete(document, known, modified) for document in result.documents)
     return replace(result, documents=tuple(documents))
 
@@ -207,7 +215,7 @@ def _reader(raw: RawFile) -> _Reader:
     return _TEXT_READERS.get(media_type, read_text)
 
 
-def _complete(document: Document, digest: str, modified: datetime) -> Document:
+def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
     title = document.title or ("" if is_record else _title_from_name(document.source))

@@ -51,6 +51,8 @@ class OnnxEmbedder:
         self._settings = settings
         self._cache = settings.cache or default_cache()
         self._lock = threading.RLock()
+        # Loading the session takes seconds; the name and the tokens are to be had meanwhile.
+        self._opening = threading.Lock()
         self._model: tuple[ModelFiles, ModelConfig] | None = None
         self._tokenizer: Tokenizer | None = None
         self._session: InferenceSession | None = None
@@ -156,7 +158,7 @@ class OnnxEmbedder:
         return vectors
 
     def _load_session(self) -> InferenceSession:
-        with self._lock:
+        with self._opening:
             if self._session is None:
                 self._session = self._open_converted()
             return self._session

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.query.permitted import whole_sections
 from clew.types import Citation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from clew.query.asking import Asking
     from clew.types import Hit, StoredChunk, StoredSection
@@ -38,11 +39,28 @@ class Block:
 
 def by_section(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
     """A block for each section in the order of its best hit: the whole of it, else that hit."""
+    return [block for _, _, block in sections_found(asking, hits)]
+
+
+def sections_found(
+    asking: Asking, hits: Sequence[Hit]
+) -> Iterator[tuple[StoredSection, StoredChunk, Block]]:
+    """Each section with its best hit and its block, in the order of that hit.
+
+    A section that holds a passage which a filter forbids comes as one block for each of its hits.
+    """
     chunks: dict[int, list[StoredChunk]] = {}
     for hit in hits:
         chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
     sections = asking.library.store.sections(list(chunks))
-    return [section_block(section, chunks[section.id]) for section in sections]
+    whole = whole_sections(asking, sections)
+    for section in sections:
+        found = chunks[section.id]
+        if section.id in whole:
+            yield section, found[0], section_block(section, found)
+        else:
+            for chunk in found:
+                yield section, chunk, passage_block(chunk, headings=section.headings)
 
 
 def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block:
@@ -59,11 +77,13 @@ def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block
     )
 
 
-def passage_block(chunk: StoredChunk, *, group: str = "", place: float = 0.0) -> Block:
+def passage_block(
+    chunk: StoredChunk, *, headings: Sequence[str] = (), group: str = "", place: float = 0.0
+) -> Block:
     """A passage alone."""
     citation = cite(chunk, [chunk], chunk.start, chunk.end)
     form = Form(text=chunk.text.strip(), citations=(citation,))
-    return Block(heading=trail(chunk), forms=(form,), group=group, place=place)
+    return Block(heading=trail(chunk, headings), forms=(form,), group=group, place=place)
 
 
 def cite(chunk: StoredChunk, covered: Sequence[StoredChunk], start: int, end: int) -> Citation:

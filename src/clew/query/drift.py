@@ -2,41 +2,48 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.query.found import Found, after
-from clew.query.nearby import around, entities_of, nearest_entities
+from clew.query.found import after
+from clew.query.nearby import Nearest, around, entities_of, nearest_entities
 from clew.query.reports import relevant_communities, report_blocks
-from clew.query.retrieve import reciprocal_rank_fusion
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.query.asking import Asking
     from clew.query.blocks import Block
+    from clew.query.found import Found
     from clew.types import Community
 
 PRIMED = 3
 """Communities that the local part starts from."""
 SHARE = 0.5
 """Share of the context that reports may take."""
+FOUND_WEIGHT = 0.5
+"""What an entity that the reports led to counts beside one that the question led to."""
 
 
 def drift(asking: Asking) -> Found:
-    """The nearest communities' reports, then the neighbourhood of the question and of these."""
+    """The nearest communities' reports, then what lies around their entities and the question's."""
     communities = relevant_communities(asking)[:PRIMED]
-    near = around(asking, nearest_entities(asking))
+    asked = nearest_entities(asking)
     if not communities:
         asking.note("the graph has no communities yet; only the neighbourhood was searched")
-        return near
+        return around(asking, asked)
     if asking.library.language_model is None:
         asking.note("no language model was used: reports are made of the texts' sentences")
-    further = around(asking, entities_of(asking, communities))
-    reports = _within_share(asking, communities)
-    return Found(
-        ranking=reciprocal_rank_fusion([near.ranking, near.ranking, further.ranking]),
-        arrange=after(reports, near.arrange),
-    )
+    near = around(asking, _together(asked, entities_of(asking, communities)))
+    return replace(near, arrange=after(_within_share(asking, communities), near.arrange))
+
+
+def _together(asked: Nearest, found: Nearest) -> Nearest:
+    """Both, each entity at its higher relevance."""
+    relevance = {id_: FOUND_WEIGHT * value for id_, value in found.relevance.items()}
+    for id_, value in asked.relevance.items():
+        relevance[id_] = max(value, relevance.get(id_, 0.0))
+    return Nearest(relevance)
 
 
 def _within_share(asking: Asking, communities: Sequence[Community]) -> list[Block]:

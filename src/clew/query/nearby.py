@@ -10,6 +10,11 @@ import numpy as np
 from clew.graph.paths import neighbourhood
 from clew.query.blocks import Block, Form, cite_chunks
 from clew.query.found import Found, after
+from clew.query.permitted import (
+    permitted_entities,
+    permitted_graph,
+    permitted_relations,
+)
 from clew.query.retrieve import Ranking
 from clew.query.stated import stating_sentences
 from clew.query.ways import entity_rows
@@ -80,7 +85,7 @@ def around(asking: Asking, nearest: Nearest) -> Found:
 
 def _spread(asking: Asking, nearest: Nearest) -> dict[int, float]:
     """Relevance by entity id of the nearest and their neighbours, halved at each hop."""
-    graph = asking.library.entity_graph
+    graph = permitted_graph(asking)
     rows = entity_rows(graph, list(nearest.relevance))
     hops = min(asking.options.max_hops, 3)
     reached = neighbourhood(graph, rows, hops=hops, limit=AROUND)
@@ -111,10 +116,12 @@ def _passages(asking: Asking, relevance: Mapping[int, float]) -> Ranking:
 
 def _neighbourhood_block(asking: Asking, relevance: Mapping[int, float]) -> Block:
     store = asking.library.store
-    entities = store.entities(sorted(relevance, key=lambda id_: -relevance[id_])[:AROUND])
+    nearest = sorted(relevance, key=lambda id_: -relevance[id_])
+    entities = store.entities(permitted_entities(asking, nearest)[:AROUND])
+    known = store.relations(list(relevance), 500, as_of=asking.options.as_of)
     relations = [
         relation
-        for relation in store.relations(list(relevance), 500, as_of=asking.options.as_of)
+        for relation in permitted_relations(asking, known)
         if relation.from_entity_id in relevance and relation.to_entity_id in relevance
     ][:SHOWN]
     names = {entity.id: entity.name for entity in entities}

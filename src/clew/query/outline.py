@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import InputError
-from clew.query.blocks import Block, Form, cite_chunks, section_block, trail
+from clew.query.blocks import Block, Form, cite_chunks, sections_found, trail
 from clew.query.found import Found, after
+from clew.query.permitted import document_sections, permitted_relations
 from clew.query.retrieve import Ranking
 
 if TYPE_CHECKING:
@@ -22,9 +24,11 @@ if TYPE_CHECKING:
 LAYERS = ("document", "section", "passage")
 """Layers of the outline that every store has."""
 CANDIDATES = 30
-"""Documents or sections compared as wholes; those of the nearest passages."""
+"""Documents or sections compared as wholes, those of the nearest passages; entities tried."""
 ITEMS = 5
 """Entities at the layer searched whose chains are followed."""
+READ = 200
+"""Entities of the nearest passages whose types are read."""
 WIDEST = 20
 """Relations followed from one entity at one step of a chain."""
 
@@ -56,8 +60,10 @@ def _members(asking: Asking, nearest: Ranking, layer: str) -> list[list[StoredCh
         if len(wanted) < CANDIDATES:
             wanted.setdefault(_item(chunk, layer), [])
     for document in dict.fromkeys(chunk.document_id for chunk in children):
-        for chunk in store.document_chunks(document):
-            if _item(chunk, layer) in wanted:
+        chunks = store.document_chunks(document)
+        allowed = asking.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
+        for chunk, let in zip(chunks, allowed.tolist(), strict=True):
+            if let and _item(chunk, layer) in wanted:
                 wanted[_item(chunk, layer)].append(chunk)
     return [members for members in wanted.values() if members]
 
@@ -74,12 +80,9 @@ def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranki
         vectors = asking.library.vectors.vectors(ids)
         mean = vectors.mean(axis=0)
         whole = float(mean @ asking.vector) / (float(np.linalg.norm(mean)) or 1.0)
-        allowed = asking.allows(ids)
         cosines = vectors @ asking.vector
         scored += [
-            (whole, int(id_), float(cosine))
-            for id_, cosine, let in zip(ids, cosines, allowed, strict=True)
-            if let
+            (whole, id_, cosine) for id_, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)
         ]
     scored.sort(key=lambda entry: (-entry[0], -entry[2], entry[1]))
     return Ranking(
@@ -90,15 +93,9 @@ def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranki
 
 def _chains(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
     """By section, under the outline of its document: what stands before and after it."""
-    store = asking.library.store
-    chunks: dict[int, list[StoredChunk]] = {}
-    for hit in hits:
-        chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
     blocks = []
-    for section in store.sections(list(chunks)):
-        found = chunks[section.id]
-        block = section_block(section, found)
-        outline = _outline(asking, found[0], section.ordinal)
+    for section, best, block in sections_found(asking, hits):
+        outline = _outline(asking, best, section.ordinal)
         forms = tuple(
             Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
         )
@@ -108,9 +105,8 @@ def _chains(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
 
 def _outline(asking: Asking, chunk: StoredChunk, here: int) -> str:
     """The document's sections as a list, the one at hand marked."""
-    sections = asking.library.store.document_sections(chunk.document_id)
     lines = [f"Outline of {chunk.title or chunk.source}:"]
-    for section in sections:
+    for section in document_sections(asking, chunk.document_id):
         name = " › ".join(section.headings) or f"section {section.ordinal + 1}"
         lines.append(f"{'→' if section.ordinal == here else '-'} {name}")
     return "\n".join(dict.fromkeys(lines))
@@ -166,12 +162,11 @@ def by_hierarchy(asking: Asking) -> Found:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
     hierarchy = parse_hierarchy(asking.options.hierarchy)
     layer = _layer(asking, hierarchy)
-    nearest = _nearest(asking, hierarchy, layer)
-    lines = [line for entity in nearest for line in _follow(asking, hierarchy, layer, entity)]
+    lines = _chains_through(asking, hierarchy, layer)
     if not lines:
         asking.notes.append(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
-            " the hierarchy; the outline of the documents was searched instead"
+            " the hierarchy; passages were found by meaning alone"
         )
         return Found(ranking=asking.channels.by_vector())
     ids = np.array([line.chunk_id for line in lines if line.chunk_id is not None], dtype=np.int64)
@@ -191,21 +186,34 @@ def _layer(asking: Asking, hierarchy: Hierarchy) -> int:
     )
 
 
-def _nearest(asking: Asking, hierarchy: Hierarchy, layer: int) -> list[int]:
-    """Ids of the layer's entities: those that the question names, then those of near passages."""
-    snapshot, store = asking.snapshot, asking.library.store
-    seeds = [seed.entity_id for seed in asking.analysis.seeds]
-    ranking = asking.channels.by_vector()
+def _chains_through(asking: Asking, hierarchy: Hierarchy, layer: int) -> list[Relation]:
+    """The relations of the chains through the layer's nearest entities that have any.
+
+    Those are the ones that the question names; where none of them has a chain, those of the nearest
+    passages. An entity of unknown type may be of any.
+    """
+    named = [seed.entity_id for seed in asking.analysis.seeds]
+    for candidates in (named, _near(asking)):
+        entities = asking.library.store.entities(candidates)
+        wanted = (hierarchy.types[layer], "name")
+        fitting = [e.id for e in entities if e.entity_type in wanted][:CANDIDATES]
+        chains = (_follow(asking, hierarchy, layer, entity) for entity in fitting)
+        found = list(islice(filter(None, chains), ITEMS))
+        if found:
+            return list({relation.id: relation for chain in found for relation in chain}.values())
+    return []
+
+
+def _near(asking: Asking) -> list[int]:
+    """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
+    snapshot, ranking = asking.snapshot, asking.channels.by_vector()
     known = snapshot.known(ranking.ids)
-    relevance: dict[int, float] = {}
-    for row, score in zip(snapshot.rows(ranking.ids[known]), ranking.scores[known], strict=True):
-        for entity in snapshot.passage_entities.row(int(row)).tolist():
-            id_ = int(snapshot.entity_ids[entity])
-            relevance[id_] = relevance.get(id_, 0.0) + float(score) ** 2
-    near = sorted(relevance, key=lambda id_: (-relevance[id_], id_))
-    entities = store.entities(list(dict.fromkeys([*seeds, *near[:200]])))
-    of_type = [e.id for e in entities if e.entity_type == hierarchy.types[layer]]
-    return of_type[:ITEMS]
+    entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
+    entities = snapshot.passage_entities.items[entries]
+    relevance = np.bincount(entities, weights=ranking.scores[known][owner] ** 2)
+    best = np.argsort(-relevance, kind="stable")[: np.count_nonzero(relevance)]
+    near: list[int] = snapshot.entity_ids[best[:READ]].tolist()
+    return near
 
 
 def _follow(asking: Asking, hierarchy: Hierarchy, layer: int, entity_id: int) -> list[Relation]:
@@ -227,7 +235,8 @@ def _follow(asking: Asking, hierarchy: Hierarchy, layer: int, entity_id: int) ->
 
 
 def _step(asking: Asking, edge: Sequence[int], relation_type: str, forward: bool) -> list[Relation]:
-    relations = asking.library.store.relations(edge, as_of=asking.options.as_of)
+    known = asking.library.store.relations(edge, as_of=asking.options.as_of)
+    relations = permitted_relations(asking, known)
     starts = set(edge)
     fitting = [
         relation

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew.query.found import Found
 from clew.query.retrieve import Ranking
+from clew.query.scaling import min_max
 
 if TYPE_CHECKING:
     from clew.query.asking import Asking
@@ -19,13 +20,16 @@ DECAY = 0.5
 def best_parents(asking: Asking, children: Ranking) -> Found:
     """The parents of the children, each at its best child.
 
-    A parent scores its children's cosines in falling order times 1, ½, ¼, …: several children that
-    each say a part outweigh one that says a little more than either.
+    A child counts 0 (the furthest of those found) to 1 (the nearest): what all of them have in
+    common with the question speaks for none. A parent scores its children's counts in falling order
+    times 1, ½, ¼, …: several children that each say a part outweigh one that says a little more
+    than either.
     """
     clusters = _by_parent(asking, children)
     best = {members[0][0]: members for members in clusters.values()}
     scores = {child: _score([score for _, score in members]) for child, members in best.items()}
-    order = sorted(scores, key=lambda child: (-scores[child], child))
+    # Equal ones keep the order of their best children.
+    order = sorted(scores, key=lambda child: -scores[child])
     return Found(
         ranking=Ranking(
             np.array(order, dtype=np.int64),
@@ -37,7 +41,7 @@ def best_parents(asking: Asking, children: Ranking) -> Found:
 
 def _by_parent(asking: Asking, children: Ranking) -> dict[int, list[tuple[int, float]]]:
     """(chunk id, score) of the children by their section, best first."""
-    scores = dict(zip(children.ids.tolist(), children.scores.tolist(), strict=True))
+    scores = dict(zip(children.ids.tolist(), min_max(children.scores).tolist(), strict=True))
     clusters: dict[int, list[tuple[int, float]]] = {}
     for chunk in asking.library.store.chunks(list(scores)):
         clusters.setdefault(chunk.section_id, []).append((chunk.id, scores[chunk.id]))
@@ -45,4 +49,4 @@ def _by_parent(asking: Asking, children: Ranking) -> dict[int, list[tuple[int, f
 
 
 def _score(scores: list[float]) -> float:
-    return sum(max(score, 0.0) * DECAY**place for place, score in enumerate(scores))
+    return sum(score * DECAY**place for place, score in enumerate(scores))

@@ -13,7 +13,7 @@ from clew.query.found import Found
 from clew.query.refine import refine
 from clew.query.retrieve import Ranking
 from clew.query.strategies import AUTO, find_strategy
-from clew.query.temporal import describe_time
+from clew.query.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
@@ -29,11 +29,12 @@ MAX_QUESTION = 20_000
 def ask(library: Library, question: str, options: Options) -> SearchResult:
     """The passages that answer the question, best first, and their context."""
     asking = Asking(library, question[:MAX_QUESTION], options)
+    keep_to_period(asking)
     strategy, reason = _choose(asking)
     found = _find(asking, strategy)
     with asking.timings.step("expand"):
         hits = expand(asking, found)
-    if not hits and library.store.generation() == 0:
+    if not hits and not len(library.store.chunk_ids()):
         asking.note("the store is empty; index something first: clew index PATH")
     with asking.timings.step("assemble"):
         context = _assemble(asking, found, hits)

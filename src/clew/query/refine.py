@@ -1,20 +1,18 @@
-"""Steps that any strategy can take: further questions, a wider net, a second reading, usage."""
+"""Steps that any strategy can take: further questions, a wider net, a second reading, usage.
+
+Each is imported when it is taken: most questions take none.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.query.rerank import rerank
 from clew.query.retrieve import reciprocal_rank_fusion
-from clew.query.sub_questions import fuse_by_max, split_question, split_with_model
-from clew.query.usage import apply_usage
-from clew.query.widen import widened_ranking
 
 if TYPE_CHECKING:
     from clew.query.asking import Asking
     from clew.query.found import Found
-    from clew.query.retrieve import Ranking
     from clew.query.strategies import Strategy
 
 
@@ -22,9 +20,7 @@ def refine(asking: Asking, strategy: Strategy) -> Found:
     """What the strategy finds, after the steps that the options and the settings ask for."""
     found = _by_parts(asking, strategy) if asking.options.sub_questions else strategy(asking)
     if asking.options.expand:
-        with asking.timings.step("widen"):
-            wide = widened_ranking(asking, asking.library.name_vectors)
-        found = replace(found, ranking=_widened(asking, found.ranking, wide))
+        found = _widened(asking, found)
     if asking.options.rerank and asking.library.reranker is not None:
         found = _reranked(asking, found)
     if asking.library.settings.usage.weight:
@@ -34,6 +30,8 @@ def refine(asking: Asking, strategy: Strategy) -> Found:
 
 def _by_parts(asking: Asking, strategy: Strategy) -> Found:
     """Each part of the question asked by itself, and the whole; a passage takes its best."""
+    from clew.query.sub_questions import fuse_by_max, split_question, split_with_model
+
     model = asking.library.language_model
     if model is None:
         parts = split_question(asking.question)
@@ -48,14 +46,20 @@ def _by_parts(asking: Asking, strategy: Strategy) -> Found:
     return replace(whole, ranking=fuse_by_max([whole.ranking, *rankings]))
 
 
-def _widened(asking: Asking, found: Ranking, wide: Ranking) -> Ranking:
+def _widened(asking: Asking, found: Found) -> Found:
     """What follows the graph has the neighbours already: an equal vote would drown its order."""
+    from clew.query.widen import widened_ranking
+
+    with asking.timings.step("widen"):
+        wide = widened_ranking(asking, asking.library.name_vectors)
     if asking.evidence is not None:
-        return found.then(wide)
-    return reciprocal_rank_fusion([found, wide])
+        return replace(found, ranking=found.ranking.then(wide))
+    return replace(found, ranking=reciprocal_rank_fusion([found.ranking, wide]))
 
 
 def _reranked(asking: Asking, found: Found) -> Found:
+    from clew.query.rerank import rerank
+
     settings, library = asking.library.settings.rerank, asking.library
     with asking.timings.step("rerank"):
         chunks = library.store.chunks(found.ranking.top(settings.depth).ids.tolist())
@@ -72,6 +76,8 @@ def _reranked(asking: Asking, found: Found) -> Found:
 
 
 def _by_usage(asking: Asking, found: Found) -> Found:
+    from clew.query.usage import apply_usage
+
     used = asking.library.store.usage(found.ranking.ids.tolist())
     settings = asking.library.settings.usage
     ranking = apply_usage(found.ranking, used, asking.options.now, settings)

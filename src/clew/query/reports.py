@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.errors import InputError
+from clew.graph.reports import listed
 from clew.query.blocks import Block, Form, cite_chunks
 from clew.query.found import Found, after
+from clew.query.permitted import permitted_entities
 from clew.query.retrieve import Ranking
+from clew.query.stated import read_relations
+from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.ports import CommunityStore
     from clew.query.asking import Asking
-    from clew.types import Community, Scores, StoredChunk, Topic, Vectors
+    from clew.types import Community, Ids, Scores, StoredChunk, Topic, Vectors
 
 DEEPEST = 5
 """Levels of communities that are looked at."""
@@ -40,10 +46,10 @@ def from_reports(asking: Asking, communities: Sequence[Community]) -> Found:
         return Found(ranking=asking.channels.by_vector())
     if asking.library.language_model is None:
         asking.notes.append("no language model was used: reports are made of the texts' sentences")
-    ranking = _sources(asking, communities)
-    place = dict(zip(ranking.ids.tolist(), ranking.scores.tolist(), strict=True))
+    sources = _sources(asking, communities)
+    place = dict(zip(sources.ids.tolist(), sources.scores.tolist(), strict=True))
     return Found(
-        ranking=ranking,
+        ranking=sources.then(asking.channels.by_vector()),
         arrange=after(report_blocks(asking, communities)),
         scores={"community": place},
     )
@@ -82,13 +88,42 @@ def check_level(communities: CommunityStore, level: int) -> int:
 
 
 def report_blocks(asking: Asking, communities: Sequence[Community]) -> list[Block]:
-    """A block for each report: the whole of it, else its title and central entities."""
-    wanted = list(dict.fromkeys(id_ for c in communities for id_ in c.sources))
-    chunks = {chunk.id: chunk for chunk in asking.library.store.chunks(wanted)}
-    return [
-        _report_block(community, [chunks[id_] for id_ in community.sources if id_ in chunks])
-        for community in communities
-    ]
+    """A block for each report: the whole of it, else its title and central entities.
+
+    With a filter, what passages say of it that are let through; nothing, where none do.
+    """
+    wanted = np.array(list(dict.fromkeys(i for c in communities for i in c.sources)), np.int64)
+    allowed = wanted[asking.allows(wanted)].tolist()
+    chunks = {chunk.id: chunk for chunk in asking.library.store.chunks(allowed)}
+    blocks = []
+    for community in communities:
+        sources = [chunks[id_] for id_ in community.sources if id_ in chunks]
+        if asking.allowed is not None:
+            community = _permitted(asking, community, [chunk.id for chunk in sources])
+        if community.summary:
+            blocks.append(_report_block(community, sources))
+    return blocks
+
+
+def _permitted(asking: Asking, community: Community, sources: Sequence[int]) -> Community:
+    """The report as far as these sources say it; an empty one where they do not."""
+    store, as_of = asking.library.store, asking.options.as_of
+    texts = store.sentences(sources)
+    said = [" ".join(s.split()) for id_ in sources for s in texts.get(id_, ())]
+    stated = read_relations(store, store.chunk_relations(sources, as_of=as_of))
+    lines = dict.fromkeys(f"- {r.head} — {r.relation} → {r.tail}" for r in stated)
+    report, *relations = community.summary.split("\n")
+    summary = [" ".join(s for s in said if s in report), *(r for r in relations if r in lines)]
+    known = store.resolve([entity_key(name) for name in community.entities])
+    ids = permitted_entities(asking, list(dict.fromkeys(known.values())))
+    names = tuple(store.entity_names(ids).values())
+    return replace(
+        community,
+        title=listed(names[:3]) if names else "",
+        summary="\n".join(summary).strip(),
+        entities=names,
+        size=len(names),
+    )
 
 
 def _report_block(community: Community, sources: Sequence[StoredChunk]) -> Block:
@@ -131,9 +166,10 @@ def by_topics(asking: Asking) -> Found:
     scores = values * (1 + cosines) / 2
     order = np.lexsort((ids, -scores))
     topics = asking.library.communities.topics(ids=list(relevance))
+    ranking = Ranking(ids[order], scores[order].astype(np.float32))
     return Found(
-        ranking=Ranking(ids[order], scores[order].astype(np.float32)),
-        arrange=after([_topic_block(topics)]),
+        ranking=ranking.then(asking.channels.by_vector()),
+        arrange=after([_topic_block(asking, topics, tied)] if len(tied) else []),
         scores={"topic": best},
     )
 
@@ -155,9 +191,13 @@ def _cosines(vectors: Vectors, asking: Asking) -> Scores:
     return vectors @ asking.vector if len(vectors) else np.zeros(0, np.float32)
 
 
-def _topic_block(topics: Sequence[Topic]) -> Block:
+def _topic_block(asking: Asking, topics: Sequence[Topic], tied: Ids) -> Block:
+    """Each topic with the passages on it; themes are made of all passages, forbidden ones, too."""
+    passages = Counter(tied[:, 0].tolist())
     lines = [
-        f"- {topic.name} ({topic.theme}): {topic.passages} passages, {topic.documents} documents"
+        f"- {topic.name}{f' ({topic.theme})' if asking.allowed is None else ''}:"
+        f" {passages[topic.id]} passages"
         for topic in topics
+        if passages[topic.id]
     ]
     return Block(heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))

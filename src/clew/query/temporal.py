@@ -30,22 +30,46 @@ UNDATED = "undated"
 def in_period(asking: Asking, strategy: Callable[[Asking], Found]) -> Found:
     """What the strategy finds within the period that the question names, told in order of time.
 
-    A period given by hand is a filter already. One that the question names goes first, and what
-    lies outside follows, unless the caller asked for nothing else (`temporal=True`).
+    A period that is a filter already is that. Else the one that the question names goes first, and
+    what lies outside of it follows.
     """
+    if asking.applied != "filtered":
+        asking.applied = "ordered"
     period = asking.named_period
-    if period is None:
+    if period is None or asking.applied == "filtered":
         return replace(strategy(asking), arrange=by_time)
     inside = asking.narrowed(asking.library.store.chunks_within(period))
-    if not len(inside.allowed if inside.allowed is not None else ()):
+    if inside.allowed is None or not len(inside.allowed):
         asking.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
-        return replace(strategy(asking), arrange=by_time)
-    if asking.options.temporal:
-        asking.allowed, asking.applied = inside.allowed, "filtered"
         return replace(strategy(asking), arrange=by_time)
     asking.applied = "preferred"
     within, found = strategy(inside), strategy(asking)
-    return replace(found, ranking=within.ranking.then(found.ranking), arrange=by_time)
+    ranking = within.ranking.then(found.ranking)
+    return replace(
+        found, ranking=ranking, arrange=by_time, scores=_scores(asking, inside, ranking.ids)
+    )
+
+
+def _scores(asking: Asking, inside: Asking, ids: Ids) -> dict[str, dict[int, float]]:
+    """Nearness to the period, and what the channels found of it, who see the best of each alone."""
+    ids = ids[: asking.options.limit]
+    scores = {"temporal": dict(zip(ids.tolist(), closeness(asking, ids).tolist(), strict=True))}
+    everything = asking.channels.scores()
+    for name, found in inside.channels.scores().items():
+        scores[name] = {**everything.get(name, {}), **found}
+    return scores
+
+
+def keep_to_period(asking: Asking) -> None:
+    """Let nothing through but what is of the period that the question names, if that is wished."""
+    period = asking.named_period
+    if not asking.options.temporal or asking.options.period is not None:
+        return
+    if period is None:
+        asking.note("the question names no period to keep to")
+        return
+    asking.allowed = asking.narrowed(asking.library.store.chunks_within(period)).allowed
+    asking.applied = "filtered"
 
 
 def closeness(asking: Asking, ids: Ids) -> NDArray[np.float64]:
@@ -114,7 +138,8 @@ def describe_time(asking: Asking, hits: Sequence[Hit]) -> TemporalInfo | None:
     options, named = asking.options, asking.named_period
     period = options.period or named
     asked = asking.asked_time
-    if period is None and options.as_of is None and not asked.evolution:
+    untimed = period is None and options.as_of is None and not asked.evolution
+    if untimed and asking.applied == "none":
         return None
     labels = _labels(sorted(hits, key=_place))
     timeline: dict[str, list[str]] = {}

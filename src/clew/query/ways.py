@@ -11,11 +11,13 @@ import numpy as np
 from clew.graph.paths import all_paths
 from clew.graph.snapshot import find_sorted
 from clew.query.blocks import Block, Form, cite_chunks
+from clew.query.permitted import permitted_graph
 from clew.query.stated import read_relations
 from clew.types import RelationEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.paths import Path
@@ -35,7 +37,7 @@ TOGETHER = "mentioned_with"
 
 def paths_between(asking: Asking) -> list[Block]:
     """The paths between the question's entities, fewest hops first, each tie with its source."""
-    graph = asking.library.entity_graph
+    graph = permitted_graph(asking)
     seeds = sorted(asking.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
     rows = entity_rows(graph, [seed.entity_id for seed in seeds])
     if len(rows) < 2:
@@ -60,11 +62,16 @@ def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
     return found
 
 
-def read_paths(store: Store, graph: EntityGraph, paths: Sequence[Path]) -> list[Way]:
-    """Each path as relations, or as sentences that two names share, from its start to its end."""
-    ties = _Ties(store, graph, sorted({tie for path in paths for tie in path.ties}))
+def read_paths(
+    store: Store, graph: EntityGraph, paths: Sequence[Path], as_of: datetime | None = None
+) -> list[Way]:
+    """Each path as relations, or as sentences that two names share, from its start to its end.
+
+    With `as_of`, as relations that held then and were known.
+    """
     rows = sorted({row for path in paths for row in path.entities})
     ids = graph.entity_ids[rows].tolist()
+    ties = _Ties(store, graph, sorted({tie for path in paths for tie in path.ties}), ids, as_of)
     known = store.entity_names(ids)
     names = {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
     return [
@@ -79,14 +86,24 @@ def read_paths(store: Store, graph: EntityGraph, paths: Sequence[Path]) -> list[
 class _Ties:
     """What ties entities, by number of the tie: a relation that is stated, or a shared sentence."""
 
-    def __init__(self, store: Store, graph: EntityGraph, ties: Sequence[int]) -> None:
+    def __init__(
+        self,
+        store: Store,
+        graph: EntityGraph,
+        ties: Sequence[int],
+        entity_ids: Sequence[int],
+        as_of: datetime | None,
+    ) -> None:
         self._chunk = {tie: int(graph.chunks[tie]) for tie in ties}
         self._sentence = {tie: int(graph.sentences[tie]) for tie in ties}
         ids = sorted({id_ for id_ in self._chunk.values() if id_})
         self._texts, self._ranges = store.sentences(ids), store.sentence_ranges(ids)
         self._origins = store.provenance(ids)
         wanted = {int(graph.relations[tie]) for tie in ties}
-        relations = [r for r in store.chunk_relations(ids) if r.id in wanted]
+        relations = store.chunk_relations(ids, as_of=as_of)
+        if not all(self._chunk.values()):  # relations that were added by hand
+            relations += store.relations(entity_ids, as_of=as_of)
+        relations = list({r.id: r for r in relations if r.id in wanted}.values())
         evidence = read_relations(store, relations)
         by_id = {r.id: e for r, e in zip(relations, evidence, strict=True)}
         self._stated = {
@@ -125,7 +142,8 @@ def _blocks(asking: Asking, paths: Sequence[Path]) -> list[Block]:
         )
     }
     blocks = []
-    for path, way in zip(paths, read_paths(store, graph, paths), strict=True):
+    ways = read_paths(store, graph, paths, asking.options.as_of)
+    for path, way in zip(paths, ways, strict=True):
         stating = [chunks[id_] for id_ in graph.chunks[list(path.ties)].tolist() if id_ in chunks]
         form = Form(text="\n".join(map(_line, way)), citations=cite_chunks(stating))
         hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
@@ -134,5 +152,5 @@ def _blocks(asking: Asking, paths: Sequence[Path]) -> list[Block]:
 
 
 def _line(tie: RelationEvidence) -> str:
-    said = f": “{tie.evidence}”" if tie.evidence else ""
+    said = f": “{' '.join(tie.evidence.split())}”" if tie.evidence else ""
     return f"{tie.head} — {tie.relation} → {tie.tail}{said}"

@@ -27,6 +27,7 @@ from clew.stores import (
 from clew.stores.derived import derived_files, folder_size, remove_files
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_graph_store import SqliteGraphStore
+from clew.stores.sqlite_graph_writer import SqliteGraphWriter
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite_time_index import SqliteTimeIndex
 from clew.types import (
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
 _BATCH = 1000
 
 
-class SqliteStore(SqliteGraphStore, SqliteTimeIndex):
+class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
     """`ports.Store` on `folder/clew.db`; threads may share one, processes may open their own.
 
     Raises `StoreMismatchError` for a store of another embedder or of a newer Clew,

@@ -11,6 +11,7 @@ from clew.stores import sqlite_invariants as invariants
 from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
+from clew.stores.sqlite_memory import keep_observed
 from clew.stores.sqlite_save import count_change, show_living_names, sweep
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_validity import settle_all
@@ -28,8 +29,11 @@ _READING: dict[str, invariants.Invariant] = {
     "versions": invariants.versions,
     "times": invariants.times,
     "validity": invariants.validity,
+    "memory": invariants.memory,
 }
-_DERIVED = frozenset({"references", "names", "keywords", "keyword index", "validity", "generation"})
+_DERIVED = frozenset(
+    {"references", "names", "keywords", "keyword index", "validity", "memory", "generation"}
+)
 _SECTION_OF_CHUNK = ("chunks", "section_id")
 _CHECKED = ("integrity", *_READING, "keyword index", "generation")
 
@@ -78,6 +82,7 @@ def _repair(database: Database, folder: Path) -> None:
     """Mend all that can be: each step may leave work to the next one."""
     with database.write() as connection:
         _repair_references(connection)
+        keep_observed(connection)
         _repair_names(connection)
         _repair_keywords(connection)
         settle_all(connection)

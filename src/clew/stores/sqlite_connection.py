@@ -35,7 +35,7 @@ class Database:
     ) -> None:
         """`prepare` is called on each new connection (to define SQL functions)."""
         self.path = path
-        self._busy_seconds = busy_seconds
+        self.busy_seconds = busy_seconds
         self._prepare = prepare
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
         self._batching: set[sqlite3.Connection] = set()
@@ -110,7 +110,7 @@ class Database:
     def _connect(self, thread: threading.Thread) -> sqlite3.Connection:
         connection = sqlite3.connect(
             self.path,
-            timeout=min(_WAIT_SECONDS, self._busy_seconds),
+            timeout=min(_WAIT_SECONDS, self.busy_seconds),
             isolation_level=None,  # transactions begin and end where we say so
             check_same_thread=False,  # `close` may come from another thread
         )
@@ -136,7 +136,7 @@ class Database:
 
     def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
         """Run statements, all again while the store is busy, until the bound has passed."""
-        deadline = time.monotonic() + self._busy_seconds
+        deadline = time.monotonic() + self.busy_seconds
         while True:
             try:
                 for statement in statements:
@@ -166,7 +166,7 @@ class Database:
         if code in _BUSY:
             return StoreBusyError(
                 f"the store {path!r} was locked by another process for longer than"
-                f" {self._busy_seconds:g} s; wait until that process has finished, or raise the"
+                f" {self.busy_seconds:g} s; wait until that process has finished, or raise the"
                 " setting busy_seconds"
             )
         if code in _DAMAGED:

@@ -41,6 +41,19 @@ SELECT entity_id FROM (
     FROM aliases WHERE instr(key, ?1) > 0)
 GROUP BY entity_id ORDER BY min(step), min(length), entity_id LIMIT ?2
 """
+_TAKE_OVER = """
+UPDATE entities SET
+    tier = CASE WHEN s.tier = 'manual' THEN s.tier ELSE entities.tier END,
+    content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END
+FROM (SELECT tier, content FROM entities WHERE id = :source) AS s WHERE entities.id = :target
+"""
+# What no text names is no source of an entity, unless a person made that.
+_NAMED = """
+SELECT 1 FROM aliases a WHERE a.key IN (SELECT value FROM json_each(?)) AND (
+    a.id IN (SELECT id FROM used_aliases)
+    OR EXISTS (SELECT 1 FROM entities e WHERE e.id = a.entity_id AND e.tier = 'manual'))
+LIMIT 1
+"""
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -121,6 +134,7 @@ def merge_entities(
         " WHERE entity_id = ?",
         (target_id, evidence, source_id),
     )
+    connection.execute(_TAKE_OVER, {"source": source_id, "target": target_id})
     connection.execute("DELETE FROM entities WHERE id = ?", (source_id,))
     _remember(connection, keys, _group(connection, target))
     settle(connection, heads_around(connection, [target_id]))
@@ -185,12 +199,7 @@ def _keys_of(connection: sqlite3.Connection, entity_id: int) -> list[str]:
 
 def _check_used(connection: sqlite3.Connection, part: Sequence[str], held: Sequence[str]) -> None:
     """Refuse a half that no text names: it would be an entity without a source."""
-    row = connection.execute(
-        "SELECT 1 FROM aliases WHERE key IN (SELECT value FROM json_each(?))"
-        " AND id IN (SELECT id FROM used_aliases) LIMIT 1",
-        (json.dumps(list(part)),),
-    ).fetchone()
-    if row is None:
+    if connection.execute(_NAMED, (json.dumps(list(part)),)).fetchone() is None:
         raise InputError(
             f"cannot split the names {list(held)!r}: no text names the half {list(part)!r};"
             " each half needs a name that some document holds"

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from clew.stores.sqlite_memory import orphan_observations
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_validity import unsettled
 from clew.text import terms
@@ -179,6 +180,12 @@ def validity(connection: sqlite3.Connection) -> Iterator[str]:
     """A relation ends where its text says or, if its type is functional, the next one begins."""
     for relation_id in unsettled(connection):
         yield f"relation {relation_id} does not end where the text or another relation says"
+
+
+def memory(connection: sqlite3.Connection) -> Iterator[str]:
+    """What was told of an entity belongs to one that was made by hand."""
+    for source in orphan_observations(connection):
+        yield f"the observation {source!r} is of no entity that was made by hand"
 
 
 class Reference(NamedTuple):

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from clew.errors import StoreMismatchError
 from clew.stores.sqlite_communities import m003_communities_and_topics
 from clew.stores.sqlite_jobs import m004_jobs_and_audit
+from clew.stores.sqlite_memory import m005_memory
 from clew.stores.sqlite_times import write_all_times
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
@@ -230,6 +231,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m002_times_and_versions,
     m003_communities_and_topics,
     m004_jobs_and_audit,
+    m005_memory,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -63,6 +63,13 @@ _RELATIONS_BY_ID = f"""
 SELECT r.* FROM json_each(:ids) AS wanted JOIN entity_relations r ON r.id = wanted.value
 WHERE {_WHEN} ORDER BY wanted.key LIMIT :limit
 """
+_UNSTATED = """
+SELECT * FROM entity_relations r
+WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL
+    AND (r.from_entity_id IN (SELECT value FROM json_each(:ids))
+        OR r.to_entity_id IN (SELECT value FROM json_each(:ids)))
+ORDER BY r.id
+"""
 _RETRACT = """
 UPDATE relations SET retracted_at = ?, valid_until = stated_until
 WHERE retracted_at IS NULL AND id IN (SELECT value FROM json_each(?))
@@ -168,6 +175,14 @@ def read_relations_by_id(
 ) -> list[Relation]:
     """Relations in the order of the ids given; unknown and retracted ones are left out."""
     return _read(connection, _RELATIONS_BY_ID, relation_ids, -1, None)
+
+
+def read_unstated_relations(
+    connection: sqlite3.Connection, entity_ids: Sequence[int]
+) -> list[Relation]:
+    """Relations of the entities that no text states, those not retracted; by id."""
+    values = {"ids": id_list(entity_ids)}
+    return [_relation(row) for row in _rows(connection, _UNSTATED, values)]
 
 
 def _read(

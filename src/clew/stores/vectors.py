@@ -151,12 +151,17 @@ class VectorMatrix:
         generation = self._store.generation()
         if generation == before.generation:
             return before
+        if len(before.ids) and not self._is_ours(before):
+            before = _nothing()
         last = int(before.ids[-1]) if len(before.ids) else 0
         new_ids, new = self._store.embeddings(after=last)
         ids = np.concatenate([before.ids, new_ids])
-        alive = np.isin(ids, self._store.chunk_ids())
+        chunk_ids = self._store.chunk_ids()
+        alive = np.isin(ids, chunk_ids)
         if len(before.ids) == 0:
             return _State(generation, new, new[:0], ids, alive)
+        if np.count_nonzero(alive) < len(chunk_ids):  # a backup brought old chunks back
+            return self._read(_nothing())
         return _State(generation, before.base, np.concatenate([before.tail, new]), ids, alive)
 
     def _load(self) -> _State:
@@ -167,21 +172,20 @@ class VectorMatrix:
             state = _mapped(path, files[path]) if files[path] <= generation else None
             if state is not None and self._is_ours(state):
                 return state
-        empty = np.empty((0, 0), dtype=np.float32)
-        return _State(-1, empty, empty, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
+        return _nothing()
 
     def _is_ours(self, state: _State) -> bool:
-        """Whether the file's last living row is the store's.
+        """Whether the last living row of a file, or of the state before, is the store's.
 
-        A database brought back from a backup counts on from an older generation, and its newest
-        ids then stand for other chunks than in a file that was left behind.
+        After a backup was brought back, or every text was embedded by another model, the same ids
+        stand for other vectors.
         """
         living = np.flatnonzero(np.isin(state.ids, self._store.chunk_ids()))
         if len(living) == 0:
             return False
         last = living[-1]
         ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
-        return len(ids) > 0 and np.array_equal(rows[0], state.base[last])
+        return len(ids) > 0 and np.array_equal(rows[0], state.rows(living[-1:])[0])
 
     def _write(self, state: _State) -> _State:
         """Write the living rows to a file of their own and map it."""
@@ -226,6 +230,11 @@ def _best(
     exact = np.clip((rows * vector).sum(axis=1), -1.0, 1.0).astype(np.float32)
     order = np.lexsort((eligible, -exact))[:limit]
     return eligible[order], exact[order]
+
+
+def _nothing() -> _State:
+    empty = np.empty((0, 0), dtype=np.float32)
+    return _State(-1, empty, empty, np.empty(0, dtype=np.int64), np.empty(0, dtype=np.bool_))
 
 
 def _mapped(path: Path, generation: int) -> _State | None:

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from clew.errors import InputError
 from clew.tools.spec import Parameter
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable
 
     from clew.tools.spec import Result
 
@@ -17,15 +18,35 @@ LEAST_TOKENS = 500
 MAX_TOKENS = Parameter(
     name="max_tokens",
     kind="integer",
-    description="Tokens of the result, 500 to 100000. Default 4000.",
+    description="500 to 100000. Default 4000.",
     default=4000,
     minimum=LEAST_TOKENS,
     maximum=100_000,
 )
 
+CURSOR = Parameter(
+    name="cursor",
+    kind="string",
+    description="next_cursor of the page before.",
+    max_length=20,
+)
+_FARTHEST = 1_000_000
+
+
+def read_cursor(cursor: str | None, farthest: int = _FARTHEST) -> int:
+    """How many items come before the page that a cursor stands for."""
+    if cursor is None:
+        return 0
+    if not cursor.isascii() or not cursor.isdecimal() or int(cursor) > farthest:
+        raise InputError(
+            f"cursor cannot be {cursor!r}; expected next_cursor of the result before, or null for"
+            " the beginning. Call it again with that"
+        )
+    return int(cursor)
+
 
 def fitting(
-    items: Sequence[Result], around: Result, max_tokens: int, count: Callable[[str], int]
+    items: Iterable[Result], around: Result, max_tokens: int, count: Callable[[str], int]
 ) -> list[Result]:
     """The first items that fit into a result of at most `max_tokens` beside what is `around` them.
 

@@ -22,12 +22,16 @@ _TYPES = {
 
 
 def input_schema(parameters: Sequence[Parameter]) -> Schema:
-    """Schema of a tool's arguments: flat, without `anyOf` and `$ref`; null means the default."""
+    """Schema of a tool's arguments: flat, without `anyOf` and `$ref`; null means the default.
+
+    That nothing else may be given, `clew.tools.validate` says to whoever tries; here it would cost
+    every model its room.
+    """
+    required = [p.name for p in parameters if p.required]
     return {
         "type": "object",
         "properties": {p.name: parameter_schema(p) for p in parameters},
-        "required": [p.name for p in parameters if p.required],
-        "additionalProperties": False,
+        **({"required": required} if required else {}),
     }
 
 
@@ -49,6 +53,16 @@ def parameter_schema(parameter: Parameter) -> Schema:
         schema["items"] = {"type": "integer"}
     if parameter.kind == "objects":
         schema["items"] = input_schema(parameter.fields)
-    if not parameter.required:
+    # An empty default says no more than null does.
+    if parameter.default not in (None, "", (), []):
         schema["default"] = parameter.default
     return schema
+
+
+def shape(**types: str) -> Schema:
+    """Schema of a result: the JSON types of the main things in it.
+
+    No more than that: the list of all tools is to be small, since it goes into a model's context.
+    """
+    properties = {name: {"type": kind} for name, kind in types.items()}
+    return {"type": "object", "properties": properties}

@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from clew.engine import Clew
 
-Kind = Literal[
-    "string", "integer", "number", "boolean", "strings", "integers", "object", "objects"
-]
+Kind = Literal["string", "integer", "number", "boolean", "strings", "integers", "object", "objects"]
 """`strings`, `integers` and `objects` are arrays; `object` is a free-form map, for contracts that
 have one."""
 Scope = Literal["read", "write", "admin"]

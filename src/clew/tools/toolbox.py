@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Clew
+    from clew.tools.formats import Format
     from clew.tools.spec import Arguments, Profile, Result, Tool
 
     Audit = Callable[[Caller, Tool, Arguments], None]
@@ -40,25 +41,31 @@ class Outcome:
 
 
 class Toolbox:
-    """The tools of one profile, on one engine."""
+    """The tools of one profile, or of all (None), on one engine."""
 
     def __init__(
         self,
         engine: Clew,
         tools: Sequence[Tool],
         *,
-        profile: Profile = "core",
+        profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
     ) -> None:
         self._engine = engine
-        self._tools = {tool.name: tool for tool in tools if profile in tool.profiles}
+        self._tools = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
         self._services = dict(services or {})
         self._audit = audit
 
     def allowed(self, caller: Caller) -> list[Tool]:
         """The tools that a caller may use, in order."""
-        return [tool for tool in self._tools.values() if _may(caller, tool)]
+        return [tool for tool in self._tools.values() if may_call(caller, tool)]
+
+    def definitions(self, format: Format, *, profile: Profile = "core") -> list[dict[str, Any]]:
+        """The tools of a profile as a vendor's client takes them; see `clew.tools.formats`."""
+        from clew.tools.formats import definitions
+
+        return definitions((t for t in self._tools.values() if profile in t.profiles), format)
 
     def call(
         self,
@@ -93,13 +100,14 @@ class Toolbox:
 
     def _find(self, name: str, caller: Caller) -> Tool:
         tool = self._tools.get(name)
-        if tool is None or not _may(caller, tool):
+        if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
             raise InputError(f"there is no tool {name!r}; use one of {known}")
         return tool
 
 
-def _may(caller: Caller, tool: Tool) -> bool:
+def may_call(caller: Caller, tool: Tool) -> bool:
+    """Whether the caller's scopes and list of tools allow a tool."""
     return tool.scope in caller.scopes and (caller.tools is None or tool.name in caller.tools)
 
 

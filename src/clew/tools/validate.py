@@ -54,6 +54,8 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
             f"{where} has {len(value)} characters; at most {parameter.max_length} are read. Give"
             " less at a time"
         )
+    if not _is_text(value):
+        raise _wrong(where, value, "text without halves of surrogate pairs")
     if parameter.choices and value not in parameter.choices:
         raise _wrong(where, value, f"one of {', '.join(parameter.choices)}")
     return value
@@ -127,7 +129,18 @@ def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
             value = json.loads(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
+    if not _is_text(json.dumps(value, ensure_ascii=False)):
+        raise _wrong(where, value, "an object of text without halves of surrogate pairs")
     return value
+
+
+def _is_text(value: str) -> bool:
+    """Whether it can be sent on: JSON's escapes can say halves of pairs, UTF-8 cannot."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 _READERS = {

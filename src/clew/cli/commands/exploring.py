@@ -15,7 +15,7 @@ from clew.cli.progress import steps
 
 if TYPE_CHECKING:
     from clew.engine import Clew
-    from clew.types import Community, Provenance, RelationEvidence, TimelineEntry
+    from clew.types import Community, Provenance, TimelineEntry
 
 LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
 
@@ -35,36 +35,16 @@ def path(
     if common.json:
         write_json({"paths": found, "notes": notes})
         return
-    for way in found:
-        _print_path(way)
+    if found:
+        from clew.cli.render import print_path
+
+        console = stdout_console()
+        for way in found:
+            print_path(console, way)
     for remark in notes:
         note(f"Note: {remark}")
     if not found:
         note(f"No path of at most {max_hops} hops.")
-
-
-def _print_path(way: tuple[RelationEvidence, ...]) -> None:
-    from rich.text import Text
-
-    from clew.query.ways import TOGETHER
-
-    console = stdout_console()
-    hops = f"{len(way)} hop{'s' if len(way) > 1 else ''}"
-    console.print(Text(hops, style="bold"))
-    for tie in way:
-        line = Text("  ")
-        line.append(printable(tie.head), style="bold cyan")
-        # A sentence that names both has no direction.
-        line.append(" — " if tie.relation == TOGETHER else f" — {printable(tie.relation)} → ")
-        line.append(printable(tie.tail), style="bold cyan")
-        console.print(line)
-        if tie.evidence:
-            said = Text(f"    “{printable(' '.join(tie.evidence.split()))}”", style="italic")
-            if tie.provenance:
-                place = tie.provenance.title or tie.provenance.source
-                said.append(f" ({printable(place)})", style="dim")
-            console.print(said)
-    console.print()
 
 
 def timeline(

@@ -39,11 +39,13 @@ class RawFile:
     """Identity of the document that it holds, and what errors name."""
     data: bytes
     settings: ReadSettings
+    name: str = ""
+    """Its file name, where the source does not end in one."""
 
     @property
     def suffix(self) -> str:
         """Ending of the name, in lower case, with the dot."""
-        return PurePosixPath(self.source).suffix.lower()
+        return PurePosixPath(self.name or self.source).suffix.lower()
 
     def unreadable(self, reason: str) -> UnreadableError:
         """The error that says why this file cannot be read."""

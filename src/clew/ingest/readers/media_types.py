@@ -115,6 +115,15 @@ def media_type_of(suffix: str) -> str:
     return "text/plain"
 
 
+def suffix_of(media_type: str) -> str:
+    """The first ending of files of that media type; empty where none is known."""
+    for table in (_TEXT, _DOCUMENTS, _SOURCE_CODE):
+        for suffix, known in table.items():
+            if known == media_type:
+                return suffix
+    return ""
+
+
 def is_source_code(name: str) -> bool:
     """Whether a file of that name holds code or configuration."""
     path = PurePosixPath(name)

@@ -11,18 +11,24 @@ Each test says one thing that `clew.ports` promises, checked against plain Pytho
 from clew.testing.conformance.communities import CommunityKeeperSuite
 from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
+from clew.testing.conformance.jobs import AuditLogSuite, JobStoreSuite
 from clew.testing.conformance.lineage import LineageSuite
 from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
 from clew.testing.conformance.times import TimeIndexSuite, UsageLogSuite
 from clew.testing.conformance.validity import RelationTimesSuite
+from clew.testing.conformance.writing import GraphWriterSuite, ReadingLogSuite
 
 __all__ = [
+    "AuditLogSuite",
     "CommunityKeeperSuite",
     "DocumentStoreSuite",
     "GraphStoreSuite",
+    "GraphWriterSuite",
+    "JobStoreSuite",
     "KeywordIndexSuite",
     "LineageSuite",
+    "ReadingLogSuite",
     "RelationTimesSuite",
     "SnapshotSourceSuite",
     "TimeIndexSuite",

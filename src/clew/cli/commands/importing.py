@@ -1,0 +1,48 @@
+"""`clew import`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import INCOMPLETE
+from clew.cli.output import stdout_console, write_json
+
+if TYPE_CHECKING:
+    from clew.ingest.take_over import TakenOver
+
+
+def import_memory(
+    common: Common,
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="memory.jsonl of the reference memory server, or a SQLite file with the tables"
+            " entities and relations.",
+        ),
+    ],
+) -> None:
+    """Take over another memory's entities, observations and relations; again adds nothing."""
+    with common.open() as engine:
+        report = engine.import_memory(file)
+    if common.json:
+        write_json(report)
+    else:
+        _print(report)
+    if report.skipped:
+        raise typer.Exit(INCOMPLETE)
+
+
+def _print(report: TakenOver) -> None:
+    kinds = ("entities", "observations", "relations")
+    counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
+    typer.echo(f"{counts} new, {len(report.skipped):,} skipped")
+    if report.skipped:
+        from clew.cli.tables import table
+
+        rows = [(item.source, item.reason) for item in report.skipped]
+        stdout_console().print(table(("skipped", "reason"), rows))

@@ -1,0 +1,87 @@
+"""`clew mcp`, `clew serve` and `clew token`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import note
+from clew.cli.output import write_json
+
+if TYPE_CHECKING:
+    from clew.settings import Settings
+
+ProfileOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME",
+        help="Which tools are served: core (default), full or memory.",
+        show_default=False,
+    ),
+]
+
+
+def mcp(common: Common, profile: ProfileOption = None) -> None:
+    """Serve an assistant on standard input and output (Model Context Protocol)."""
+    settings = _settings(common, profile=profile)
+    from clew.mcp.serve import serve_stdio
+
+    serve_stdio(settings)
+
+
+def serve(
+    common: Common,
+    host: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="Default 127.0.0.1.", show_default=False),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=0, max=65535, help="Default 8766; 0: any free.", show_default=False
+        ),
+    ] = None,
+    profile: ProfileOption = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Ask for no token; at an address of this machine alone."),
+    ] = False,
+    fixtures: Annotated[bool, typer.Option("--test-fixtures", hidden=True)] = False,
+) -> None:
+    """Serve assistants over HTTP (Model Context Protocol), each with a token of its own."""
+    settings = _settings(common, host=host, port=port, profile=profile)
+    from clew.mcp.serve import serve_http
+
+    serve_http(settings, insecure=insecure, fixtures=fixtures, say=note)
+
+
+def token(
+    common: Common,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is for.")],
+) -> None:
+    """Make a token for a caller of `clew serve`, and the lines of clew.toml that let it in."""
+    from clew.mcp.tokens import new_token
+
+    settings = _settings(common)
+    made, digest = new_token()
+    if common.json:
+        write_json({"token": made, "sha256": digest})
+        return
+    typer.echo(made)
+    note("It is shown once. Add to clew.toml:")
+    for line in (
+        "[[serve.tokens]]",
+        f'name = "{name}"',
+        f'sha256 = "{digest}"',
+        f'namespaces = ["{settings.namespace}"]',
+    ):
+        note(line)
+
+
+def _settings(common: Common, **serve: object) -> Settings:
+    from clew.settings import load_settings
+
+    given = {name: value for name, value in serve.items() if value is not None}
+    return load_settings(store=common.store, namespace=common.namespace, serve=given or None)

@@ -1,0 +1,90 @@
+"""`clew tools` and `clew call`: what assistants are offered, and a call of it by hand."""
+
+from __future__ import annotations
+
+import json
+import sys
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.output import write_json
+from clew.errors import InputError
+
+
+class ToolFormat(StrEnum):
+    """Whose definitions `clew tools` prints; see `clew.tools.formats`."""
+
+    mcp = "mcp"
+    openai = "openai"
+    openai_strict = "openai-strict"
+    ollama = "ollama"
+    anthropic = "anthropic"
+
+
+class ToolProfile(StrEnum):
+    """Which tools are meant."""
+
+    core = "core"
+    full = "full"
+    memory = "memory"
+
+
+ProfileOption = Annotated[
+    ToolProfile, typer.Option("--profile", metavar="NAME", help="`core`, `full` or `memory`.")
+]
+
+
+def tools(
+    common: Common,
+    format: Annotated[
+        ToolFormat,
+        typer.Option(
+            metavar="FORMAT", help="`mcp`, `openai`, `openai-strict`, `ollama` or `anthropic`."
+        ),
+    ] = ToolFormat.mcp,
+    profile: ProfileOption = ToolProfile.core,
+) -> None:
+    """Print the definitions of the tools for assistants, as a vendor's client takes them."""
+    from clew.tools.catalogue import TOOLS
+    from clew.tools.formats import definitions
+
+    chosen = [tool for tool in TOOLS if profile.value in tool.profiles]
+    write_json(definitions(chosen, format.value))
+
+
+def call(
+    common: Common,
+    tool: Annotated[str, typer.Argument(metavar="TOOL", help="Its name, as `clew tools` says.")],
+    arguments: Annotated[
+        str, typer.Argument(metavar="JSON", help="Its arguments as an object; `-` reads them.")
+    ] = "{}",
+) -> None:
+    """Run one of the tools by hand and print its result as JSON."""
+    given = _object(sys.stdin.read() if arguments == "-" else arguments)
+    with common.open() as engine:
+        outcome = engine.tools.call(tool, given)
+    if outcome.is_error:
+        raise InputError(outcome.text)
+    write_json(outcome.content)
+
+
+def _object(text: str) -> dict[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise InputError(
+            f"the arguments {_short(text)} are no JSON ({error}); expected an object such as"
+            ' {"query": "…"}'
+        ) from error
+    if not isinstance(value, dict):
+        raise InputError(
+            f'the arguments {_short(text)} are no object; expected one such as {{"query": "…"}}'
+        )
+    return value
+
+
+def _short(text: str) -> str:
+    return repr(text if len(text) <= 80 else f"{text[:79]}…")

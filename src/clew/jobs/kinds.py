@@ -1,0 +1,29 @@
+"""The kinds of jobs that there are, and the runner of an engine's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.jobs.ingestion import Ingestion
+from clew.jobs.reindexing import Reindexing
+from clew.jobs.runner import LEASE_SECONDS, JobRunner
+from clew.wiring import make_jobs
+
+if TYPE_CHECKING:
+    from clew.engine import Clew
+
+
+def make_runner(engine: Clew, *, lease_seconds: float = LEASE_SECONDS) -> JobRunner:
+    """The runner of an engine's jobs, closed with it.
+
+    It begins with the first job that is submitted; call `start` to take over what other processes
+    left.
+    """
+    runner = JobRunner(
+        make_jobs(engine.store),
+        {"ingest": Ingestion(engine), "reindex": Reindexing(engine)},
+        engine.settings.jobs,
+        lease_seconds=lease_seconds,
+    )
+    engine.before_close(runner.close)
+    return runner

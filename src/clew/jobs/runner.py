@@ -1,0 +1,313 @@
+"""Running durable jobs: a bounded pool of threads, leases that are kept, work that is given back.
+
+The store holds all that is known of a job; a runner may die at any moment, and whichever runner
+looks next goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clew.errors import (
+    ClewError,
+    InputError,
+    MissingExtraError,
+    NotFoundError,
+    StoreBusyError,
+    StoreError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from clew.ports import Job, JobItem, JobStore
+    from clew.settings import JobSettings
+
+logger = logging.getLogger("clew")
+
+LEASE_SECONDS = 15.0
+"""How long a job waits for a runner that died."""
+GROUP = 16
+"""Documents done in one go: what comes after them, such as writing the vectors, is paid once."""
+MAX_ATTEMPTS = 5
+"""Attempts without any document done; then the next one is taken to be at fault."""
+_POLL_SECONDS = 1.0
+_FORGET_SECONDS = 3600.0
+
+
+class Kind(Protocol):
+    """What the jobs of one kind do."""
+
+    def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
+        """Names of the documents to do. Raises `InputError` where there are none."""
+        ...
+
+    def run(
+        self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
+    ) -> Sequence[str | None]:
+        """Do some of the documents; for each one None, or why it failed.
+
+        Doing one again that was done must change nothing. `advance` is to be told between two
+        documents how many are done, and may raise `JobStopped`.
+        """
+        ...
+
+
+class JobStopped(Exception):
+    """The job is not to be gone on with: cancelled, taken over, or the runner closes."""
+
+
+class JobRunner:
+    """Runs the jobs of one store; threads may share one. Use `close`, or close the engine."""
+
+    def __init__(
+        self,
+        store: JobStore,
+        kinds: Mapping[str, Kind],
+        settings: JobSettings,
+        *,
+        lease_seconds: float = LEASE_SECONDS,
+    ) -> None:
+        self._store = store
+        self._kinds = dict(kinds)
+        self._settings = settings
+        self._lease = lease_seconds
+        self._threads: list[threading.Thread] = []
+        self._running: dict[str, str] = {}  # owner by job id
+        self._changed = threading.Condition()
+        self._submitted = 0
+        self._closing = threading.Event()
+
+    # --- asking
+
+    def submit(
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        *,
+        description: str,
+        key: str | None = None,
+        at_once: bool = False,
+    ) -> Job:
+        """A new job, or the one that has the idempotency key.
+
+        With `at_once` it is run in this thread and has ended when this returns; a process that
+        dies meanwhile leaves it to the next, like any other. Raises `InputError` where the key
+        belongs to other work, `StoreError` after `close`.
+        """
+        if kind not in self._kinds:
+            raise InputError(f"no kind of job {kind!r}; expected one of {', '.join(self._kinds)}")
+        if self._closing.is_set():
+            raise StoreError(
+                "this process is shutting down and takes no more work; ask again later"
+            )
+        job, new = self._store.submit(
+            kind,
+            arguments,
+            description=description,
+            key=key,
+            lease_seconds=self._lease if at_once else None,
+        )
+        if new and at_once:
+            self.start()
+            self._run(job)
+            return self.job(job.id)
+        self.start()
+        with self._changed:
+            self._submitted += 1
+            self._changed.notify_all()
+        return job
+
+    def job(self, job_id: str) -> Job:
+        """A job by id. Raises `NotFoundError`."""
+        job = self._store.job(job_id)
+        if job is None:
+            raise NotFoundError(
+                f"no job {job_id!r}; job ids come from the tools that start jobs, and jobs that"
+                f" ended are kept for {self._settings.retention_days:g} days"
+            )
+        return job
+
+    def failures(self, job_id: str, limit: int) -> list[JobItem]:
+        """The first documents of a job that failed, and why."""
+        return self._store.items(job_id, status="failed", limit=limit)
+
+    def cancel(self, job_id: str) -> Job:
+        """Cancel a job that has not ended; the document under way is still finished."""
+        self.job(job_id)
+        self._store.cancel(job_id)
+        return self.job(job_id)
+
+    def wait(self, job_id: str, seconds: float) -> Job:
+        """The job once it has ended, or as it is after so many seconds."""
+        deadline = time.monotonic() + seconds
+        job = self.job(job_id)
+        while not job.ended and time.monotonic() < deadline:
+            with self._changed:
+                self._changed.wait(min(0.1, seconds))
+            job = self.job(job_id)
+        return job
+
+    # --- running
+
+    def start(self) -> None:
+        """Begin to run what is queued and what other processes left; may be called twice."""
+        with self._changed:
+            if self._threads or self._closing.is_set():
+                return
+            tasks = [self._work] * self._settings.concurrency + [self._keep]
+            self._threads = [
+                threading.Thread(target=task, name="clew-job", daemon=True) for task in tasks
+            ]
+            for thread in self._threads:
+                thread.start()
+
+    def close(self) -> None:
+        """Wait for the documents under way and leave the rest queued; may be called twice."""
+        self._closing.set()
+        with self._changed:
+            self._changed.notify_all()
+        for thread in self._threads:
+            thread.join()
+        with self._changed:
+            self._changed.wait_for(lambda: not self._running)
+
+    def _work(self) -> None:
+        """What each thread of the pool does."""
+        while not self._closing.is_set():
+            job, seen = None, self._submitted
+            with _logged("look for jobs"):
+                job = self._store.claim(self._lease)
+            if job is not None:
+                self._run(job)
+            else:
+                self._rest(seen)
+
+    def _rest(self, seen: int) -> None:
+        """Wait until a job is submitted here, or for so long that one may have been elsewhere."""
+        with self._changed:
+            self._changed.wait_for(
+                lambda: self._closing.is_set() or self._submitted != seen, _POLL_SECONDS
+            )
+
+    def _keep(self) -> None:
+        """Keep the leases of what runs, and forget what ended long ago."""
+        forget_at = time.monotonic()
+        while not self._closing.wait(self._lease / 3):
+            self._extend_leases()
+            if time.monotonic() >= forget_at:
+                forget_at = time.monotonic() + _FORGET_SECONDS
+                kept = timedelta(days=self._settings.retention_days)
+                with _logged("forget old jobs"):
+                    self._store.forget(datetime.now(UTC) - kept)
+        # The documents under way may take longer than a lease.
+        while self._running:
+            self._extend_leases()
+            with self._changed:
+                self._changed.wait_for(lambda: not self._running, self._lease / 3)
+
+    def _extend_leases(self) -> None:
+        for job_id, owner in list(self._running.items()):
+            with _logged("keep a job's lease"):
+                self._store.extend(job_id, owner, self._lease)
+
+    def _run(self, job: Job) -> None:
+        """Run a job that is leased to us, to its end or until it is stopped."""
+        self._running[job.id] = job.owner
+        try:
+            with _logged("write down how a job went"):
+                self._attempt(job)
+        finally:
+            with self._changed:
+                del self._running[job.id]
+                self._changed.notify_all()
+
+    def _attempt(self, job: Job) -> None:
+        try:
+            error = self._complete(job)
+        except JobStopped:
+            self._store.release(job.id, job.owner)
+        except StoreBusyError as busy:
+            self._store.release(job.id, job.owner, error=str(busy))
+        except ClewError as failure:
+            self._store.finish(job.id, job.owner, error=str(failure))
+        except Exception:
+            logger.exception("job %s (%s) failed", job.id, job.kind)
+            self._store.finish(job.id, job.owner, error="failed inside Clew; the log says why")
+        else:
+            self._store.finish(job.id, job.owner, error=error)
+
+    def _complete(self, job: Job) -> str:
+        """Do every document that is not done; why the job failed as a whole, or nothing."""
+        kind = self._kinds.get(job.kind)
+        if kind is None:
+            raise StoreError(f"this Clew knows no jobs of kind {job.kind!r}; upgrade it")
+        exhausted = job.attempts > MAX_ATTEMPTS
+        if job.total is None:
+            if exhausted:
+                raise StoreError(f"given up after {MAX_ATTEMPTS} attempts. {job.error}".strip())
+            self._go_on(self._store.plan(job.id, job.owner, kind.plan(job.arguments)))
+        # After an attempt that failed one by one, to find the document that is at fault.
+        size = 1 if job.attempts > 1 else GROUP
+        while items := self._store.items(job.id, status="waiting", limit=size):
+            self._go_on(not self._closing.is_set())
+            if exhausted:
+                errors: Sequence[str | None] = [_given_up(job)]
+                exhausted = False
+            else:
+                errors = self._do(job, kind, [item.name for item in items], items[0].ordinal)
+            outcome = {item.ordinal: error for item, error in zip(items, errors, strict=True)}
+            self._go_on(self._store.settle(job.id, job.owner, outcome))
+        return self._verdict(job.id)
+
+    def _do(self, job: Job, kind: Kind, names: Sequence[str], done: int) -> Sequence[str | None]:
+        """Do some documents together; where that fails, each by itself."""
+
+        def advance(number: int) -> None:
+            self._go_on(not self._closing.is_set())
+            self._go_on(self._store.advance(job.id, job.owner, done + number))
+
+        try:
+            return kind.run(job.arguments, names, advance)
+        except JobStopped:
+            raise
+        except (InputError, MissingExtraError) as error:
+            reason = str(error)
+        except ClewError:  # of the store or the model: the documents are not at fault
+            raise
+        except Exception as error:
+            logger.exception("job %s (%s) failed at %s", job.id, job.kind, names)
+            reason = f"failed inside Clew ({type(error).__name__}); the log says why"
+        if len(names) == 1:
+            return [reason]
+        return [self._do(job, kind, [name], done + i)[0] for i, name in enumerate(names)]
+
+    def _go_on(self, may: bool) -> None:
+        if not may:
+            raise JobStopped
+
+    def _verdict(self, job_id: str) -> str:
+        job = self.job(job_id)
+        if not job.total or job.failed < job.total:
+            return ""
+        first = self.failures(job_id, 1)[0].error
+        return first if job.total == 1 else f"all {job.total} documents failed; the first: {first}"
+
+
+@contextmanager
+def _logged(what: str) -> Iterator[None]:
+    """A thread that nobody waits for says what went wrong, and goes on."""
+    try:
+        yield
+    except ClewError as error:
+        logger.warning("cannot %s: %s", what, error)
+
+
+def _given_up(job: Job) -> str:
+    cause = job.error or "each time the process ended while it was read"
+    return f"given up after {MAX_ATTEMPTS} attempts: {cause}"

@@ -1,0 +1,1 @@
+"""Serving assistants over the Model Context Protocol, on standard input and output and on HTTP."""

@@ -1,0 +1,128 @@
+"""One call of a tool: in a worker thread, with progress, cancellation and confirmation."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+from mcp_types import (
+    CallToolResult,
+    ElicitRequest,
+    ElicitRequestFormParams,
+    ElicitResult,
+    InputRequiredResult,
+    TextContent,
+)
+from mcp_types.version import MODERN_PROTOCOL_VERSIONS
+
+from clew.tools.spec import Progress
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from mcp.server.mcpserver import Context
+    from mcp.server.session import ServerSession
+
+    from clew.mcp.resources import Place
+    from clew.tools.spec import Tool
+    from clew.tools.toolbox import Outcome
+
+REPORT_SECONDS = 0.1
+"""Progress is reported no more often than that."""
+CONFIRM = "confirm"
+"""The argument that stands for a confirmation, and the name of the question to the user."""
+CONFIRM_SCHEMA = {
+    "type": "object",
+    "properties": {CONFIRM: {"type": "boolean", "title": "Go on", "default": False}},
+    "required": [CONFIRM],
+}
+ARGUMENTS_SHOWN = 500
+"""Characters of the arguments that the user is shown before confirming."""
+
+
+class SessionProgress(Progress):
+    """Sends a tool's progress from its worker thread to the client that waits."""
+
+    def __init__(self, session: ServerSession) -> None:
+        self._session = session
+        self._reported = 0.0
+        self._stopped = threading.Event()
+
+    def report(self, done: float, total: float | None, message: str) -> None:
+        """See `clew.tools.spec.Progress`; what comes too soon after the last is left out."""
+        now = time.monotonic()
+        if self.cancelled() or (now - self._reported < REPORT_SECONDS and done != total):
+            return
+        self._reported = now
+        anyio.from_thread.run(self._session.report_progress, done, total, message)
+
+    def cancelled(self) -> bool:
+        """Whether the client cancelled, went away, or waited for longer than it may."""
+        return self._stopped.is_set()
+
+    def stop(self) -> None:
+        """Tell the tool that nobody waits any more."""
+        self._stopped.set()
+
+
+def run(
+    place: Place, name: str, arguments: Mapping[str, Any], progress: SessionProgress
+) -> Outcome:
+    """Call a tool of the caller's namespace."""
+    with place.engines.lend(place.namespace) as opened:
+        return opened.toolbox.call(name, arguments, caller=place.caller, progress=progress)
+
+
+def to_result(outcome: Outcome) -> CallToolResult:
+    """What the client gets; of a failure the text alone, since it does not fit the schema."""
+    return CallToolResult(
+        content=[TextContent(text=outcome.text)],
+        structured_content=None if outcome.is_error else outcome.content,
+        is_error=outcome.is_error,
+    )
+
+
+def failure(message: str) -> CallToolResult:
+    """A call that came to nothing, and what to do next."""
+    return CallToolResult(content=[TextContent(text=message)], is_error=True)
+
+
+async def confirm(
+    tool: Tool, arguments: dict[str, Any], context: Context[Any, Any]
+) -> dict[str, Any] | InputRequiredResult | None:
+    """The arguments, confirmed by the user where the client can ask them; None: they declined.
+
+    Where it cannot, `confirm` counts as it was given. The question itself is returned where the
+    client takes it as a result and calls again with the answer.
+    """
+    if arguments.get(CONFIRM) is True or not _can_ask(context):
+        return arguments
+    question = f"{tool.title}: {_shown(arguments)}. Go on?"
+    if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
+        answer = (context.input_responses or {}).get(CONFIRM)
+        if not isinstance(answer, ElicitResult):
+            params = ElicitRequestFormParams(message=question, requested_schema=CONFIRM_SCHEMA)
+            return InputRequiredResult(input_requests={CONFIRM: ElicitRequest(params=params)})
+    else:
+        answer = await context.session.elicit_form(
+            question, CONFIRM_SCHEMA, related_request_id=context.request_id
+        )
+    agreed = answer.action == "accept" and (answer.content or {}).get(CONFIRM) is True
+    return {**arguments, CONFIRM: True} if agreed else None
+
+
+def _can_ask(context: Context[Any, Any]) -> bool:
+    capabilities = context.client_capabilities
+    asked = None if capabilities is None else capabilities.elicitation
+    # A client that names no mode means forms.
+    return asked is not None and (asked.form is not None or asked.url is None)
+
+
+def _shown(arguments: Mapping[str, Any]) -> str:
+    given = {name: value for name, value in arguments.items() if name != CONFIRM}
+    text = json.dumps(given, ensure_ascii=False)
+    return text if len(text) <= ARGUMENTS_SHOWN else f"{text[:ARGUMENTS_SHOWN]}…"

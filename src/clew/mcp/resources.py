@@ -1,0 +1,221 @@
+"""What can be read by address: documents, entities, collections, the schema, the counts."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+from mcp.server.mcpserver.exceptions import ResourceNotFoundError
+from mcp_types import Resource, ResourceTemplate
+
+from clew.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.mcp.engines import Engines
+    from clew.tools.spec import Caller
+
+JSON = "application/json"
+PAGE = 100
+"""Documents a page of the list."""
+CHARACTERS = 20_000
+"""Of a document's text at a time: some 5,000 tokens."""
+RELATIONS = 50
+"""Of an entity, at most."""
+
+FIXED = (
+    Resource(
+        uri="clew://statistics",
+        name="statistics",
+        title="Statistics",
+        description="How many documents, passages, entities and relations there are.",
+        mime_type=JSON,
+    ),
+    Resource(
+        uri="clew://schema",
+        name="schema",
+        title="Schema",
+        description="The types of relations, with counts, and the fields of what is stored.",
+        mime_type=JSON,
+    ),
+    Resource(
+        uri="clew://collections",
+        name="collections",
+        title="Collections",
+        description="Your collections, with the counts of each.",
+        mime_type=JSON,
+    ),
+)
+TEMPLATES = (
+    ResourceTemplate(
+        uri_template="clew://documents/{document}{?offset}",
+        name="document",
+        title="Document",
+        description=f"A document by id or source: {CHARACTERS:,} characters from offset (0) on.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template="clew://entities/{entity}",
+        name="entity",
+        title="Entity",
+        description=f"An entity by name or id, its names and up to {RELATIONS} relations.",
+        mime_type=JSON,
+    ),
+    ResourceTemplate(
+        uri_template="clew://collections/{collection}",
+        name="collection",
+        title="Collection",
+        description="One of your collections: its counts and settings.",
+        mime_type=JSON,
+    ),
+)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Place:
+    """Where a reader stands: whose namespaces they see, and which one they ask."""
+
+    engines: Engines
+    caller: Caller
+    namespace: str
+
+
+def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | None]:
+    """A page of the list, and the cursor of the next one; documents by source."""
+    with place.engines.lend(place.namespace) as opened:
+        documents = opened.engine.documents()
+    after = [document for document in documents if cursor is None or document.source > cursor]
+    page = [
+        Resource(
+            uri=document_uri(document.id),
+            name=document.source,
+            title=document.title or None,
+            mime_type=JSON,
+        )
+        for document in after[:PAGE]
+    ]
+    further = after[PAGE - 1].source if len(after) > PAGE else None
+    return ([*FIXED, *page] if cursor is None else page), further
+
+
+def document_uri(document: str, offset: int = 0) -> str:
+    """The address of a document, or of its text from an offset on."""
+    query = f"?offset={offset}" if offset else ""
+    return f"clew://documents/{quote(document, safe='')}{query}"
+
+
+def read(place: Place, uri: str) -> str:
+    """What is at an address, as JSON text.
+
+    Raises `ResourceNotFoundError` where there is nothing, or nothing of the caller's.
+    """
+    parts = urlsplit(uri)
+    reader = _READERS.get(parts.netloc) if parts.scheme == "clew" else None
+    name = unquote(parts.path.removeprefix("/"))
+    if reader is None:
+        raise _nothing(uri)
+    try:
+        found = reader(place, name, parts.query)
+    except NotFoundError as error:
+        raise _nothing(uri) from error
+    return json.dumps(found, ensure_ascii=False, default=_plain)
+
+
+def _document(place: Place, name: str, query: str) -> dict[str, Any]:
+    with place.engines.lend(place.namespace) as opened:
+        document = opened.engine.document(name)
+        text = opened.engine.text(document.id)
+    start = _offset(query)
+    end = min(start + CHARACTERS, len(text))
+    return {
+        "id": document.id,
+        "title": document.title,
+        "source": document.source,
+        "metadata": document.metadata,
+        "characters": len(text),
+        "offset": start,
+        "text": text[start:end],
+        "next": document_uri(document.id, end) if end < len(text) else None,
+    }
+
+
+def _offset(query: str) -> int:
+    given = parse_qs(query).get("offset", ["0"])[-1]
+    if not given.isdecimal():
+        raise NotFoundError(f"no text at offset {given!r}; expected a whole number from 0")
+    return int(given)
+
+
+def _entity(place: Place, name: str, _: str) -> dict[str, Any]:
+    with place.engines.lend(place.namespace) as opened:
+        engine = opened.engine
+        entity = engine.entity(name)
+        relations = engine.relations(name, RELATIONS)
+        aliases = engine.aliases(name)
+    return {
+        **dataclasses.asdict(entity),
+        "aliases": [alias.name for alias in aliases],
+        "relations": [dataclasses.asdict(relation) for relation in relations],
+    }
+
+
+def _collections(place: Place, name: str, _: str) -> dict[str, Any]:
+    if not name:
+        return {"collections": [_counts(place, namespace) for namespace in visible(place)]}
+    if name not in visible(place):
+        raise NotFoundError(f"no collection {name!r}")
+    with place.engines.lend(name) as opened:
+        settings = opened.engine.settings.model_dump(
+            mode="json", include={"split", "embed", "link", "search"}
+        )
+    return {**_counts(place, name), "settings": settings}
+
+
+def visible(place: Place) -> tuple[str, ...]:
+    """Names of the collections that the reader may see."""
+    return place.caller.namespaces or (place.namespace,)
+
+
+def _counts(place: Place, namespace: str) -> dict[str, Any]:
+    with place.engines.lend(namespace) as opened:
+        stats = opened.engine.stats()
+    counted = ("documents", "chunks", "entities", "relations")
+    return {"name": namespace, **{name: stats[name] for name in counted}}
+
+
+def _statistics(place: Place, _name: str, _query: str) -> dict[str, Any]:
+    with place.engines.lend(place.namespace) as opened:
+        return opened.engine.stats()
+
+
+def _schema(place: Place, _name: str, _query: str) -> dict[str, Any]:
+    from clew.types import DocumentInfo, Entity, Relation
+
+    with place.engines.lend(place.namespace) as opened:
+        relation_types = opened.engine.stats()["relation_types"]
+    kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
+    fields = {name: [f.name for f in dataclasses.fields(kind)] for name, kind in kinds.items()}
+    return {"relation_types": relation_types, "fields": fields}
+
+
+_READERS: dict[str, Callable[[Place, str, str], dict[str, Any]]] = {
+    "documents": _document,
+    "entities": _entity,
+    "collections": _collections,
+    "statistics": _statistics,
+    "schema": _schema,
+}
+
+
+def _nothing(uri: str) -> ResourceNotFoundError:
+    return ResourceNotFoundError(
+        f"nothing at {uri!r}; resources/list and resources/templates/list show what there is"
+    )
+
+
+def _plain(value: object) -> str:
+    return str(value)

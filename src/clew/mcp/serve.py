@@ -1,0 +1,177 @@
+"""Running the server until it is told to end: on standard input and output, or over HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING
+
+import anyio
+import anyio.to_thread
+
+from clew.errors import SettingsError
+from clew.mcp.engines import Engines
+from clew.mcp.server import create_server
+from clew.tools.catalogue import TOOLS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.applications import Starlette
+
+    from clew.mcp.server import ClewServer
+    from clew.settings import ServeSettings, Settings
+
+PATH = "/mcp"
+"""Where the protocol is served."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+GOODBYE_SECONDS = 5
+"""How long requests under way may take once the server was told to end."""
+
+
+def serve_stdio(settings: Settings) -> None:
+    """Serve one client on standard input and output until it goes away or a signal comes."""
+    _log_to_stderr()
+    engines = Engines(settings, TOOLS)
+    try:
+        anyio.run(_serve_stdio, create_server(engines, settings), engines)
+    finally:
+        engines.close()
+
+
+async def _serve_stdio(server: ClewServer, engines: Engines) -> None:
+    async with anyio.create_task_group() as tasks:
+        if sys.platform != "win32":
+            tasks.start_soon(_end_on_signal, engines)
+        await server.run_stdio_async()
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal(engines: Engines) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            await anyio.to_thread.run_sync(engines.close)
+            logging.shutdown()
+            # Not by returning: the thread that waits for standard input cannot be interrupted.
+            os._exit(0)
+
+
+def serve_http(
+    settings: Settings,
+    *,
+    insecure: bool = False,
+    fixtures: bool = False,
+    say: Callable[[str], None],
+) -> None:
+    """Serve over HTTP until a signal comes.
+
+    Args:
+        settings: Where, for whom, within which limits.
+        insecure: Ask nobody for a token; only at an address of this machine alone.
+        fixtures: Serve what the protocol's conformance suite calls, too.
+        say: Told the address once requests are taken.
+
+    Raises:
+        SettingsError: Nobody could call, or everybody.
+    """
+    import uvicorn
+
+    _log_to_stderr()
+    engines = Engines(settings, TOOLS)
+    server = http_server(engines, insecure=insecure)
+    if fixtures:
+        from clew.mcp.fixtures import mount
+
+        mount(server)
+    config = uvicorn.Config(
+        http_app(server, settings.serve),
+        host=settings.serve.host,
+        port=settings.serve.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
+    bound = config.bind_socket()
+    say(f"Serving at http://{_named(settings.serve.host)}:{bound.getsockname()[1]}{PATH}")
+    # uvicorn ends at this signal by itself, and then raises it once more.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    try:
+        uvicorn.Server(config).run(sockets=[bound])
+    finally:
+        engines.close()
+
+
+def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
+    """A server that asks for tokens; raises `SettingsError` as `serve_http` says."""
+    from clew.mcp.access import Access
+
+    serve = engines.settings.serve
+    if insecure and not is_loopback(serve.host):
+        raise SettingsError(
+            f"setting serve.host = {serve.host!r} with --insecure would let anybody in; serve at"
+            " 127.0.0.1, or set tokens and leave --insecure out"
+        )
+    access = None if insecure else Access(serve)
+    return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
+
+
+def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
+    """The web application, with its limits."""
+    from starlette.middleware import Middleware
+
+    from clew.mcp.limits import RateLimit
+
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
+        transport_security=transport_security(serve),
+    )
+    # The innermost: it has to know who calls.
+    app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
+    return app
+
+
+def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
+    """Which Host and Origin headers are answered; others come from pages that were lured here."""
+    from mcp.server.transport_security import TransportSecuritySettings
+
+    own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
+    if serve.host in {"0.0.0.0", "::"}:
+        own = ()
+        if not serve.allowed_hosts:
+            raise SettingsError(
+                f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
+                " requests are addressed to, such as clew.example.org"
+            )
+    hosts = (*own, *serve.allowed_hosts)
+    origins = [f"http://{host}:*" for host in own]
+    return TransportSecuritySettings(
+        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
+        allowed_origins=[*origins, *serve.allowed_origins],
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _named(host: str) -> str:
+    """An address as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )

@@ -1,0 +1,316 @@
+"""Entities and relations written by hand, and what was told about the entities.
+
+An entity made by hand (tier `manual`) needs no text: the names that it was given keep it.
+A relation written by hand has no chunk. An observation is a document of its own, so that several
+processes may tell something of one entity at once without reading what is there: its origin is
+`memory:` and a key of the entity, which finds it however the entity is merged or renamed.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator, Sequence
+
+from clew.errors import InputError, NotFoundError
+from clew.stores.sqlite_documents import id_list, now, to_text
+from clew.stores.sqlite_graph import split_entity
+from clew.stores.sqlite_links import Named, next_ids, resolve_names
+from clew.stores.sqlite_relations import read_relations_by_id
+from clew.stores.sqlite_save import count_change, delete_documents, sweep
+from clew.stores.sqlite_validity import heads_around, settle
+from clew.text import entity_key
+from clew.types import NewEntity, NewRelation, Observation, Relation
+
+MANUAL = "manual"
+"""Tier of an entity, and extractor of a relation, that a person or an assistant wrote."""
+
+_M005 = """
+-- A name given by hand stays without a text: that of an entity made by hand by itself, that of
+-- another as long as a text has another name of it.
+DROP VIEW orphan_aliases;
+CREATE VIEW orphan_aliases AS
+    SELECT a.id, a.entity_id FROM aliases a
+    WHERE NOT EXISTS (SELECT 1 FROM used_aliases u WHERE u.id = a.id)
+        AND NOT (
+            EXISTS (SELECT 1 FROM link_rules r WHERE r.key = a.key AND r.name <> '')
+            AND EXISTS (SELECT 1 FROM used_aliases u WHERE u.entity_id = a.entity_id)
+        )
+        AND NOT (
+            a.method = 'manual'
+            AND EXISTS (SELECT 1 FROM entities e WHERE e.id = a.entity_id AND e.tier = 'manual')
+        );
+
+CREATE INDEX entities_by_hand ON entities (id) WHERE tier = 'manual';
+
+-- Passages that an assistant has read for entities and relations.
+CREATE TABLE readings (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    read_at TEXT NOT NULL
+)
+"""
+_AMONG = "IN (SELECT value FROM json_each(:ids))"
+_MAKE = """
+UPDATE entities SET tier = 'manual', name = :name, key = :key,
+    entity_type = CASE WHEN :entity_type = 'name' THEN entity_type ELSE :entity_type END,
+    content = CASE WHEN :content = '' THEN content ELSE :content END
+WHERE id = :id
+"""
+_NAME_BY_HAND = """
+UPDATE aliases SET name = ?, method = 'manual', score = 1, evidence = 'made by hand' WHERE key = ?
+"""
+# What is not said of a relation is no reason for a second one: no beginning meets any.
+_SAME = """
+SELECT id FROM entity_relations
+WHERE from_entity_id = :source AND to_entity_id = :target AND relation_type = :relation_type
+    AND chunk_id IS NULL AND retracted_at IS NULL
+    AND (:valid_from IS NULL OR valid_from IS NULL OR valid_from = :valid_from)
+ORDER BY valid_from IS :valid_from DESC, id DESC LIMIT 1
+"""
+_UPDATE = """
+UPDATE relations SET weight = :weight, is_causal = :is_causal,
+    context = coalesce(:context, context), valid_from = coalesce(:valid_from, valid_from),
+    valid_until = coalesce(:valid_until, stated_until),
+    stated_until = coalesce(:valid_until, stated_until)
+WHERE id = :id
+"""
+_INSERT = """
+INSERT INTO relations (from_alias_id, to_alias_id, relation_type, weight, is_causal, confidence,
+    context, valid_from, valid_until, stated_until, recorded_at, extractor)
+SELECT h.id, t.id, :relation_type, :weight, :is_causal, 1, coalesce(:context, '{}'),
+    :valid_from, :valid_until, :valid_until, :moment, 'manual'
+FROM aliases h JOIN entities he ON he.id = h.entity_id AND he.key = h.key,
+    aliases t JOIN entities te ON te.id = t.entity_id AND te.key = t.key
+WHERE he.id = :source AND te.id = :target
+"""
+_ENDS = f"""
+SELECT id, from_entity_id, to_entity_id FROM entity_relations
+WHERE chunk_id IS NULL AND id {_AMONG}
+"""
+_RELATIONS_OF = f"""
+SELECT id FROM entity_relations
+WHERE chunk_id IS NULL AND (from_entity_id {_AMONG} OR to_entity_id {_AMONG})
+"""
+_OBSERVATIONS = f"""
+SELECT a.entity_id, d.id,
+    (SELECT group_concat(text, '') FROM (
+        SELECT s.text FROM sections s WHERE s.document_id = d.id ORDER BY s.ordinal)),
+    (SELECT min(c.id) FROM chunks c WHERE c.document_id = d.id) AS first_chunk
+FROM aliases a JOIN documents d ON d.origin = 'memory:' || a.key
+WHERE a.entity_id {_AMONG} ORDER BY first_chunk
+"""
+
+
+def m005_memory(connection: sqlite3.Connection) -> None:
+    """Entities made by hand, which no text needs to name; passages that an assistant has read."""
+    for statement in _M005.split(";\n"):
+        connection.execute(statement)
+
+
+# --- entities ----------------------------------------------------------------------------
+
+
+def add_entities(
+    connection: sqlite3.Connection, entities: Sequence[NewEntity]
+) -> list[tuple[int, bool]]:
+    """Make entities by hand; (id, whether it was not made by hand before) of each, in order."""
+    keys = [_key(entity.name) for entity in entities]
+    freed = _free_guesses(connection, keys)
+    names: dict[str, Named] = {}
+    for key, entity in zip(keys, entities, strict=True):
+        names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
+    ids = resolve_names(connection, names, (), next_ids(connection)).entity_ids
+    made = set(read_manual(connection, ids=list(ids.values())))
+    results = []
+    for key, entity in zip(keys, entities, strict=True):
+        entity_id = ids[key]
+        results.append((entity_id, entity_id not in made))
+        if entity_id not in made:
+            made.add(entity_id)
+            _make(connection, entity_id, key, entity)
+    if any(new for _, new in results):
+        count_change(connection, entities_moved=freed)
+    return results
+
+
+def _key(name: str) -> str:
+    key = entity_key(name)
+    if not key:
+        raise InputError(
+            f"an entity cannot be named {name!r}; expected a name with letters or digits"
+        )
+    return key
+
+
+def _free_guesses(connection: sqlite3.Connection, keys: Sequence[str]) -> bool:
+    """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
+
+    Whether there were any.
+    """
+    guessed = connection.execute(
+        "SELECT a.entity_id, a.key FROM aliases a WHERE a.method = 'fuzzy' AND a.key"
+        " IN (SELECT value FROM json_each(?)) AND EXISTS (SELECT 1 FROM aliases b"
+        " WHERE b.entity_id = a.entity_id AND b.id <> a.id)",
+        (json.dumps(list(keys)),),
+    ).fetchall()
+    for entity_id, key in guessed:
+        split_entity(connection, entity_id, [key])
+    return bool(guessed)
+
+
+def _make(connection: sqlite3.Connection, entity_id: int, key: str, entity: NewEntity) -> None:
+    values = {"id": entity_id, "key": key, "name": entity.name, "content": entity.content}
+    connection.execute(_MAKE, {**values, "entity_type": entity.entity_type})
+    connection.execute(_NAME_BY_HAND, (entity.name, key))
+
+
+def update_entity(
+    connection: sqlite3.Connection,
+    entity_id: int,
+    entity_type: str | None,
+    content: str | None,
+) -> None:
+    """Give an entity another type, another description or both."""
+    changed = connection.execute(
+        "UPDATE entities SET entity_type = coalesce(?, entity_type), content = coalesce(?, content)"
+        " WHERE id = ?",
+        (entity_type, content, int(entity_id)),
+    )
+    if changed.rowcount == 0:
+        raise _unknown([entity_id])
+    count_change(connection)
+
+
+def delete_entities(connection: sqlite3.Connection, entity_ids: Sequence[int]) -> int:
+    """Take back entities made by hand, with what was written of them; how many they were.
+
+    What texts say of them stays, and so do those that a text names, as any entity does.
+    """
+    made = read_manual(connection, ids=entity_ids)
+    values = {"ids": id_list(made)}
+    told = [row[1] for row in connection.execute(_OBSERVATIONS, values)]
+    delete_documents(connection, told)
+    written = [row[0] for row in connection.execute(_RELATIONS_OF, values)]
+    connection.execute(
+        f"UPDATE entities SET tier = 'extracted', content = '' WHERE id {_AMONG}", values
+    )
+    delete_relations(connection, written)
+    sweep(connection, made)
+    if made:
+        count_change(connection)
+    return len(made)
+
+
+def read_manual(
+    connection: sqlite3.Connection,
+    *,
+    ids: Sequence[int] | None = None,
+    after: int = 0,
+    limit: int = -1,
+) -> list[int]:
+    """Ids of entities made by hand above `after`, among those given or of all; sorted."""
+    among = f"AND id {_AMONG}" if ids is not None else ""
+    rows = connection.execute(
+        f"SELECT id FROM entities WHERE tier = 'manual' AND id > :after {among}"
+        " ORDER BY id LIMIT :limit",
+        {"ids": id_list(ids or ()), "after": after, "limit": limit},
+    )
+    return [row[0] for row in rows]
+
+
+def read_observations(
+    connection: sqlite3.Connection, entity_ids: Sequence[int]
+) -> dict[int, list[Observation]]:
+    """What was told of each entity, by id, oldest first; none for those without."""
+    found: dict[int, list[Observation]] = {}
+    rows = connection.execute(_OBSERVATIONS, {"ids": id_list(entity_ids)})
+    for entity_id, document_id, text, _ in rows:
+        told = Observation(document_id=document_id, text=text)
+        found.setdefault(entity_id, []).append(told)
+    return found
+
+
+def orphan_observations(connection: sqlite3.Connection) -> Iterator[str]:
+    """Sources of the observations whose entity is none that was made by hand."""
+    rows = connection.execute(
+        "SELECT d.source FROM documents d WHERE d.origin GLOB 'memory:*' AND NOT EXISTS"
+        " (SELECT 1 FROM aliases a JOIN entities e ON e.id = a.entity_id"
+        "  WHERE a.key = substr(d.origin, 8) AND e.tier = 'manual')"
+    )
+    return (row[0] for row in rows)
+
+
+def keep_observed(connection: sqlite3.Connection) -> None:
+    """Take every entity of which something was told for one made by hand."""
+    connection.execute(
+        "UPDATE entities SET tier = 'manual' WHERE id IN ("
+        " SELECT a.entity_id FROM documents d JOIN aliases a ON a.key = substr(d.origin, 8)"
+        " WHERE d.origin GLOB 'memory:*')"
+    )
+
+
+# --- relations ---------------------------------------------------------------------------
+
+
+def add_relations(
+    connection: sqlite3.Connection, relations: Sequence[NewRelation]
+) -> list[tuple[Relation, bool]]:
+    """Write relations by hand; each as it is then, and whether it is new."""
+    written = [_add_relation(connection, relation) for relation in relations]
+    settle(connection, {relation.source_id for relation in relations})
+    if relations:
+        count_change(connection)
+    found = read_relations_by_id(connection, [relation_id for relation_id, _ in written])
+    return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
+
+
+def _add_relation(connection: sqlite3.Connection, relation: NewRelation) -> tuple[int, bool]:
+    values = {
+        "source": int(relation.source_id),
+        "target": int(relation.target_id),
+        "relation_type": relation.relation_type,
+        "weight": relation.weight,
+        "is_causal": relation.is_causal,
+        "context": None if relation.context is None else json.dumps(dict(relation.context)),
+        "valid_from": to_text(relation.valid_from),
+        "valid_until": to_text(relation.valid_until),
+        "moment": now(),
+    }
+    row = connection.execute(_SAME, values).fetchone()
+    if row is not None:
+        connection.execute(_UPDATE, {**values, "id": row[0]})
+        return int(row[0]), False
+    cursor = connection.execute(_INSERT, values)
+    if cursor.rowcount == 0:
+        raise _unknown(_missing(connection, [relation.source_id, relation.target_id]))
+    assert cursor.lastrowid is not None  # an INSERT always sets it
+    return cursor.lastrowid, True
+
+
+def delete_relations(connection: sqlite3.Connection, relation_ids: Sequence[int]) -> int:
+    """Delete relations that were written by hand, and whom only they held; their number."""
+    rows = connection.execute(_ENDS, {"ids": id_list(relation_ids)}).fetchall()
+    ids = id_list(row[0] for row in rows)
+    ends = {end for row in rows for end in row[1:]}
+    heads = heads_around(connection, ends)
+    connection.execute("DELETE FROM relations WHERE id IN (SELECT value FROM json_each(?))", (ids,))
+    sweep(connection, ends)
+    settle(connection, heads)
+    if rows:
+        count_change(connection)
+    return len(rows)
+
+
+def _missing(connection: sqlite3.Connection, entity_ids: Sequence[int]) -> list[int]:
+    rows = connection.execute(
+        f"SELECT id FROM entities WHERE id {_AMONG}", {"ids": id_list(entity_ids)}
+    )
+    known = {row[0] for row in rows}
+    return [i for i in entity_ids if i not in known]
+
+
+def _unknown(entity_ids: Sequence[int]) -> NotFoundError:
+    shown = ", ".join(str(i) for i in dict.fromkeys(entity_ids))
+    return NotFoundError(
+        f"no entity with the id {shown}; look its id up by its name (`clew entity show NAME`)"
+    )

@@ -1,0 +1,216 @@
+"""What a store of jobs, and an audit log, must do."""
+
+# ruff: noqa: D102 - tests are read by their names
+
+from __future__ import annotations
+
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from clew.errors import InputError
+from clew.ports import AuditLog, Job, JobStore
+from clew.testing.conformance.base import moment_between
+
+LONG = 60.0
+"""Seconds of a lease that no test outlives."""
+
+
+def submitted(jobs: JobStore, name: str = "one", *, key: str | None = None) -> Job:
+    """A job that has just been queued."""
+    return jobs.submit("read", {"name": name}, description=f"read {name}", key=key)[0]
+
+
+def claimed(jobs: JobStore, seconds: float = LONG) -> Job:
+    """The next job, claimed."""
+    job = jobs.claim(seconds)
+    assert job is not None
+    return job
+
+
+def known(jobs: JobStore, job: Job) -> Job:
+    """The job as it is now."""
+    found = jobs.job(job.id)
+    assert found is not None
+    return found
+
+
+class JobStoreSuite:
+    """`ports.JobStore`."""
+
+    @pytest.fixture
+    def jobs(self) -> JobStore:
+        """An empty store of jobs, to be overridden."""
+        raise NotImplementedError
+
+    def test_a_job_comes_back_as_it_was_asked_for(self, jobs: JobStore) -> None:
+        job, new = jobs.submit("read", {"name": "x", "n": [1, None]}, description="read x")
+        assert new
+        assert known(jobs, job) == job
+        assert (job.kind, job.status, job.description) == ("read", "queued", "read x")
+        assert job.arguments == {"name": "x", "n": [1, None]}
+        assert (job.completed, job.total, job.failed, job.progress) == (0, None, 0, 0.0)
+        assert not job.ended
+        assert jobs.job("unknown") is None
+
+    def test_the_same_key_is_the_same_job(self, jobs: JobStore) -> None:
+        first = submitted(jobs, key="k")
+        again, new = jobs.submit("read", {"name": "one"}, description="other words", key="k")
+        assert (again, new) == (first, False)
+        assert len(jobs.jobs()) == 1
+        assert submitted(jobs).id != submitted(jobs).id
+
+    def test_a_key_stays_with_its_job_once_that_has_ended(self, jobs: JobStore) -> None:
+        first = submitted(jobs, key="k")
+        jobs.finish(first.id, claimed(jobs).owner)
+        again, new = jobs.submit("read", {"name": "one"}, description="", key="k")
+        assert (again.id, again.status, new) == (first.id, "completed", False)
+
+    @pytest.mark.parametrize(("kind", "name"), [("read", "two"), ("write", "one")])
+    def test_a_key_of_other_work_is_an_error(self, jobs: JobStore, kind: str, name: str) -> None:
+        submitted(jobs, key="k")
+        with pytest.raises(InputError, match=r"'k' belongs to job .* with other arguments"):
+            jobs.submit(kind, {"name": name}, description="", key="k")
+
+    def test_jobs_are_claimed_once_and_in_order(self, jobs: JobStore) -> None:
+        asked = [submitted(jobs, str(number)) for number in range(4)]
+        with ThreadPoolExecutor(8) as pool:
+            got = [job for job in pool.map(lambda _: jobs.claim(LONG), range(12)) if job]
+        assert sorted(job.id for job in got) == sorted(job.id for job in asked)
+        assert {job.status for job in got} == {"running"}
+        assert len({job.owner for job in got}) == 4
+        first, second = submitted(jobs), submitted(jobs)
+        assert [claimed(jobs).id, claimed(jobs).id] == [first.id, second.id]
+        assert jobs.claim(LONG) is None
+
+    def test_a_job_may_be_claimed_as_it_is_asked_for(self, jobs: JobStore) -> None:
+        job, _ = jobs.submit("read", {}, description="", lease_seconds=LONG)
+        assert (job.status, job.attempts) == ("running", 1)
+        assert jobs.claim(LONG) is None
+        assert jobs.finish(job.id, job.owner)
+
+    def test_a_lease_that_ran_out_is_anothers(self, jobs: JobStore) -> None:
+        submitted(jobs)
+        lost = claimed(jobs, 0.0)
+        time.sleep(0.001)
+        taken = claimed(jobs)
+        assert (taken.id, taken.attempts) == (lost.id, 2)
+        assert taken.owner != lost.owner
+        for change in (
+            jobs.extend(lost.id, lost.owner, LONG),
+            jobs.plan(lost.id, lost.owner, ["a"]),
+            jobs.advance(lost.id, lost.owner, 1),
+            jobs.release(lost.id, lost.owner),
+            jobs.finish(lost.id, lost.owner),
+        ):
+            assert change is False
+        assert known(jobs, lost).total is None
+        assert jobs.finish(taken.id, taken.owner)
+
+    def test_a_lease_that_is_kept_is_nobody_elses(self, jobs: JobStore) -> None:
+        submitted(jobs)
+        job = claimed(jobs, 0.0)
+        assert jobs.extend(job.id, job.owner, LONG)
+        assert jobs.claim(LONG) is None
+
+    def test_documents_are_settled_one_by_one(self, jobs: JobStore) -> None:
+        submitted(jobs)
+        job = claimed(jobs)
+        assert jobs.plan(job.id, job.owner, ["a", "b", "c"])
+        assert jobs.advance(job.id, job.owner, 1)
+        assert known(jobs, job).progress == pytest.approx(1 / 3)
+        assert jobs.settle(job.id, job.owner, {0: None, 2: "binary"})
+        now = known(jobs, job)
+        assert (now.completed, now.total, now.failed, now.attempts) == (2, 3, 1, 0)
+        assert [item.name for item in jobs.items(job.id, status="waiting")] == ["b"]
+        failed = jobs.items(job.id, status="failed")
+        assert [(item.ordinal, item.name, item.error) for item in failed] == [(2, "c", "binary")]
+        assert [i.name for i in jobs.items(job.id, after=0, limit=1)] == ["b"]
+        jobs.settle(job.id, job.owner, {1: None})
+        assert jobs.finish(job.id, job.owner)
+        assert (known(jobs, job).status, known(jobs, job).progress) == ("completed", 1.0)
+
+    def test_what_was_settled_stays_settled_for_the_next(self, jobs: JobStore) -> None:
+        submitted(jobs)
+        job = claimed(jobs, 0.0)
+        jobs.plan(job.id, job.owner, ["a", "b"])
+        jobs.settle(job.id, job.owner, {0: None})
+        time.sleep(0.001)
+        taken = claimed(jobs)
+        assert (taken.total, taken.completed) == (2, 1)
+        # Too late: the other one has it now, but what is done is done.
+        assert not jobs.settle(job.id, job.owner, {1: None})
+        assert jobs.items(job.id, status="waiting") == []
+
+    def test_a_job_that_ended_holds_no_arguments(self, jobs: JobStore) -> None:
+        for end in ("finish", "cancel"):
+            job = submitted(jobs)
+            if end == "finish":
+                assert jobs.finish(job.id, claimed(jobs).owner, error="no such file")
+                assert known(jobs, job).error == "no such file"
+                assert known(jobs, job).status == "failed"
+            else:
+                assert jobs.cancel(job.id)
+            assert known(jobs, job).ended
+            assert known(jobs, job).arguments == {}
+            assert not jobs.cancel(job.id)
+        assert jobs.claim(LONG) is None
+
+    def test_a_cancelled_job_is_its_runners_no_more(self, jobs: JobStore) -> None:
+        submitted(jobs)
+        job = claimed(jobs)
+        jobs.plan(job.id, job.owner, ["a", "b"])
+        assert jobs.cancel(job.id)
+        assert not jobs.advance(job.id, job.owner, 1)
+        assert not jobs.finish(job.id, job.owner)
+        assert known(jobs, job).status == "cancelled"
+
+    def test_a_job_put_back_is_the_next_again(self, jobs: JobStore) -> None:
+        first, second = submitted(jobs, "first"), submitted(jobs, "second")
+        jobs.release(first.id, claimed(jobs).owner)
+        again = claimed(jobs)
+        assert (again.id, again.attempts) == (first.id, 1)
+        jobs.release(first.id, again.owner, error="busy")
+        again = claimed(jobs)
+        assert (again.attempts, again.error) == (2, "busy")
+        assert claimed(jobs).id == second.id
+
+    def test_jobs_are_listed_newest_first_in_pages(self, jobs: JobStore) -> None:
+        ids = [submitted(jobs, str(number)).id for number in range(5)][::-1]
+        assert [job.id for job in jobs.jobs()] == ids
+        assert [job.id for job in jobs.jobs(limit=2)] == ids[:2]
+        assert [job.id for job in jobs.jobs(before=ids[1], limit=2)] == ids[2:4]
+
+    def test_only_what_ended_before_is_forgotten(self, jobs: JobStore) -> None:
+        old, running = submitted(jobs, "old"), submitted(jobs, "running")
+        jobs.finish(old.id, claimed(jobs).owner)
+        assert claimed(jobs).id == running.id
+        moment = moment_between()
+        fresh = submitted(jobs, "fresh")
+        jobs.cancel(fresh.id)
+        assert jobs.forget(moment) == 1
+        assert {job.id for job in jobs.jobs()} == {running.id, fresh.id}
+        assert jobs.items(old.id) == []
+        assert jobs.forget(moment) == 0
+
+
+class AuditLogSuite:
+    """`ports.AuditLog`."""
+
+    @pytest.fixture
+    def log(self) -> AuditLog:
+        """An empty log, to be overridden."""
+        raise NotImplementedError
+
+    def test_entries_come_back_newest_first_in_pages(self, log: AuditLog) -> None:
+        assert log.entries() == []
+        for number in range(5):
+            log.record("ann", "delete_document", {"document": f"d{number}", "confirm": True})
+        found = log.entries()
+        assert [entry.subjects["document"] for entry in found] == ["d4", "d3", "d2", "d1", "d0"]
+        assert {(entry.caller, entry.tool) for entry in found} == {("ann", "delete_document")}
+        assert [e.recorded_at for e in found] == sorted(
+            (e.recorded_at for e in found), reverse=True
+        )
+        assert log.entries(before=found[1].id, limit=2) == found[2:4]

@@ -1,0 +1,93 @@
+"""`clew import`: another memory is taken over, once."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.testing.fakes import HashEmbedder
+from tests.e2e.conftest import Run
+
+RECORDS = [
+    {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["Sings.", " "]},
+    {"type": "entity", "name": "anna", "entityType": "dog", "observations": ["Paints."]},
+    {"type": "entity", "name": "Rome", "entityType": "", "observations": []},
+    {"type": "entity", "name": "?!", "entityType": "x", "observations": []},
+    {"type": "relation", "from": "Anna", "to": "Rome", "relationType": "lives in"},
+    {"type": "relation", "from": "Anna", "to": "Mars", "relationType": "lives in"},
+    {"type": "relation", "from": "Anna", "to": "Rome", "relationType": "…"},
+]
+
+
+@pytest.fixture
+def memory(tmp_path: Path) -> Path:
+    file = tmp_path / "memory.jsonl"
+    file.write_text("\n".join([*map(json.dumps, RECORDS), "{"]) + "\n")
+    return file
+
+
+@pytest.fixture(autouse=True)
+def _light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Commands of this process embed without a model."""
+    monkeypatch.setattr("clew.engine.make_embedder", lambda settings: HashEmbedder())
+
+
+def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
+    in_process: Run, memory: Path, tmp_path: Path
+) -> None:
+    store = ("--store", tmp_path / "store", "--json")
+    first = in_process("import", memory, *store)
+    assert (first.returncode, first.stderr) == (1, "")
+    report = json.loads(first.stdout)
+    assert {name: report[name] for name in ("entities", "observations", "relations")} == {
+        "entities": 2,
+        "observations": 2,
+        "relations": 1,
+    }
+    reasons = {item["source"]: item["reason"] for item in report["skipped"]}
+    assert reasons.keys() == {f"memory.jsonl#{line}" for line in (1, 4, 6, 7, 8)}
+    assert reasons["memory.jsonl#1"] == "a blank observation"
+    assert reasons["memory.jsonl#6"] == "names 'Mars', which is no entity"
+    assert "letters or digits" in reasons["memory.jsonl#4"]
+    again = json.loads(in_process("import", memory, *store).stdout)
+    assert [again[name] for name in ("entities", "observations", "relations")] == [0, 0, 0]
+    with clew.open(tmp_path / "store") as engine:
+        assert engine.entity("Anna").entity_type == "person"
+        (relation,) = engine.relations("Anna")
+        assert (relation.head, relation.relation, relation.tail) == ("Anna", "lives_in", "Rome")
+        assert engine.check().problems == ()
+
+
+def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:
+    done = in_process("import", memory)
+    assert done.stdout.startswith("2 entities, 2 observations, 1 relations new, 5 skipped\n")
+    assert "memory.jsonl#8" in done.stdout
+    assert "malformed JSON" in done.stdout
+
+
+def test_a_database_is_taken_over(in_process: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.execute("CREATE TABLE entities (id INTEGER, name TEXT, type TEXT)")
+        connection.execute("CREATE TABLE relations (from_id INT, to_id INT, relation TEXT)")
+        connection.execute("INSERT INTO entities VALUES (1, 'Anna', 'person'), (2, 'Rome', '')")
+        connection.execute("INSERT INTO relations VALUES (1, 2, 'livesIn')")
+        connection.commit()
+    done = in_process("import", "memory.db")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == "2 entities, 0 observations, 1 relations new, 0 skipped\n"
+    shown = json.loads(in_process("entity", "show", "Anna", "--json").stdout)
+    assert [r["relation"] for r in shown["relations"]] == ["lives_in"]
+
+
+def test_another_file_is_an_error_of_one_line(in_process: Run, tmp_path: Path) -> None:
+    (tmp_path / "x.jsonl").write_bytes(b"\xff\xfe\x00")
+    for name, reason in (("none.jsonl", "no such file"), ("x.jsonl", "neither JSON Lines")):
+        done = in_process("import", name)
+        assert (done.returncode, done.stdout) == (2, "")
+        assert reason in done.stderr
+        assert done.stderr.count("\n") == 1

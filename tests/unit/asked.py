@@ -1,0 +1,55 @@
+"""Questions on their way through the steps, for tests of single steps."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+
+import clew
+from clew.ingest.read import document_from_text
+from clew.query.asking import Asking
+from clew.query.options import Options
+from clew.query.retrieve import Ranking
+
+NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
+
+
+def day(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+def add(
+    engine: clew.Clew,
+    texts: Mapping[str, str],
+    dates: Mapping[str, str] | None = None,
+    media_type: str = "text/plain",
+) -> None:
+    """Documents by title, some of them with a date."""
+    said = {title: day(date) for title, date in (dates or {}).items()}
+    engine.add_documents(
+        document_from_text(
+            text, source=title, title=title, media_type=media_type, created_at=said.get(title)
+        )
+        for title, text in texts.items()
+    )
+
+
+def asking(engine: clew.Clew, question: str, **given: Any) -> Asking:  # noqa: ANN401
+    return Asking(
+        engine,
+        question,
+        replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),
+    )
+
+
+def ranking(scores: Sequence[float]) -> Ranking:
+    """Chunks 1, 2, … with these scores."""
+    return Ranking(np.arange(1, 1 + len(scores)), np.array(scores, np.float32))
+
+
+def titles(asking: Asking, ranking: Ranking) -> list[str]:
+    return [chunk.title for chunk in asking.library.store.chunks(ranking.ids.tolist())]

@@ -1,0 +1,236 @@
+"""Writing by hand as a user of the library meets it."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.errors import ClewError, InputError, NotFoundError
+from clew.ingest.by_hand import check_type, snake_case, written_relation
+from clew.query.strategies import STRATEGIES
+from clew.testing.fakes import HashEmbedder
+from clew.types import NewEntity, NewRelation
+
+ANNA = NewEntity(name="Anna Morn", entity_type="person")
+VELL = NewEntity(name="Vell", entity_type="place")
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        yield engine
+        assert engine.check().problems == ()
+
+
+def texts(engine: clew.Clew, name: str) -> list[str]:
+    (entity_id,) = engine.memory.find([name]).values()
+    return [told.text for told in engine.store.observations([entity_id]).get(entity_id, [])]
+
+
+# --- relations
+
+
+def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Clew) -> None:
+    engine.add("Anna Morn painted the old bridge of Vell.", source="a")
+    engine.add("Piet Oss kept a workshop by the canal.", source="b")
+    anna, piet = engine.entity("Anna Morn"), engine.entity("Piet Oss")
+    assert engine.neighbors("Piet Oss") == []
+    before = engine.store.generation()
+    relation = engine.add_relation(piet.id, anna.id, "taught", weight=0.5, context={"by": "me"})
+    assert engine.store.generation() > before
+    assert (relation.chunk_id, relation.extractor) == (None, "manual")
+    assert (relation.weight, relation.context) == (0.5, {"by": "me"})
+    assert [n.entity.name for n in engine.neighbors("Piet Oss")] == ["Anna Morn"]
+    paths, _ = engine.paths("Piet Oss", "Anna Morn")
+    assert [[step.relation for step in path] for path in paths] == [["taught"]]
+
+
+def test_said_again_it_is_no_second_one(engine: clew.Clew) -> None:
+    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
+    first = engine.add_relation(anna, vell, "lives_in", weight=0.5, context={"a": 1})
+    again = engine.add_relation(anna, vell, "lives_in", weight=0.25)
+    assert (again.id, again.weight, again.context) == (first.id, 0.25, {"a": 1})
+    assert again.recorded_at == first.recorded_at
+    assert len(engine.relations("Anna Morn")) == 1
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"relation_type": "Lives In"}, "'Lives In' cannot be; .* such as 'lives_in'"),
+        ({"relation_type": ""}, "'' cannot be; .* such as 'relates_to'"),
+        ({"relation_type": "a" * 61}, "of at most 60 characters"),
+        ({"weight": 1.5}, "weight 1.5 cannot be; expected a number from 0 to 1"),
+        ({"weight": float("nan")}, "weight nan cannot be"),
+        ({"context": {"x": {1, 2}}}, "is no JSON"),
+        (
+            {
+                "valid_from": datetime(2020, 1, 1, tzinfo=UTC),
+                "valid_until": datetime(2019, 1, 1, tzinfo=UTC),
+            },
+            "valid_until .* is not after valid_from",
+        ),
+    ],
+)
+def test_what_cannot_be_is_refused(
+    engine: clew.Clew, change: dict[str, object], match: str
+) -> None:
+    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
+    values: dict[str, object] = {"relation_type": "lives_in", **change}
+    with pytest.raises(InputError, match=match):
+        engine.add_relation(anna, vell, **values)  # type: ignore[arg-type]
+    assert engine.relations("Anna Morn") == []
+
+
+def test_an_unknown_end_is_refused(engine: clew.Clew) -> None:
+    with pytest.raises(NotFoundError, match="no entity with the id 7, 8; look its id up"):
+        engine.add_relation(7, 8, "knows")
+
+
+@given(st.text(max_size=80))
+def test_any_wording_becomes_a_type_or_is_refused(wording: str) -> None:
+    try:
+        relation = written_relation(1, 2, wording)
+    except InputError:
+        return
+    check_type(relation.relation_type)
+    assert snake_case(relation.relation_type) == relation.relation_type
+    kept = (relation.context or {}).get("wording", relation.relation_type)
+    assert kept == wording
+
+
+@pytest.mark.parametrize(
+    ("wording", "expected"),
+    [
+        ("worksAt", "works_at"),
+        ("Works at", "works_at"),
+        ("WORKS_AT", "works_at"),
+        ("is-friend-of!", "is_friend_of"),
+        ("работает в", "работает_в"),
+        ("?!", ""),
+    ],
+)
+def test_types_are_written_one_way(wording: str, expected: str) -> None:
+    assert snake_case(wording) == expected
+
+
+# --- observations
+
+
+def test_every_way_of_asking_finds_an_observation(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA], [["Anna Morn keeps seven beehives behind the mill."]])
+    engine.memory.add_entities([VELL], [["Vell lies on the river Lorne."]])
+    for strategy in STRATEGIES:
+        found = engine.search("How many beehives does Anna Morn keep?", strategy=strategy)
+        assert "beehives" in found.context.text, strategy
+
+
+def test_the_one_who_is_told_of_need_not_be_named(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA], [["Prefers green tea."]])
+    (hit, *_) = engine.search("What does Anna Morn prefer?").hits
+    assert (hit.chunk.text, hit.chunk.title) == ("Prefers green tea.", "Anna Morn")
+    assert "Anna Morn" in hit.entities
+
+
+def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
+    memory = engine.memory
+    memory.add_entities([ANNA, VELL], [["One.", "Two.", "One."], []])
+    assert memory.add_observations(
+        [("anna morn", ["Two.", "Three."]), ("Vell", ["One."]), ("Anna Morn", ["Three.", "Four."])]
+    ) == [["Three."], ["One."], ["Four."]]
+    assert texts(engine, "Anna Morn") == ["One.", "Two.", "Three.", "Four."]
+    chunks = engine.store.chunk_ids().tolist()
+    assert memory.delete_observations([("Anna Morn", ["Two.", "Nine."]), ("Vell", [])]) == [1, 0]
+    assert texts(engine, "Anna Morn") == ["One.", "Three.", "Four."]
+    # Nothing else was written anew.
+    assert set(engine.store.chunk_ids().tolist()) < set(chunks)
+    assert texts(engine, "Vell") == ["One."]
+
+
+def test_a_renamed_entity_keeps_what_was_told_and_is_told_nothing_twice(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA], [["Paints."]])
+    engine.rename("Anna Morn", "Anna Oss")
+    assert engine.memory.add_observations([("Anna Oss", ["Paints.", "Sings."])]) == [["Sings."]]
+    assert texts(engine, "Anna Morn") == ["Paints.", "Sings."]
+    assert engine.memory.delete_observations([("Anna Morn", ["Paints.", "Sings."])]) == [2]
+
+
+def test_an_entity_that_exists_is_left_as_it_is(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA], [["Paints."]])
+    added = engine.memory.add_entities([NewEntity(name="anna morn", entity_type="x")], [["Sings."]])
+    assert [is_new for _, is_new in added] == [False]
+    assert (engine.entity("Anna Morn").entity_type, texts(engine, "Anna Morn")) == (
+        "person",
+        ["Paints."],
+    )
+
+
+def test_documents_that_name_it_are_tied_to_it(engine: clew.Clew) -> None:
+    engine.add("Anna Morn painted the old bridge.", source="a")
+    engine.memory.add_entities([ANNA])
+    engine.add("Anna Morn painted the old bridge, and a boat.", source="a")
+    assert engine.entity("Anna Morn").mentions == 1
+    engine.delete(["a"])
+    assert engine.entity("Anna Morn").mentions == 0
+    assert engine.memory.delete_entities(["Anna Morn", "nobody"]) == ["Anna Morn"]
+    with pytest.raises(NotFoundError, match="no entity 'Anna Morn'"):
+        engine.entity("Anna Morn")
+
+
+@pytest.mark.parametrize(
+    ("write", "error", "match"),
+    [
+        (
+            lambda m: m.add_observations([("Anna Morn", ["A."]), ("Bob", ["B."])]),
+            NotFoundError,
+            "no entity made by hand is named 'Bob'",
+        ),
+        (lambda m: m.add_observations([("Anna Morn", ["A.", " "])]), InputError, "cannot be ' '"),
+        (lambda m: m.delete_observations([("Bob", ["B."])]), NotFoundError, "named 'Bob'"),
+        (lambda m: m.update_entity("Bob", content="x"), NotFoundError, "named 'Bob'"),
+        (
+            lambda m: m.add_entities([VELL, NewEntity(name="…")], [["V."], []]),
+            InputError,
+            "cannot be named '…'",
+        ),
+    ],
+)
+def test_a_call_that_fails_writes_nothing(
+    engine: clew.Clew, write: object, error: type[ClewError], match: str
+) -> None:
+    engine.memory.add_entities([ANNA])
+    before = engine.store.generation()
+    assert callable(write)
+    with pytest.raises(error, match=match):
+        write(engine.memory)
+    assert engine.store.generation() == before
+    assert (engine.documents(), list(engine.memory.find(["Vell"]))) == ([], [])
+
+
+def test_relations_are_checked_before_any_is_written(engine: clew.Clew) -> None:
+    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
+    good = NewRelation(source_id=anna, target_id=vell, relation_type="lives_in")
+    bad = NewRelation(source_id=anna, target_id=vell, relation_type="lives in")
+    with pytest.raises(InputError, match="'lives in' cannot be"):
+        engine.memory.add_relations([good, bad])
+    assert engine.relations("Vell") == []
+
+
+def test_check_finds_and_mends_an_observation_of_nobody(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA], [["Paints."]])
+    with closing(sqlite3.connect(engine.store.folder / "clew.db")) as connection:
+        connection.execute("UPDATE entities SET tier = 'extracted'")
+        connection.commit()
+    (problem,) = engine.check().problems
+    assert (problem.invariant, problem.repairable) == ("memory", True)
+    assert "is of no entity that was made by hand" in problem.detail
+    assert engine.check(repair=True).problems == ()
+    assert texts(engine, "Anna Morn") == ["Paints."]

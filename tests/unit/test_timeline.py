@@ -1,0 +1,84 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+import clew
+from clew.errors import NotFoundError
+from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import add, day
+
+TEXTS = {
+    "youth": "Ada Morn lived in Lisse from 1801 to 1809.",
+    "trade": "In May 1812 Ada Morn opened a workshop.",
+    "letter": "Ada Morn is tired of clocks.",
+    "fame": "Ada Morn was honoured in 1830 and in 1835.",
+    "undated": "Ada Morn liked eels.",
+    "other": "Piet Oss died in 1811.",
+}
+DATES = {"letter": "1820-03-02", "fame": "1840-01-01"}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        add(engine, TEXTS, DATES)
+        yield engine
+
+
+def told(engine: clew.Clew, **given: object) -> list[tuple[int, str]]:
+    """(year, title of the passage) of each entry, relations aside."""
+    by_id = {engine.chunks(title)[0].public_id: title for title in TEXTS}
+    return [
+        (entry.period.start.year, by_id[entry.reference])
+        for entry in engine.timeline("Ada Morn", **given)  # type: ignore[arg-type]
+        if entry.period.start and " — " not in entry.text
+    ]
+
+
+def test_passages_stand_at_the_times_they_speak_of_else_when_they_were_said(
+    engine: clew.Clew,
+) -> None:
+    years = [year for year, _ in told(engine)]
+    assert years == sorted(years)
+    assert set(told(engine)) == {
+        (1801, "youth"),
+        (1809, "youth"),
+        (1812, "trade"),
+        (1820, "letter"),
+        (1830, "fame"),
+        (1835, "fame"),
+    }
+
+
+def test_relations_stand_at_the_time_over_which_they_held(engine: clew.Clew) -> None:
+    lived = [e for e in engine.timeline("Ada Morn") if e.text == "Ada Morn — lived_in → Lisse"]
+    assert len(lived) == 1
+    assert lived[0].period.start == day("1801-01-01")
+    assert lived[0].period.end is not None
+    assert lived[0].provenance is not None
+    assert lived[0].provenance.title == "youth"
+
+
+def test_every_entry_names_its_passage_and_where_it_comes_from(engine: clew.Clew) -> None:
+    for entry in engine.timeline("Ada Morn"):
+        assert engine.text(entry.reference)
+        assert entry.provenance is not None
+        assert entry.provenance.title in TEXTS
+
+
+def test_of_too_many_the_latest_are_left_out(engine: clew.Clew) -> None:
+    every = engine.timeline("Ada Morn")
+    assert engine.timeline("Ada Morn", limit=2) == every[:2]
+
+
+def test_what_was_said_later_was_not_known_yet(engine: clew.Clew) -> None:
+    assert {title for _, title in told(engine, as_of="1825")} == {"youth", "trade", "letter"}
+
+
+def test_of_an_entity_without_a_time_nothing_is_told(engine: clew.Clew) -> None:
+    engine.add("Brida Kall liked bread.", source="bread")
+    assert engine.timeline("Brida Kall") == []
+    with pytest.raises(NotFoundError, match="no entity 'Nobody'"):
+        engine.timeline("Nobody")

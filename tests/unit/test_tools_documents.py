@@ -1,0 +1,496 @@
+"""The document tools, called as an assistant calls them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.engine import Clew
+from clew.jobs.kinds import make_runner
+from clew.jobs.runner import JobRunner
+from clew.testing.fakes import HashEmbedder
+from clew.tools.audit import audit_to, subjects
+from clew.tools.document_tools import DOCUMENT_TOOLS
+from clew.tools.fitted_text import cut_to_fit, fitting_length, tokens_of
+from clew.tools.spec import Caller
+from clew.tools.toolbox import Toolbox
+from clew.wiring import make_audit
+
+MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
+
+
+class Desk:
+    """An engine with its tools, and calls that say what came of them."""
+
+    def __init__(
+        self, root: Path, namespace: str = "default", *, private_addresses: bool = False
+    ) -> None:
+        self.root = root
+        settings = clew.load_settings(
+            store=root / "store",
+            namespace=namespace,
+            access={"roots": [root], "allow_private_addresses": private_addresses},
+        )
+        self.engine: Clew = clew.open(settings=settings, embedder=HashEmbedder())
+        self.runner: JobRunner = make_runner(self.engine)
+        self.audit = make_audit(self.engine.store)
+        self.toolbox = Toolbox(
+            self.engine,
+            DOCUMENT_TOOLS,
+            profile="full",
+            services={"jobs": self.runner},
+            audit=audit_to(self.audit),
+        )
+
+    def call(self, tool: str, caller: Caller | None = None, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+        """The result of a call that succeeds, the same as its text."""
+        outcome = self.toolbox.call(tool, arguments, caller=caller)
+        assert not outcome.is_error, outcome.text
+        assert json.loads(outcome.text) == outcome.content
+        return outcome.content
+
+    def refused(self, tool: str, **arguments: Any) -> str:  # noqa: ANN401
+        """The message of a call that fails."""
+        outcome = self.toolbox.call(tool, arguments)
+        assert outcome.is_error, outcome.text
+        return outcome.text
+
+    def finished(self, job_id: str) -> dict[str, Any]:
+        """The status of a job once it has ended."""
+        assert self.runner.wait(job_id, 20).ended
+        return self.call("query_job_status", job_id=job_id)
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    desk = Desk(tmp_path)
+    yield desk
+    desk.engine.close()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for number in range(4):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\nAda Morn saw weir {number}.")
+    return folder
+
+
+# --- taking in -----------------------------------------------------------------------------
+
+
+def test_a_short_text_is_found_as_soon_as_it_is_stored(desk: Desk) -> None:
+    metadata = [{"name": "year", "value": "1850"}]
+    given = desk.call("ingest_document", text=MILL, title="The Mill", metadata=metadata)
+    assert (given["status"], given["progress"], given["completed"]) == ("completed", 1.0, 1)
+    (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
+    assert hit["id"] == f"{given['document']}#0"
+    assert (hit["text"], hit["metadata"]["title"], hit["metadata"]["year"]) == (
+        MILL,
+        "The Mill",
+        "1850",
+    )
+    assert desk.call("query_documents", query="mill", where=["year>1900"])["results"] == []
+
+
+def test_a_long_text_is_found_once_the_job_says_so(desk: Desk) -> None:
+    text = "\n\n".join(f"In {1000 + n} the river Lorne froze over {n} times." for n in range(600))
+    given = desk.call("ingest_document", text=text, source="annals")
+    assert given["status"] in ("queued", "running", "completed")
+    assert desk.finished(given["job_id"])["status"] == "completed"
+    found = desk.call("query_documents", query="What happened in 1437?", rag_type="contextual")
+    assert "In 1437" in found["results"][0]["text"]
+
+
+def test_the_same_source_is_replaced_and_the_same_key_is_one_job(desk: Desk) -> None:
+    first = desk.call("ingest_document", text=MILL, source="mill", idempotency_key="k")
+    again = desk.call("ingest_document", text=MILL, source="mill", idempotency_key="k")
+    assert again["job_id"] == first["job_id"]
+    desk.call("ingest_with_context", text="The mill burned down in 1901.", source="mill")
+    assert desk.call("list_documents")["total"] == 1
+    assert "burned" in desk.call("get_document", document="mill")["text"]
+    assert "'k' belongs to job" in desk.refused("ingest_document", text="x", idempotency_key="k")
+
+
+def test_a_folder_is_read_as_a_job_with_its_failures(desk: Desk, folder: Path) -> None:
+    (folder / "picture.md").write_bytes(bytes(range(256)))
+    job = desk.call("ingest_document", path="notes")
+    assert job["document"] is None
+    status = desk.finished(job["job_id"])
+    assert (status["status"], status["completed"], status["total"]) == ("completed", 5, 5)
+    assert [(Path(e["document"]).name, e["error"]) for e in status["errors"]] == [
+        ("picture.md", "binary")
+    ]
+    listed = desk.call("list_documents")["documents"]
+    assert [item["title"] for item in listed] == [f"Note {number}" for number in range(4)]
+
+
+def test_a_file_may_be_given_title_metadata_and_source(desk: Desk, folder: Path) -> None:
+    file = str(folder / "1.md")
+    said: dict[str, Any] = {
+        "title": "Weirs",
+        "metadata": [{"name": "river", "value": "Lorne"}],
+        "source": "w",
+    }
+    for _ in range(2):
+        job = desk.call("ingest_document", path=file, **said)
+        assert desk.finished(job["job_id"])["errors"] == []
+    (listed,) = desk.call("list_documents")["documents"]
+    assert (listed["document"], listed["title"], listed["source"]) == (
+        job["document"],
+        "Weirs",
+        "w",
+    )
+    assert (listed["metadata"], listed["version"]) == ({"river": "Lorne"}, 1)
+    desk.finished(desk.call("ingest_document", path=file, **{**said, "title": "W"})["job_id"])
+    assert desk.call("list_documents")["documents"][0]["title"] == "W"
+    assert (
+        "is a folder"
+        in desk.finished(desk.call("ingest_document", path="notes", title="x")["job_id"])["error"]
+    )
+
+
+def test_what_an_address_answers_is_read_by_its_type(tmp_path: Path) -> None:
+    pages = tmp_path / "pages"
+    pages.mkdir()
+    (pages / "mill.html").write_text(f"<title>The Mill</title><h1>Mill</h1><p>{MILL}</p>")
+    (pages / "rows.jsonl").write_text(
+        "".join(f'{{"id": {n}, "text": "Row {n}."}}\n' for n in (1, 2))
+    )
+
+    class Pages(SimpleHTTPRequestHandler):
+        def __init__(self, *args: Any, **options: Any) -> None:  # noqa: ANN401
+            super().__init__(*args, directory=str(pages), **options)
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    desk = Desk(tmp_path, private_addresses=True)
+    with ThreadingHTTPServer(("127.0.0.1", 0), Pages) as server:
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+        site = f"http://127.0.0.1:{server.server_port}"
+        job = desk.call("ingest_document", url=f"{site}/mill.html?x=1")
+        assert desk.finished(job["job_id"])["errors"] == []
+        (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
+        assert hit["metadata"]["source"] == f"{site}/mill.html?x=1"
+        assert (hit["metadata"]["title"], "<p>" in hit["text"]) == ("The Mill", False)
+        assert desk.call("fetch", id=hit["id"])["url"] == f"{site}/mill.html?x=1"
+        rows = desk.call("ingest_document", url=f"{site}/rows.jsonl", source="rows")
+        assert desk.finished(rows["job_id"])["status"] == "completed"
+        failed = desk.call("ingest_document", url=f"{site}/gone.html")
+        status = desk.finished(failed["job_id"])
+        assert (status["status"], status["error"]) == (
+            "failed",
+            f"cannot read '{site}/gone.html': the server answered 404",
+        )
+        server.shutdown()
+    listed = desk.call("list_documents")["documents"]
+    assert [item["source"] for item in listed] == [f"{site}/mill.html?x=1", "rows#1", "rows#2"]
+    desk.engine.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "exactly one of path, url and text is needed, none of them was given"),
+        ({"path": "a", "text": "b"}, "path and text was given"),
+        ({"text": " \n"}, "text is blank"),
+        ({"path": "nowhere.md"}, "no file or folder 'nowhere.md'"),
+        ({"path": "/etc/hosts"}, "lies outside the folders that may be used"),
+        ({"path": "../x"}, "lies outside the folders that may be used"),
+        ({"path": "/dev/null"}, "lies outside the folders"),
+        ({"path": "store/default/clew.db"}, "lies in the folder of the stores"),
+        ({"path": "a\x00b"}, "NUL character"),
+        ({"url": "file:///etc/hosts"}, "expected one such as https"),
+        ({"url": "http://127.0.0.1/"}, "no public address"),
+        ({"text": "x", "metadata": [{"name": "a"}]}, "needs 'value'"),
+    ],
+)
+def test_what_cannot_be_taken_in_is_refused_at_once(
+    desk: Desk, arguments: dict[str, Any], message: str
+) -> None:
+    assert message in desk.refused("ingest_document", **arguments)
+    assert desk.call("list_documents")["total"] == 0
+
+
+def test_links_that_lead_out_of_the_roots_are_not_followed(
+    desk: Desk, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.md").write_text("The secret of Harrow Ford.")
+    (folder / "link.md").symlink_to(outside / "secret.md")
+    (folder / "more").symlink_to(outside)
+    assert "outside the folders" in desk.refused("ingest_document", path="notes/link.md")
+    status = desk.finished(desk.call("ingest_document", path="notes")["job_id"])
+    assert [("secret.md" in e["document"], "outside" in e["error"]) for e in status["errors"]] == [
+        (True, True)
+    ]
+    assert desk.call("list_documents")["total"] == 4
+    assert status["completed"] == 5
+
+
+def test_a_text_that_cannot_be_stored_is_a_failure(desk: Desk) -> None:
+    (desk.root / "other").mkdir()
+    desk.engine.store.claim("another-model", 3)
+    assert "the text is not stored: " in desk.refused("ingest_document", text=MILL)
+
+
+def test_jobs_can_be_cancelled_and_unknown_ones_are_errors(desk: Desk) -> None:
+    job = desk.call("ingest_document", text=MILL)
+    assert "is completed already" in desk.refused("cancel_job", job_id=job["job_id"])
+    assert "no job 'x'" in desk.refused("query_job_status", job_id="x")
+    waiting = desk.runner._store.submit("ingest", {"text": "x"}, description="read x")[0]
+    assert desk.call("cancel_job", job_id=waiting.id)["status"] in ("cancelled", "completed")
+
+
+# --- reading -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def stocked(desk: Desk) -> Desk:
+    for number in range(12):
+        text = f"Letter {number}. " + f"Ada Morn wrote to Piet Oss about weir {number}. " * 20
+        desk.call("ingest_document", text=text, title=f"Letter {number}", source=f"letter-{number}")
+    return desk
+
+
+@pytest.mark.parametrize(
+    ("rag_type", "strategy"), [("traditional", "vector"), ("contextual", "hybrid")]
+)
+def test_kinds_of_retrieval_are_strategies(stocked: Desk, rag_type: str, strategy: str) -> None:
+    found = stocked.call("query_documents", query="weir 7", rag_type=rag_type)
+    assert found["strategy"] == strategy
+    assert stocked.call("query_documents", query="w", strategy="keyword")["strategy"] == "keyword"
+
+
+@pytest.mark.parametrize("budget", [500, 1000, 4000, 20_000])
+@pytest.mark.parametrize("tool", ["query_documents", "list_documents", "get_document"])
+def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> None:
+    long = "Tarn Abbey owns the fishing rights of the Lorne. " * 400
+    stocked.call("ingest_document", text=long, title="Rights", source="rights")
+    by_tool: dict[str, dict[str, Any]] = {
+        "query_documents": {"query": "fishing rights of Tarn Abbey", "top_k": 50},
+        "list_documents": {"limit": 500},
+        "get_document": {"document": "rights"},
+    }
+    arguments = by_tool[tool]
+    found = stocked.call(tool, max_tokens=budget, **arguments)
+    text = json.dumps({k: v for k, v in found.items() if k != "success"}, ensure_ascii=False)
+    assert stocked.engine.embedder.count_tokens(text) <= budget
+    if tool == "query_documents":
+        asked = stocked.call(tool, max_tokens=100_000, **arguments)
+        assert len(found["results"]) + found["left_out"] == len(asked["results"])
+        assert found["results"]
+
+
+def test_a_hit_that_does_not_fit_is_cut_and_keeps_its_place(desk: Desk) -> None:
+    piece = "Harrow Ford stands on the Lorne and owns the fishing rights there since 1500. "
+    desk.call("ingest_document", text=piece * 12, title="Ford", source="ford")
+    whole = desk.call("query_documents", query="Harrow Ford", strategy="vector")["results"][0]
+    found = desk.call("query_documents", query="Harrow Ford", strategy="vector", max_tokens=500)
+    cut = found["results"][0]
+    assert cut["id"] == whole["id"]
+    assert cut["metadata"]["char_start"] == whole["metadata"]["char_start"]
+    if cut["text"] != whole["text"]:
+        assert cut["text"].endswith("…")
+        assert whole["text"].startswith(cut["text"][:-1])
+
+
+def test_a_text_read_page_by_page_is_the_text(stocked: Desk) -> None:
+    text = "".join(f"Year {n}: the Lorne froze at Tarn Abbey, 東京 too. " for n in range(300))
+    stocked.call("ingest_document", text=text, source="annals")
+    read, cursor, pages = "", None, 0
+    while True:
+        page = stocked.call("get_document", document="annals", cursor=cursor, max_tokens=700)
+        assert page["char_start"] == len(read)
+        read, cursor, pages = read + page["text"], page["next_cursor"], pages + 1
+        if cursor is None:
+            break
+    assert read == stocked.engine.text("annals")
+    assert pages > 3
+    assert stocked.call("get_document", document="annals", cursor="99999999")["text"] == ""
+    assert "no document 'x'" in stocked.refused("get_document", document="x")
+    assert "cursor cannot be 'x'" in stocked.refused("get_document", document="annals", cursor="x")
+
+
+def test_documents_are_listed_page_by_page(stocked: Desk) -> None:
+    sources, cursor = [], None
+    while True:
+        page = stocked.call("list_documents", limit=5, cursor=cursor)
+        sources += [item["source"] for item in page["documents"]]
+        cursor = page["next_cursor"]
+        if cursor is None:
+            break
+    assert sources == sorted(f"letter-{number}" for number in range(12))
+    assert page["total"] == 12
+    only = stocked.call("list_documents", where=["title=Letter 3"])
+    assert [item["source"] for item in only["documents"]] == ["letter-3"]
+
+
+def test_search_and_fetch_have_the_shapes_that_connectors_expect(stocked: Desk) -> None:
+    found = stocked.call("search", query="Who wrote about weir 7?")
+    assert set(found) == {"success", "results"}
+    assert 0 < len(found["results"]) <= 10
+    assert all(set(item) == {"id", "title", "url"} for item in found["results"])
+    assert len({item["title"] for item in found["results"]}) == len(found["results"])
+    first = found["results"][0]
+    fetched = stocked.call("fetch", id=first["id"])
+    assert set(fetched) == {"success", "id", "title", "text", "url", "metadata"}
+    assert {name: fetched[name] for name in first} == first
+    assert fetched["text"] == stocked.engine.text(fetched["metadata"]["document"])
+    assert stocked.call("fetch", id=fetched["metadata"]["document"])["text"] == fetched["text"]
+    assert "no document 'x#3'" in stocked.refused("fetch", id="x#3")
+
+
+def test_fetch_gives_what_stands_around_a_passage_of_a_long_text(desk: Desk) -> None:
+    text = "\n\n".join(f"Year {n}: the river Lorne froze at Tarn Abbey again." for n in range(3000))
+    document = desk.engine.add(text, source="https://example.org/annals")
+    (first, *_) = desk.call("search", query="What happened in year 2600?")["results"]
+    assert first["url"] == "https://example.org/annals"
+    last = desk.engine.chunks(document)[-1]
+    fetched = desk.call("fetch", id=last.public_id)
+    assert last.text in fetched["text"]
+    assert fetched["metadata"]["char_start"] > 0
+    assert fetched["text"] == text[fetched["metadata"]["char_start"] :]
+    whole = desk.call("fetch", id=document)
+    assert desk.engine.embedder.count_tokens(json.dumps(whole["text"])) <= 8000
+
+
+def test_collections_are_the_callers_alone(tmp_path: Path) -> None:
+    for namespace, number in (("ann", 1), ("bo", 2), ("cy", 3)):
+        desk = Desk(tmp_path, namespace)
+        for i in range(number):
+            desk.call("ingest_document", text=f"Note {i} of Tarn Abbey.")
+        desk.engine.close()
+    desk = Desk(tmp_path, "ann")
+    own = desk.call("list_collections")["collections"]
+    assert [(c["namespace"], c["counts"]["documents"]) for c in own] == [("ann", 1)]
+    caller = Caller(namespaces=("ann", "bo", "none"))
+    found = desk.call("list_collections", caller)
+    counts = [(c["namespace"], c["counts"]["documents"]) for c in found["collections"]]
+    assert counts == [("ann", 1), ("bo", 2), ("none", 0)]
+    assert not (tmp_path / "store" / "none").exists()
+    page = desk.call("list_collections", caller, limit=2)
+    assert (len(page["collections"]), page["total"], page["next_cursor"]) == (2, 3, "2")
+    desk.engine.close()
+
+
+# --- deleting, copies, audit ---------------------------------------------------------------
+
+
+def test_deleting_asks_first(stocked: Desk) -> None:
+    message = stocked.refused("delete_document", document="letter-3")
+    assert "(Letter 3'" not in message
+    assert "call again with confirm=true" in message
+    assert stocked.call("delete_document", document="letter-3", confirm=True)["deleted"] == 1
+    assert "no document 'letter-3'" in stocked.refused("get_document", document="letter-3")
+
+
+def test_a_backup_brings_everything_back(stocked: Desk) -> None:
+    question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
+    before = stocked.call("query_documents", **question)["results"]
+    made = stocked.call("backup", path="copy.db")
+    assert Path(made["path"]).stat().st_size == made["bytes"]
+    assert "exists already" in stocked.refused("backup", path="copy.db")
+    stocked.call("delete_document", document="letter-7", confirm=True)
+    stocked.call("ingest_document", text=MILL, source="new")
+    assert stocked.call("query_documents", **question)["results"] != before
+    message = stocked.refused("restore", path="copy.db")
+    assert "replaces all that is stored (12 documents)" in message
+    assert stocked.call("restore", path="copy.db", confirm=True)["documents"] == 12
+    assert stocked.call("query_documents", **question)["results"] == before
+    assert stocked.engine.check().problems == ()
+    # Jobs and the audit log are this store's own, and go on.
+    assert [entry.tool for entry in stocked.audit.entries(limit=2)] == ["restore", "restore"]
+    stocked.call("ingest_document", text=MILL, source="new")
+    assert stocked.call("search", query="Who built the mill?")["results"][0]["id"]
+
+
+def test_restoring_is_seen_by_whoever_has_the_store_open(tmp_path: Path, stocked: Desk) -> None:
+    other = Desk(tmp_path)
+    question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
+    stocked.call("backup", path="copy.db")
+    before = other.call("query_documents", **question)["results"]
+    stocked.call("delete_document", document="letter-7", confirm=True)
+    stocked.call("ingest_document", text="Brida Kall dug weir 7.", source="brida")
+    assert "Brida" in other.call("query_documents", **question)["results"][0]["text"]
+    stocked.call("restore", path="copy.db", confirm=True)
+    assert other.call("query_documents", **question)["results"] == before
+    stocked.call("ingest_document", text="Brida Kall dug weir 7.", source="brida")
+    after = other.call("query_documents", **question, max_tokens=20_000)["results"]
+    assert sum("Brida" in hit["text"] for hit in after) == 1
+    other.engine.close()
+
+
+def test_a_copy_of_another_store_may_be_restored(tmp_path: Path, stocked: Desk) -> None:
+    other = Desk(tmp_path, "other")
+    other.call("ingest_document", text=MILL, source="mill")
+    other.call("search", query="Who built the mill?")
+    stocked.call("backup", path="copy.db")
+    other.call("restore", path="copy.db", confirm=True)
+    question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
+    assert (
+        other.call("query_documents", **question)["results"]
+        == stocked.call("query_documents", **question)["results"]
+    )
+    assert other.engine.check().problems == ()
+    other.engine.close()
+
+
+def test_what_is_no_sound_backup_changes_nothing(stocked: Desk) -> None:
+    (stocked.root / "junk.db").write_bytes(b"no database" * 1000)
+    (stocked.root / "empty").mkdir()
+    for path in ("junk.db", "missing.db", "/etc/hosts"):
+        assert stocked.refused("restore", path=path, confirm=True)
+    assert "lies in the folder of the stores" in stocked.refused(
+        "restore", path="store/default/clew.db", confirm=True
+    )
+    assert "outside the folders" in stocked.refused("backup", path="/copy.db")
+    assert stocked.call("list_documents")["total"] == 12
+    assert not list(stocked.root.glob(".clew-copy-*"))
+
+
+def test_every_change_leaves_a_row_without_texts(desk: Desk) -> None:
+    caller = Caller(name="ann")
+    metadata = [{"name": "token", "value": "hunter2"}]
+    desk.call("ingest_document", caller, text=MILL, title="Mill", source="m", metadata=metadata)
+    desk.call("search", caller, query="secret question")
+    desk.refused("ingest_document", url="https://127.0.0.1/a?key=hunter2")
+    desk.call("delete_document", caller, document="m", confirm=True)
+    rows = desk.audit.entries()
+    assert [(row.caller, row.tool) for row in rows] == [
+        ("ann", "delete_document"),
+        ("local", "ingest_document"),
+        ("ann", "ingest_document"),
+    ]
+    assert rows[0].subjects == {"document": "m", "confirm": True}
+    assert rows[1].subjects == {"url": "https://127.0.0.1/a"}
+    assert rows[2].subjects == {"title": "Mill", "source": "m"}
+    assert "hunter2" not in str(rows)
+
+
+@given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
+def test_values_of_parameters_that_are_no_names_are_never_kept(value: object) -> None:
+    assert subjects({"text": value, "observations": [{"contents": value}]}) == {
+        "observations": [{}]
+    }
+
+
+@given(st.text(), st.integers(-5, 60))
+def test_texts_are_cut_to_what_fits(text: str, room: int) -> None:
+    count = HashEmbedder().count_tokens
+    length = fitting_length(text, room, count)
+    assert length == 0 or tokens_of(text[:length], count) <= room
+    kept = cut_to_fit(text, room, count)
+    assert text.startswith(kept)
+    assert kept or not text

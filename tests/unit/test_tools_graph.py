@@ -1,0 +1,683 @@
+from __future__ import annotations
+
+import json
+import threading
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import clew
+from clew.engine import Clew
+from clew.ingest.extract import PatternExtractor
+from clew.testing.fakes import HashEmbedder
+from clew.tools.catalogue import TOOLS
+from clew.tools.graph_tools import GRAPH_TOOLS
+from clew.tools.spec import Progress, Tool
+from clew.tools.toolbox import Outcome, Toolbox
+from clew.types import Chunk, ChunkExtraction, Document, Extraction, Vector
+
+TEXTS = {
+    "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
+    "Tarn Abbey": "Tarn Abbey stands on the river Lorne. Tarn Abbey is part of the Lorne Estate.",
+    "Lorne": "The Lorne is a slow river. The Lorne Estate is part of Veldt County.",
+    "Ada Quill": "Ada Quill was born in Port Anselm. Ada Quill married Jonas Reed in 1958.",
+    "Port Anselm": "Port Anselm is part of Veldt County. Heavy rain causes floods at Port Anselm.",
+}
+
+
+class Silent(PatternExtractor):
+    """Reads names alone."""
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
+        read = super().extract(document, chunks)
+        return Extraction(
+            chunks=tuple(
+                ChunkExtraction(sentences=chunk.sentences, mentions=chunk.mentions)
+                for chunk in read.chunks
+            ),
+            about=read.about,
+            aliases=read.aliases,
+        )
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        fill(engine)
+        yield engine
+
+
+def fill(engine: Clew) -> None:
+    for title, text in TEXTS.items():
+        engine.add(text, title=title, source=title)
+
+
+def ask(store: Clew, tool: str, **arguments: object) -> dict[str, Any]:
+    outcome = store.tools.call(tool, arguments)
+    assert not outcome.is_error, outcome.text
+    assert json.loads(outcome.text) == outcome.content
+    assert outcome.content["success"] is True
+    return outcome.content
+
+
+def fail(store: Clew, tool: str, **arguments: object) -> str:
+    outcome = store.tools.call(tool, arguments)
+    assert outcome.is_error
+    assert outcome.content == {"success": False, "error": outcome.text}
+    return outcome.text
+
+
+def id_of(store: Clew, name: str) -> int:
+    return store.entity(name).id
+
+
+# --- graph_enhanced_search ---------------------------------------------------------------
+
+
+def cosines(store: Clew, question: str) -> dict[int, float]:
+    """Cosine of each entity's nearest passage, by the plainest way there is."""
+    asked = store.embedder.embed_query(question)
+    ids, vectors = store.store.embeddings()
+    by_chunk = dict(zip(ids.tolist(), (vectors @ asked).tolist(), strict=True))
+    found: dict[int, float] = {}
+    for chunk, _, entity, _ in store.store.mention_rows().tolist():
+        found[entity] = max(found.get(entity, 0.0), by_chunk[chunk])
+    return found
+
+
+def hops_from(store: Clew, name: str, depth: int) -> dict[int, int]:
+    graph = store.entity_graph
+    ids = graph.entity_ids.tolist()
+    start = id_of(store, name)
+    hops, queue = {start: 0}, deque([start])
+    while queue:
+        entity = queue.popleft()
+        for row in graph.row(ids.index(entity))[0].tolist():
+            if hops[entity] < depth and ids[row] not in hops:
+                hops[ids[row]] = hops[entity] + 1
+                queue.append(ids[row])
+    return hops
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+def test_scores_are_cosine_salience_and_nearness(store: Clew, depth: int) -> None:
+    question = "Who was Jonas Reed?"
+    expected, hops = cosines(store, question), hops_from(store, "Jonas Reed", depth)
+
+    results = ask(store, "graph_enhanced_search", query=question, depth=depth, limit=50)["results"]
+
+    salience = store.entity_ranks.of([r["entity_id"] for r in results])
+    assert set(hops) <= {r["entity_id"] for r in results}
+    for result in results:
+        id_ = result["entity_id"]
+        nearness = 1 / (1 + hops[id_]) if id_ in hops else 0
+        assert result["vector_score"] == pytest.approx(expected[id_], abs=1e-6)
+        assert result["graph_score"] == pytest.approx((nearness + salience[id_][0]) / 2, abs=1e-6)
+
+
+def test_without_a_known_name_the_graph_says_how_much_entities_matter(store: Clew) -> None:
+    results = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
+
+    salience = store.entity_ranks.of([r["entity_id"] for r in results])
+    assert results
+    for result in results:
+        assert result["graph_score"] == pytest.approx(salience[result["entity_id"]][0])
+
+
+@pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])
+def test_results_are_ordered_by_the_weighted_sum(store: Clew, vector: float, graph: float) -> None:
+    content = ask(
+        store,
+        "graph_enhanced_search",
+        query="Where does the Lorne flow?",
+        vector_weight=vector,
+        graph_weight=graph,
+        limit=4,
+    )
+
+    results = content["results"]
+    for result in results:
+        weighted = vector * result["vector_score"] + graph * result["graph_score"]
+        assert result["combined_score"] == pytest.approx(weighted)
+    combined = [r["combined_score"] for r in results]
+    assert combined == sorted(combined, reverse=True)
+    assert content["result_count"] == len(results) == 4
+    assert content["search_params"] == {
+        "depth": 2,
+        "limit": 4,
+        "vector_weight": vector,
+        "graph_weight": graph,
+        "include_neighbors": True,
+    }
+
+
+def test_results_have_the_keys_that_are_promised(store: Clew) -> None:
+    content = ask(store, "graph_enhanced_search", query="Jonas Reed")
+    first = content["results"][0]
+
+    assert {"query", "result_count", "results", "search_params"} <= set(content)
+    assert first["entity_name"] == "Jonas Reed"
+    assert first["entity_type"] == store.entity("Jonas Reed").entity_type
+    assert "Jonas Reed" in first["content"]
+    assert first["neighbor_count"] == len(first["neighbors"]) > 0
+    for neighbor in first["neighbors"]:
+        assert set(neighbor) == {"entity_id", "name", "relation", "weight", "depth"}
+        assert 0 < neighbor["weight"] <= 1
+        assert neighbor["name"] == store.entity(str(neighbor["entity_id"])).name
+
+
+def test_neighbours_say_how_they_are_tied(store: Clew) -> None:
+    first = ask(store, "graph_enhanced_search", query="Tarn Abbey", depth=1)["results"][0]
+    by_name = {n["name"]: n for n in first["neighbors"]}
+
+    assert by_name["Lorne Estate"]["relation"] == "part_of"
+    assert by_name["Lorne Estate"]["weight"] == 0.5
+    assert by_name["Lorne"]["relation"] == "mentioned_with"
+    assert {n["depth"] for n in first["neighbors"]} == {1}
+
+
+def test_relations_without_a_text_tie_neighbours(store: Clew) -> None:
+    ends = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
+    store.tools.call(
+        "add_entity_relationship",
+        {"source_id": ends[0], "target_id": ends[1], "relation_type": "restored"},
+    )
+
+    first = ask(store, "graph_enhanced_search", query="Ada Quill", depth=1)["results"][0]
+
+    assert {"entity_id": ends[1], "name": "Tarn Abbey", "relation": "restored"}.items() <= next(
+        n for n in first["neighbors"] if n["entity_id"] == ends[1]
+    ).items()
+
+
+class Loading(HashEmbedder):
+    """A model that is being loaded until it is told otherwise."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loaded = threading.Event()
+
+    def embed_query(self, text: str) -> Vector:
+        self.loaded.wait()
+        return super().embed_query(text)
+
+
+def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        fill(engine)
+    with clew.open(tmp_path, embedder=(model := Loading())) as engine:
+        engine.warm(meanwhile=True)
+        meanwhile = ask(engine, "graph_enhanced_search", query="Who built the mill?")
+        named = ask(engine, "graph_enhanced_search", query="Tarn Abbey")["results"]
+        model.loaded.set()
+        while not engine.ready:
+            pass
+        later = ask(engine, "graph_enhanced_search", query="Who built the mill?")
+
+    assert "still being loaded" in meanwhile["notes"][0]
+    assert {r["vector_score"] for r in meanwhile["results"]} == {0.0}
+    assert "Harrow Ford" in {r["entity_name"] for r in meanwhile["results"]}
+    assert named[0]["entity_name"] == "Tarn Abbey"
+    assert later["notes"] == []
+    assert later["results"][0]["vector_score"] > 0
+
+
+def test_neighbours_can_be_left_out(store: Clew) -> None:
+    content = ask(store, "graph_enhanced_search", query="Jonas Reed", include_neighbors=False)
+
+    assert {r["neighbor_count"] for r in content["results"]} == {0}
+
+
+def test_depth_out_of_range_is_moved_into_it(store: Clew) -> None:
+    params = [
+        ask(store, "graph_enhanced_search", query="x", depth=depth)["search_params"]["depth"]
+        for depth in (-5, 0, 3, 99)
+    ]
+
+    assert params == [1, 1, 3, 3]
+
+
+def test_nothing_is_found_in_an_empty_store(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as empty:
+        content = ask(empty, "graph_enhanced_search", query="Jonas Reed")
+        statistics = ask(empty, "get_graph_statistics")["statistics"]
+
+    assert content["results"] == []
+    assert (statistics["entities"], statistics["avg_relationships_per_entity"]) == (0, 0)
+
+
+def test_a_description_goes_before_a_sentence(store: Clew) -> None:
+    """Longer ones are cut."""
+    described = id_of(store, "Jonas Reed")
+    with store.store.database.write() as connection:
+        connection.execute("UPDATE entities SET content = ? WHERE id = ?", ("m" * 700, described))
+
+    first = ask(store, "graph_enhanced_search", query="Jonas Reed")["results"][0]
+
+    assert first["entity_id"] == described
+    assert first["content"] == "m" * 599 + "…"
+
+
+# --- get_entity_neighbors ----------------------------------------------------------------
+
+
+def brute_neighbors(
+    relations: Sequence[tuple[int, str, int, float]],
+    start: int,
+    depth: int,
+    direction: str,
+    relation_type: str | None,
+    min_weight: float,
+) -> set[tuple[int, str, str, int]]:
+    """(neighbour, type, direction, depth), hop by hop over all relations."""
+    seen, edge, found = {start}, {start}, set()
+    for step in range(1, depth + 1):
+        reached = set()
+        for head, kind, tail, weight in relations:
+            if weight < min_weight or relation_type not in (None, kind):
+                continue
+            if direction != "inbound" and head in edge and tail not in seen:
+                reached.add((tail, kind, "outbound", step))
+            if direction != "outbound" and tail in edge and head not in seen:
+                reached.add((head, kind, "inbound", step))
+        found |= reached
+        edge = {neighbor for neighbor, *_ in reached}
+        seen |= edge
+    return found
+
+
+@pytest.fixture(scope="module")
+def tied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+    """A store with relations of several types, weights and directions."""
+    rng = np.random.default_rng(4)
+    with clew.open(tmp_path_factory.mktemp("tied"), embedder=HashEmbedder()) as engine:
+        fill(engine)
+        ids = engine.entity_graph.entity_ids.tolist()
+        for _ in range(25):
+            head, tail = rng.choice(ids, 2, replace=False).tolist()
+            kind = str(rng.choice(["uses", "causes", "near_to"]))
+            weight = round(float(rng.uniform()), 2)
+            engine.add_relation(head, tail, kind, weight=weight)
+        yield engine
+
+
+@given(
+    place=st.integers(0, 7),
+    depth=st.integers(1, 3),
+    direction=st.sampled_from(["outbound", "inbound", "both"]),
+    relation_type=st.sampled_from([None, "uses", "part_of", "causes", "unheard_of"]),
+    min_weight=st.sampled_from([0.0, 0.3, 0.5, 0.9]),
+)
+def test_neighbours_are_those_of_a_plain_search(
+    tied: Clew,
+    place: int,
+    depth: int,
+    direction: str,
+    relation_type: str | None,
+    min_weight: float,
+) -> None:
+    start = int(tied.entity_graph.entity_ids[place])
+    options = {"depth": depth, "direction": direction, "min_weight": min_weight}
+    relations = [
+        (r.from_entity_id, r.relation_type, r.to_entity_id, r.weight)
+        for r in tied.store.relations(tied.entity_graph.entity_ids.tolist())
+    ]
+
+    content = ask(
+        tied, "get_entity_neighbors", entity_id=start, relation_type=relation_type, **options
+    )
+
+    found = [
+        (n["neighbor_id"], n["relation_type"], n["direction"], n["depth"])
+        for n in content["neighbors"]
+    ]
+    expected = brute_neighbors(relations, start, depth, direction, relation_type, min_weight)
+    assert len(found) == len(set(found)) == content["neighbor_count"]
+    assert set(found) == expected
+    assert [n["depth"] for n in content["neighbors"]] == sorted(depth for *_, depth in expected)
+
+
+def test_pages_together_are_the_whole(tied: Clew) -> None:
+    start = id_of(tied, "Jonas Reed")
+    whole = ask(tied, "get_entity_neighbors", entity_id=start, depth=3)
+    pages: list[Mapping[str, Any]] = []
+    cursor = None
+    while cursor is not None or not pages:
+        page = ask(tied, "get_entity_neighbors", entity_id=start, depth=3, limit=2, cursor=cursor)
+        pages.append(page)
+        cursor = page["next_cursor"]
+
+    assert len(pages) > 2
+    assert [n for page in pages for n in page["neighbors"]] == whole["neighbors"]
+    assert whole["next_cursor"] is None
+
+
+@pytest.mark.parametrize("cursor", ["", "-1", "x", "٣", "99999999"])
+def test_a_cursor_of_another_make_is_refused(tied: Clew, cursor: str) -> None:
+    assert "expected next_cursor of the result before" in fail(
+        tied, "get_entity_neighbors", entity_id=1, cursor=cursor
+    )
+
+
+def test_ids_may_be_text(store: Clew) -> None:
+    start = id_of(store, "Tarn Abbey")
+
+    by_text = ask(store, "get_entity_neighbors", entity_id=str(start))
+
+    assert by_text == ask(store, "get_entity_neighbors", entity_id=start)
+    assert by_text["entity_id"] == start
+
+
+def test_unknown_entities_are_named(store: Clew) -> None:
+    for tool in ("get_entity_neighbors", "extract_entity_relationships"):
+        told = fail(store, tool, entity_id=10**30)
+        assert told.startswith(f"there is no entity {10**30}; expected an entity_id")
+        assert "graph_enhanced_search" in told
+    assert "expected a whole number" in fail(store, "get_entity_neighbors", entity_id="Lorne")
+
+
+def test_directions_are_the_three(store: Clew) -> None:
+    told = fail(store, "get_entity_neighbors", entity_id=1, direction="out")
+
+    assert "direction cannot be 'out'; expected one of outbound, inbound, both" in told
+
+
+# --- add_entity_relationship -------------------------------------------------------------
+
+
+def test_a_relation_is_added_once(store: Clew) -> None:
+    source, target = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
+    stated = {
+        "source_id": str(source),
+        "target_id": target,
+        "relation_type": "depends_on",
+        "weight": 0.25,
+        "is_causal": True,
+        "context": {"by": ["hand"]},
+    }
+
+    first = ask(store, "add_entity_relationship", **stated)
+    again = ask(store, "add_entity_relationship", **stated)
+
+    assert first == again
+    assert first == {
+        "success": True,
+        "relationship_id": first["relationship_id"],
+        "source_id": source,
+        "target_id": target,
+        "relation_type": "depends_on",
+        "weight": 0.25,
+        "is_causal": True,
+    }
+    [kept] = store.store.relations_by_id([first["relationship_id"]])
+    assert kept.context == {"by": ["hand"]}
+    [neighbor] = ask(store, "get_entity_neighbors", entity_id=target, relation_type="depends_on")[
+        "neighbors"
+    ]
+    assert (neighbor["neighbor_id"], neighbor["direction"]) == (source, "inbound")
+    assert neighbor["is_causal"] is True
+
+
+@pytest.mark.parametrize("name", ["Causes", "is part of", "_x", "x__y", "x_", "", "é", "1st"])
+def test_relation_types_are_snake_case(store: Clew, name: str) -> None:
+    told = fail(store, "add_entity_relationship", source_id=1, target_id=2, relation_type=name)
+
+    assert f"relation_type cannot be {name!r}; expected relates_to, causes, part_of" in told
+
+
+def test_wrong_ends_and_weights_change_nothing(store: Clew) -> None:
+    before = store.store.generation()
+    stated = {"source_id": 1, "target_id": 2, "relation_type": "uses"}
+
+    assert "no entity 99" in fail(store, "add_entity_relationship", **{**stated, "target_id": 99})
+    assert "0 to 1" in fail(store, "add_entity_relationship", **stated, weight=1.5)
+    assert "an object" in fail(store, "add_entity_relationship", **stated, context=[1])
+    assert store.store.generation() == before
+
+
+# --- get_graph_statistics ----------------------------------------------------------------
+
+
+def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
+    source, target = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
+    before = ask(store, "get_graph_statistics")["statistics"]
+    for name, causal in (("causes", True), ("uses", False), ("wrong", True)):
+        relation = store.add_relation(source, target, name, is_causal=causal)
+    store.store.retract([relation.id])
+
+    content = ask(store, "get_graph_statistics")
+
+    statistics, health = content["statistics"], content["health"]
+    types = {t["relation_type"]: t["count"] for t in statistics["relationship_types"]}
+    assert statistics["relationships"] == before["relationships"] + 2 == sum(types.values())
+    assert statistics["causal_relationships"] == before["causal_relationships"] + 1
+    assert "wrong" not in types
+    assert statistics["entities"] == store.stats()["entities"]
+    mean = statistics["relationships"] / statistics["entities"]
+    assert statistics["avg_relationships_per_entity"] == pytest.approx(mean, abs=1e-6)
+    assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
+    assert (health["status"], health["embedded_connected"]) == ("healthy", True)
+
+
+# --- extracting again --------------------------------------------------------------------
+
+
+def facts(engine: Clew) -> set[tuple[str, str, str]]:
+    relations = engine.store.relations(engine.entity_graph.entity_ids.tolist())
+    names = engine.store.entity_names(engine.entity_graph.entity_ids.tolist())
+    return {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in relations}
+
+
+@pytest.fixture
+def unread(tmp_path: Path) -> Iterator[Clew]:
+    """Indexed by something that reads names alone, opened by something that reads relations."""
+    with clew.open(tmp_path, embedder=HashEmbedder(), extractor=Silent()) as engine:
+        fill(engine)
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        assert facts(engine) == set()
+        yield engine
+
+
+def test_reading_all_again_finds_what_indexing_finds(unread: Clew, store: Clew) -> None:
+    first = ask(unread, "extract_all_relationships")
+    second = ask(unread, "extract_all_relationships")
+
+    assert facts(unread) == facts(store) != set()
+    statistics = first["statistics"]
+    assert statistics["total_processed"] == unread.stats()["entities"]
+    assert statistics["relationships_added"] == unread.stats()["relations"]
+    ends = {end for head, _, tail in facts(unread) for end in (head, tail)}
+    assert statistics["entities_with_relationships"] == len(ends)
+    assert statistics["total_relationships"] == 2 * len(facts(unread))
+    assert str(statistics["relationships_added"]) in first["summary"]
+    assert second["statistics"]["total_processed"] == 0
+    assert unread.check().problems == ()
+
+
+def test_reading_what_was_indexed_adds_nothing(store: Clew) -> None:
+    before, generation = facts(store), store.store.generation()
+
+    for entity in store.entity_graph.entity_ids.tolist():
+        content = ask(store, "extract_entity_relationships", entity_id=entity)
+        own = [r for r in store.store.relations([entity]) if r.chunk_id is not None]
+        stated = {(r.from_entity_id, r.relation_type, r.to_entity_id) for r in own}
+        assert content["relationships_found"] == len(stated)
+        assert content["relationships_added"] == 0
+
+    assert facts(store) == before
+    assert store.store.generation() == generation
+
+
+def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:
+    entity = id_of(unread, "Tarn Abbey")
+
+    content = ask(unread, "extract_entity_relationships", entity_id=entity)
+
+    assert facts(unread) == {("Tarn Abbey", "part_of", "Lorne Estate")}
+    assert content["relationships_found"] == content["relationships_added"] == 1
+    [relation] = unread.store.relations([entity])
+    assert (relation.weight, relation.extractor) == (0.5, PatternExtractor.name)
+    [evidence] = unread.relations("Tarn Abbey")
+    assert evidence.evidence == "Tarn Abbey is part of the Lorne Estate."
+    assert entity not in unread.store.unread_entities()
+
+
+def test_a_retracted_relation_does_not_come_back(store: Clew) -> None:
+    entity = id_of(store, "Tarn Abbey")
+    store.store.retract([r.id for r in store.store.relations([entity])])
+
+    content = ask(store, "extract_entity_relationships", entity_id=entity)
+
+    assert content["relationships_added"] == 0
+    assert store.store.relations([entity]) == []
+
+
+def test_some_entities_at_a_time(unread: Clew) -> None:
+    size = unread.stats()["entities"]
+
+    steps = [
+        ask(unread, "extract_all_relationships", limit=4)["statistics"]["total_processed"]
+        for _ in range(size // 4 + 2)
+    ]
+
+    assert sum(steps) == size
+    assert max(steps) == 4
+    assert steps[-1] == 0
+
+
+class Impatient(Progress):
+    """Stops caring after some documents."""
+
+    def __init__(self, documents: int) -> None:
+        self.left = documents
+        self.told: list[tuple[float, float | None]] = []
+
+    def report(self, done: float, total: float | None, message: str) -> None:
+        self.told.append((done, total))
+
+    def cancelled(self) -> bool:
+        self.left -= 1
+        return self.left < 0
+
+
+def test_a_reading_cut_short_goes_on_later(unread: Clew, store: Clew) -> None:
+    impatient = Impatient(2)
+
+    cut: Outcome = unread.tools.call("extract_all_relationships", {}, progress=impatient)
+    halfway = facts(unread)
+    ask(unread, "extract_all_relationships")
+
+    assert impatient.told == [(0, 5), (1, 5), (2, 5)]
+    assert not cut.is_error
+    assert cut.content["statistics"]["total_processed"] < unread.stats()["entities"]
+    assert halfway < facts(unread) == facts(store)
+
+
+# --- build_local_graph -------------------------------------------------------------------
+
+
+def test_the_graph_between_entities(tied: Clew) -> None:
+    names = ["Jonas Reed", "Tarn Abbey", "Lorne Estate", "Veldt County"]
+    ids = [id_of(tied, name) for name in names]
+
+    content = ask(tied, "build_local_graph", entity_ids=[*map(str, ids), ids[0], 10**30])
+
+    graph = content["graph"]
+    inner = [
+        r for r in tied.store.relations(ids) if r.from_entity_id in ids and r.to_entity_id in ids
+    ]
+    assert [node["id"] for node in graph["nodes"]] == ids
+    assert [node["name"] for node in graph["nodes"]] == names
+    for node in graph["nodes"]:
+        entity = tied.entity(node["name"])
+        assert (node["tier"], node["entity_type"]) == (entity.tier, entity.entity_type)
+        assert node["salience_score"] == pytest.approx(entity.salience_score, abs=1e-6)
+    assert [edge["id"] for edge in graph["edges"]] == [r.id for r in inner]
+    assert (graph["node_count"], graph["edge_count"]) == (4, len(inner))
+    assert content["left_out"] == {"nodes": 0, "edges": 0, "unknown_ids": 1}
+
+
+def test_a_graph_of_no_known_entity_is_refused(store: Clew) -> None:
+    assert "there is no entity 5000" in fail(store, "build_local_graph", entity_ids=[5000])
+    assert "no entity is given" in fail(store, "build_local_graph", entity_ids=[])
+
+
+# --- budgets -----------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+    """One entity with dozens of neighbours."""
+    names = [f"{a}{b}on Vale" for a in "BDFGKLMNPRST" for b in ["ar", "er", "il", "or", "un"]]
+    with clew.open(tmp_path_factory.mktemp("crowded"), embedder=HashEmbedder()) as engine:
+        engine.add("\n\n".join(f"Aldermere lies near {name}." for name in names), source="a")
+        hub = engine.entity("Aldermere").id
+        for name in names:
+            engine.add_relation(hub, engine.entity(name).id, "near_to")
+        yield engine
+
+
+@pytest.mark.parametrize("budget", [500, 700, 2000])
+def test_results_keep_to_their_budget_and_say_what_is_left_out(crowded: Clew, budget: int) -> None:
+    hub = id_of(crowded, "Aldermere")
+    everything = crowded.entity_graph.entity_ids.tolist()
+    count = crowded.embedder.count_tokens
+
+    found = ask(crowded, "graph_enhanced_search", query="Aldermere", limit=50, max_tokens=budget)
+    around = ask(crowded, "get_entity_neighbors", entity_id=hub, limit=200, max_tokens=budget)
+    local = ask(crowded, "build_local_graph", entity_ids=everything, max_tokens=budget)
+
+    for content in (found, around, local):
+        assert count(json.dumps(content, ensure_ascii=False)) <= budget
+    assert found["result_count"] + found["left_out"] == min(len(everything), 50)
+    shown = around["neighbor_count"]
+    edges = len(everything) - 1
+    assert 0 < shown < edges or (budget, shown) == (2000, edges)
+    assert around["next_cursor"] == (str(shown) if shown < edges else None)
+    assert local["left_out"]["nodes"] + len(local["graph"]["nodes"]) == len(everything)
+    assert local["left_out"]["edges"] + len(local["graph"]["edges"]) == edges
+    ids = {node["id"] for node in local["graph"]["nodes"]}
+    for edge in local["graph"]["edges"]:
+        assert {edge["from_entity_id"], edge["to_entity_id"]} <= ids
+
+
+VALUE = st.one_of(
+    st.none(),
+    st.booleans(),
+    st.integers(-3, 12),
+    st.integers(),
+    st.floats(),
+    st.text(st.characters(), max_size=8),
+    st.sampled_from(["Jonas Reed", "Lorne", "both", "uses", "3", "0.5"]),
+    st.lists(st.integers(-1, 12) | st.text(max_size=3), max_size=4),
+    st.dictionaries(st.text(st.characters(), max_size=4), st.text(st.characters()), max_size=2),
+)
+
+
+@given(tool=st.sampled_from(GRAPH_TOOLS), data=st.data())
+def test_whatever_is_given_gets_an_answer_or_a_reason(
+    tied: Clew, tool: Tool, data: st.DataObject
+) -> None:
+    names = [parameter.name for parameter in tool.parameters]
+    required = {p.name: VALUE for p in tool.parameters if p.required}
+    arguments = data.draw(
+        st.fixed_dictionaries(required, optional=dict.fromkeys([*names, "more"], VALUE))
+    )
+
+    outcome = tied.tools.call(tool.name, arguments)
+
+    assert "failed inside" not in outcome.text
+    json.loads(json.dumps(outcome.content, ensure_ascii=False).encode())
+
+
+def test_core_offers_four_of_the_seven(store: Clew) -> None:
+    box = Toolbox(store, TOOLS, profile="core")
+
+    assert "build_local_graph" in box.call("build_local_graph", {"entity_ids": [1]}).text
+    assert not box.call("get_graph_statistics").is_error

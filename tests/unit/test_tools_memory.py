@@ -1,0 +1,276 @@
+"""The nine tools of the reference memory server, called as a client calls them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.testing.fakes import HashEmbedder
+from clew.tools.memory_tools import MEMORY_TOOLS
+from clew.tools.toolbox import Outcome, Toolbox
+
+ANNA = {"name": "Anna_Morn", "entityType": "person", "observations": ["Likes tea", "Paints boats"]}
+VELL = {"name": "Vell", "entityType": "place", "observations": []}
+LIVES = {"from": "Anna_Morn", "to": "Vell", "relationType": "lives in"}
+KNOWS = {"from": "Vell", "to": "Anna_Morn", "relationType": "knows_of"}
+
+
+class Client:
+    """Calls tools by name."""
+
+    def __init__(self, engine: clew.Clew) -> None:
+        self._toolbox = Toolbox(engine, MEMORY_TOOLS, profile="memory")
+
+    def outcome(self, name: str, **arguments: object) -> Outcome:
+        return self._toolbox.call(name, arguments)
+
+    def __call__(self, name: str, **arguments: object) -> dict[str, Any]:
+        """The result without `success`."""
+        outcome = self.outcome(name, **arguments)
+        assert not outcome.is_error, outcome.text
+        assert outcome.content["success"] is True
+        assert json.loads(outcome.text) == outcome.content
+        return {key: value for key, value in outcome.content.items() if key != "success"}
+
+    def error(self, name: str, **arguments: object) -> str:
+        outcome = self.outcome(name, **arguments)
+        assert outcome.is_error, outcome.text
+        return outcome.text
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        yield engine
+        assert engine.check().problems == ()
+
+
+@pytest.fixture
+def client(engine: clew.Clew) -> Client:
+    return Client(engine)
+
+
+@pytest.fixture
+def filled(client: Client) -> Client:
+    client("create_entities", entities=[ANNA, VELL])
+    client("create_relations", relations=[LIVES, KNOWS])
+    return client
+
+
+def test_the_tools_are_those_of_the_reference_server() -> None:
+    expected = {
+        "create_entities": ["entities"],
+        "create_relations": ["relations"],
+        "add_observations": ["observations"],
+        "delete_entities": ["entityNames"],
+        "delete_observations": ["deletions"],
+        "delete_relations": ["relations"],
+        "read_graph": [],
+        "search_nodes": ["query"],
+        "open_nodes": ["names"],
+    }
+    required = {t.name: [p.name for p in t.parameters if p.required] for t in MEMORY_TOOLS}
+    assert required == expected
+    fields = {f.name for f in MEMORY_TOOLS[0].parameters[0].fields}
+    assert fields == {"name", "entityType", "observations"}
+    assert all(t.profiles == {"memory"} for t in MEMORY_TOOLS)
+
+
+def test_a_small_graph_has_the_shape_of_the_reference_server(client: Client) -> None:
+    assert client("read_graph") == {"entities": [], "relations": []}
+    assert client("create_entities", entities=[ANNA, VELL, ANNA]) == {"entities": [ANNA, VELL]}
+    assert client("create_entities", entities=[ANNA]) == {"entities": []}
+    made = client("create_relations", relations=[LIVES, KNOWS, LIVES])
+    assert made == {"relations": [LIVES, KNOWS]}
+    assert client("create_relations", relations=[KNOWS]) == {"relations": []}
+    graph = client("read_graph")
+    assert graph["entities"] == [ANNA, VELL]
+    assert sorted(graph["relations"], key=str) == sorted([LIVES, KNOWS], key=str)
+    assert set(graph) == {"entities", "relations"}
+
+
+def test_what_texts_say_is_not_in_the_graph(client: Client, engine: clew.Clew) -> None:
+    engine.add("Piet Oss lives in Lisse. Piet Oss met Anna Morn.", source="a")
+    client("create_entities", entities=[{**ANNA, "observations": ["Anna Morn met Ilse Marr."]}])
+    assert [e["name"] for e in client("read_graph")["entities"]] == ["Anna_Morn"]
+    assert client("open_nodes", names=["Piet Oss"])["entities"] == []
+    assert client("search_nodes", query="Piet")["entities"] == []
+
+
+def test_observations_are_added_once(filled: Client) -> None:
+    given = [
+        {"entityName": "Anna_Morn", "contents": ["Likes tea", "Sings"]},
+        {"entityName": "Vell", "contents": ["Has a mill"]},
+    ]
+    assert filled("add_observations", observations=given) == {
+        "results": [
+            {"entityName": "Anna_Morn", "addedObservations": ["Sings"]},
+            {"entityName": "Vell", "addedObservations": ["Has a mill"]},
+        ]
+    }
+    (anna,) = filled("open_nodes", names=["Anna_Morn"])["entities"]
+    assert anna["observations"] == ["Likes tea", "Paints boats", "Sings"]
+
+
+def test_open_nodes_shows_relations_of_one_end(filled: Client) -> None:
+    opened = filled("open_nodes", names=["Vell", "nobody"])
+    assert opened["entities"] == [VELL]
+    assert sorted(opened["relations"], key=str) == sorted([LIVES, KNOWS], key=str)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ("ANNA", ["Anna_Morn"]),
+        ("place", ["Vell"]),
+        ("kes te", ["Anna_Morn"]),
+        ("who paints a boat", ["Anna_Morn"]),
+        ("who paints a horse", []),
+        ("painting tea", ["Anna_Morn"]),
+        ("the", []),
+        ("", ["Anna_Morn", "Vell"]),
+    ],
+)
+def test_nodes_are_found_by_a_part_or_by_all_words(
+    filled: Client, query: str, expected: list[str]
+) -> None:
+    assert [e["name"] for e in filled("search_nodes", query=query)["entities"]] == expected
+
+
+def test_deleting_says_what_was_not_there(filled: Client) -> None:
+    deletions = [
+        {"entityName": "Anna_Morn", "observations": ["Likes tea", "Unknown"]},
+        {"entityName": "Nobody", "observations": ["X"]},
+    ]
+    assert filled("delete_observations", deletions=deletions) == {
+        "message": "Deleted 1 of 3 observations. Entities not found: Nobody"
+    }
+    assert filled("delete_relations", relations=[LIVES, {**LIVES, "to": "Nobody"}]) == {
+        "message": "Deleted 1 of 2 relations. The rest matched nothing."
+    }
+    assert filled("read_graph")["relations"] == [KNOWS]
+    assert filled("delete_entities", entityNames=["Vell", "Nobody"]) == {
+        "message": "Deleted 1 of 2 entities. Not found: Nobody"
+    }
+    left = {"entities": [{**ANNA, "observations": ["Paints boats"]}], "relations": []}
+    assert filled("read_graph") == left
+
+
+def test_deleting_all_that_is_there_says_so(filled: Client) -> None:
+    told = [{"entityName": "Anna_Morn", "observations": ["Likes tea"]}]
+    for name, arguments in (
+        ("delete_observations", {"deletions": told}),
+        ("delete_relations", {"relations": [LIVES]}),
+        ("delete_entities", {"entityNames": ["Anna_Morn", "Vell"]}),
+    ):
+        assert filled(name, **arguments)["message"].endswith("deleted successfully")
+    assert filled("read_graph") == {"entities": [], "relations": []}
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "expected"),
+    [
+        ("create_relations", {"relations": [{**LIVES, "to": "Bob"}]}, "name Bob not found; create"),
+        (
+            "create_relations",
+            {"relations": [{**LIVES, "relationType": "?"}]},
+            "relation_type '?' cannot be; expected a snake_case name",
+        ),
+        (
+            "add_observations",
+            {"observations": [{"entityName": "Bob", "contents": ["x"]}]},
+            "Entity with name Bob not found; create it with create_entities",
+        ),
+        (
+            "create_entities",
+            {"entities": [{**VELL, "name": "?"}]},
+            "an entity cannot be named '?'; expected a name with letters or digits",
+        ),
+        ("read_graph", {"cursor": "x"}, "cursor cannot be 'x'; expected next_cursor"),
+        ("search_nodes", {"query": "x" * 2049}, "at most 2048 are read"),
+        ("open_nodes", {}, "open_nodes needs 'names'"),
+    ],
+)
+def test_errors_say_how_to_go_on(
+    filled: Client, name: str, arguments: Mapping[str, object], expected: str
+) -> None:
+    before = filled("read_graph")
+    assert expected in filled.error(name, **arguments)
+    assert filled("read_graph") == before
+
+
+# --- pages
+
+
+def pages(client: Client, name: str, **arguments: object) -> Iterator[dict[str, Any]]:
+    cursor = None
+    while True:
+        page = client(name, cursor=cursor, **arguments)
+        yield page
+        cursor = page.get("next_cursor")
+        if cursor is None:
+            return
+
+
+def joined(parts: list[dict[str, Any]]) -> tuple[dict[str, list[str]], list[dict[str, str]]]:
+    """Observations by name, and all relations, of some pages."""
+    told: dict[str, list[str]] = {}
+    for part in parts:
+        for entity in part["entities"]:
+            told.setdefault(entity["name"], []).extend(entity["observations"])
+    return told, [relation for part in parts for relation in part["relations"]]
+
+
+graphs = st.lists(st.lists(st.integers(1, 120), max_size=12), min_size=1, max_size=8)
+
+
+@given(lengths=graphs, limit=st.integers(1, 9), tokens=st.integers(500, 900))
+@settings(
+    max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+def test_pages_hold_everything_once_and_keep_their_budget(
+    tmp_path_factory: pytest.TempPathFactory, lengths: list[list[int]], limit: int, tokens: int
+) -> None:
+    entities = [
+        {
+            "name": f"Node {i}",
+            "entityType": "thing",
+            "observations": [f"{j} " + "word " * n for j, n in enumerate(told)],
+        }
+        for i, told in enumerate(lengths)
+    ]
+    relations = [
+        {"from": f"Node {i}", "to": f"Node {j}", "relationType": "uses"}
+        for i in range(len(lengths))
+        for j in range(i)
+    ]
+    embedder = HashEmbedder(dimension=8)
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=embedder) as engine:
+        client = Client(engine)
+        client("create_entities", entities=entities)
+        client("create_relations", relations=relations)
+        parts = []
+        for part in pages(client, "read_graph", limit=limit, max_tokens=tokens):
+            assert embedder.count_tokens(json.dumps(part)) <= tokens
+            assert len(part["entities"]) <= limit
+            parts.append(part)
+        told, tied = joined(parts)
+    assert told == {e["name"]: e["observations"] for e in entities}
+    assert sorted(tied, key=str) == sorted(relations, key=str)
+
+
+def test_a_text_larger_than_any_page_is_shown_in_part(client: Client) -> None:
+    entity = {**VELL, "observations": ["word " * 3000, "short"]}
+    client("create_entities", entities=[entity])
+    told, _ = joined(list(pages(client, "read_graph", max_tokens=500)))
+    long, short = told["Vell"]
+    assert short == "short"
+    assert long.endswith("…")
+    assert entity["observations"][0].startswith(long[:-1])
