@@ -92,7 +92,7 @@ def ask(bench: Path, strategies: Sequence[str], say: Say) -> Iterator[str]:
     sources = read_sources(bench)
     embedder = Remembering(OnnxEmbedder(load_settings().embed))
     rankers = learn(prepare(sources, say, embedder=embedder), say)
-    yield f"| | strategy | questions | {' | '.join(MEASURES)} | chosen |"
+    yield f"| | strategy | type | {' | '.join(MEASURES)} | chosen |"
     yield "| --- | --- | --- |" + " --- |" * (len(MEASURES) + 1)
     for family in dict.fromkeys(source.family for source in sources):
         members = [source for source in sources if source.family == family]
