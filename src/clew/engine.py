@@ -519,9 +519,8 @@ class Clew:
         from clew.query.meanwhile import NOTE
 
         self._claim_embedder()
-        vector, notes = None, (NOTE,)
-        if self.ready or not self._answers_meanwhile:
-            vector, notes = self._query_vector(question), ()
+        waits = self.ready or not self._answers_meanwhile
+        vector = self._query_vector(question) if waits else None
         hits = search_entities(
             self,
             question,
@@ -531,7 +530,7 @@ class Clew:
             vector_weight=vector_weight,
             graph_weight=graph_weight,
         )
-        return hits, notes
+        return hits, () if waits else (NOTE,)
 
     def _query_vector(self, question: str) -> Vector:
         return self.query_vectors.get_or_make(question, lambda: self.embedder.embed_query(question))
@@ -757,10 +756,9 @@ class Clew:
     def tools(self) -> Toolbox:
         """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
         # The tools call the engine; that it offers them is all that it knows of them.
-        from clew.tools.catalogue import TOOLS
-        from clew.tools.toolbox import Toolbox
+        from clew.tools.catalogue import make_toolbox
 
-        return Toolbox(self, TOOLS, profile=None)
+        return make_toolbox(self)
 
     # --- upkeep
 

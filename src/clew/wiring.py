@@ -12,8 +12,9 @@ if TYPE_CHECKING:
     from clew.ports import Embedder, Extractor, Reranker
     from clew.settings import Settings
     from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite_audit import SqliteAudit
     from clew.stores.sqlite_communities import SqliteCommunities
-    from clew.stores.sqlite_jobs import SqliteAudit, SqliteJobs
+    from clew.stores.sqlite_jobs import SqliteJobs
     from clew.stores.vectors import VectorMatrix
 
 
@@ -52,7 +53,7 @@ def make_jobs(store: SqliteStore) -> SqliteJobs:
 
 def make_audit(store: SqliteStore) -> SqliteAudit:
     """The audit log of a store."""
-    from clew.stores.sqlite_jobs import SqliteAudit
+    from clew.stores.sqlite_audit import SqliteAudit
 
     return SqliteAudit(store.database)
 

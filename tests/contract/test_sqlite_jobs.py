@@ -7,7 +7,8 @@ import pytest
 
 from clew.ports import AuditLog, JobStore
 from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_jobs import SqliteAudit, SqliteJobs
+from clew.stores.sqlite_audit import SqliteAudit
+from clew.stores.sqlite_jobs import SqliteJobs
 from clew.testing.conformance import AuditLogSuite, JobStoreSuite
 from clew.testing.entries import EMBEDDER
 

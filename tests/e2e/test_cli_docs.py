@@ -48,6 +48,7 @@ def test_pages_name_commands_and_settings(docs: Docs, tmp_path: Path) -> None:
 
     assert "clew entity split [OPTIONS] NAME ALIAS..." in (tmp_path / "docs/cli.md").read_text()
     assert "`CLEW_SPLIT__CHUNK_TOKENS`" in (tmp_path / "docs/settings.md").read_text()
+    assert "- `entity_id` (integer, required): " in (tmp_path / "docs/tools.md").read_text()
 
 
 def test_versions_must_agree(docs: Docs, tmp_path: Path) -> None:

@@ -6,12 +6,15 @@ import json
 import sqlite3
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from tests.e2e.conftest import Run
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Run
 
 RECORDS = [
     {"type": "entity", "name": "Anna", "entityType": "person", "observations": ["Sings.", " "]},

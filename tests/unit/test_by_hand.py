@@ -140,6 +140,15 @@ def test_the_one_who_is_told_of_need_not_be_named(engine: clew.Clew) -> None:
     assert "Anna Morn" in hit.entities
 
 
+def test_an_observation_is_dated_by_when_it_was_told(engine: clew.Clew) -> None:
+    engine.memory.add_entities([ANNA, VELL], [["Went to the market yesterday."], []])
+    engine.memory.add_observations([("Vell", ["Had a flood yesterday."])], dated=False)
+    asked = engine.search("What did Anna Morn do yesterday?", temporal=True)
+    assert [hit.chunk.text for hit in asked.hits] == ["Went to the market yesterday."]
+    (undated,) = (c for c in engine.store.chunks([1, 2]) if c.title == "Vell")
+    assert engine.store.chunk_times([undated.id]) == {}
+
+
 def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
     memory = engine.memory
     memory.add_entities([ANNA, VELL], [["One.", "Two.", "One."], []])

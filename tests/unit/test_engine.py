@@ -336,7 +336,7 @@ def test_other_options_are_another_question(engine: clew.Clew, folder: Path) -> 
     engine.index([folder])
     engine.search(QUESTION)
     for options in ({"limit": 2}, {"strategy": "vector"}, {"as_of": "2020"}, {"expand": True}):
-        assert "cache" not in engine.search(QUESTION, **options).timings_ms  # type: ignore[arg-type]
+        assert "cache" not in engine.search(QUESTION, **options).timings_ms
 
 
 def test_a_question_is_embedded_once(engine: clew.Clew, folder: Path) -> None:
@@ -370,8 +370,8 @@ def _ask_often(engine: clew.Clew, wanted: str) -> list[list[str]]:
     for number, text in enumerate(LIKE):
         engine.add(text, source=f"n{number}")
     before = found()
-    for times in range(9):
-        engine.search(f"clock number {wanted[1:]}, {times}", strategy="keyword", limit=1)
+    for _ in range(9):
+        engine.search(f"clock number {wanted[1:]}", strategy="keyword", limit=1)
     return [before, found()]
 
 
@@ -397,10 +397,9 @@ DATED = {"2017-05-01": "old", "2019-05-01": "middle", "2021-05-01": "new"}
 
 @pytest.fixture
 def dated(engine: clew.Clew) -> clew.Clew:
-    for date, source in DATED.items():
-        engine.add(
-            f"The clock of Vell was seen, entry {source}.", source=source, metadata={"date": date}
-        )
+    for day, source in DATED.items():
+        text = f"The clock of Vell was seen, entry {source}."
+        engine.add(text, source=source, metadata={"date": day})
     return engine
 
 

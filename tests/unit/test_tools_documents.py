@@ -293,6 +293,18 @@ def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> 
         assert found["results"]
 
 
+def test_what_is_long_beside_the_passages_leaves_room_for_them(desk: Desk) -> None:
+    names = [f"Ada Morn {number} of Tarn Abbey" for number in range(60)]
+    desk.call("ingest_document", text=". ".join(names), title="T" * 900, source="s" * 900)
+    question = f"What did {', '.join(names)} do in 1850 and in 1901?"
+    found = desk.call("query_documents", query=question, max_tokens=500, strategy="temporal")
+    count = desk.engine.embedder.count_tokens
+    assert count(json.dumps({k: v for k, v in found.items() if k != "success"})) <= 500
+    listed = desk.call("list_documents", max_tokens=500)
+    assert len(listed["documents"][0]["source"]) <= 200
+    assert desk.call("get_document", document="s" * 900, max_tokens=500)["text"]
+
+
 def test_a_hit_that_does_not_fit_is_cut_and_keeps_its_place(desk: Desk) -> None:
     piece = "Harrow Ford stands on the Lorne and owns the fishing rights there since 1500. "
     desk.call("ingest_document", text=piece * 12, title="Ford", source="ford")
@@ -450,8 +462,13 @@ def test_a_copy_of_another_store_may_be_restored(tmp_path: Path, stocked: Desk) 
 def test_what_is_no_sound_backup_changes_nothing(stocked: Desk) -> None:
     (stocked.root / "junk.db").write_bytes(b"no database" * 1000)
     (stocked.root / "empty").mkdir()
-    for path in ("junk.db", "missing.db", "/etc/hosts"):
-        assert stocked.refused("restore", path=path, confirm=True)
+    for path, message in (
+        ("junk.db", "junk.db' is no store, or is damaged"),
+        ("missing.db", "no file or folder"),
+        ("empty", "there is no file"),
+        ("/etc/hosts", "outside the folders"),
+    ):
+        assert message in stocked.refused("restore", path=path, confirm=True)
     assert "lies in the folder of the stores" in stocked.refused(
         "restore", path="store/default/clew.db", confirm=True
     )

@@ -217,3 +217,16 @@ def test_without_passages_it_is_what_the_assistant_knows(client: Client, engine:
     assert outcome.is_error
     assert "no entity 'Qqq'" in outcome.text
     assert "give it in entities, too" in outcome.text
+
+
+def test_what_is_wrong_without_passages_writes_nothing(client: Client, engine: clew.Clew) -> None:
+    entities = [{"name": "Zoe Vale"}]
+    for relation, reason in (
+        ({"source": "zoe vale", "target": "Qqq", "relation_type": "knows"}, "no entity 'Qqq'"),
+        ({"source": "zoe vale", "target": "Ada Morn", "relation_type": "?"}, "'?' cannot be"),
+    ):
+        arguments = {"entities": entities, "relations": [relation]}
+        outcome = client.toolbox.call("graph_upsert", arguments)
+        assert outcome.is_error
+        assert reason in outcome.text
+        assert engine.store.made_by_hand() == []

@@ -1,11 +1,12 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
-from collections import deque
+from collections import Counter, defaultdict, deque
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,10 @@ from clew.tools.catalogue import TOOLS
 from clew.tools.graph_tools import GRAPH_TOOLS
 from clew.tools.spec import Progress, Tool
 from clew.tools.toolbox import Outcome, Toolbox
-from clew.types import Chunk, ChunkExtraction, Document, Extraction, Vector
+from clew.types import Chunk, ChunkExtraction, Document, Extraction
+
+if TYPE_CHECKING:
+    from clew.types import Vector
 
 TEXTS = {
     "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
@@ -80,14 +84,29 @@ def id_of(store: Clew, name: str) -> int:
 # --- graph_enhanced_search ---------------------------------------------------------------
 
 
-def cosines(store: Clew, question: str) -> dict[int, float]:
-    """Cosine of each entity's nearest passage, by the plainest way there is."""
+def expected_scores(store: Clew, question: str) -> dict[int, tuple[float, float]]:
+    """(cosine, prominence) by entity id, by the plainest way there is."""
     asked = store.embedder.embed_query(question)
     ids, vectors = store.store.embeddings()
-    by_chunk = dict(zip(ids.tolist(), (vectors @ asked).tolist(), strict=True))
-    found: dict[int, float] = {}
-    for chunk, _, entity, _ in store.store.mention_rows().tolist():
-        found[entity] = max(found.get(entity, 0.0), by_chunk[chunk])
+    cosine = dict(zip(ids.tolist(), (vectors @ asked).tolist(), strict=True))
+    counts: Counter[tuple[int, int]] = Counter()
+    about, passages = set(), defaultdict[int, set[int]](set)
+    for chunk, sentence, entity, count in store.store.mention_rows().tolist():
+        passages[entity].add(chunk)
+        if sentence < 0:
+            about.add((chunk, entity))
+        else:
+            counts[chunk, entity] += count
+
+    def weight(chunk: int, entity: int) -> float:
+        idf = math.log1p(len(ids) / len(passages[entity]))
+        return (min(counts[chunk, entity], 2) + 6 * ((chunk, entity) in about)) * idf**2
+
+    found = {}
+    for entity, chunks in passages.items():
+        best = max(sorted(chunks), key=lambda chunk: round(cosine[chunk], 6))
+        highest = max(weight(best, other) for other in passages if best in passages[other])
+        found[entity] = (max(cosine[best], 0), weight(best, entity) / highest)
     return found
 
 
@@ -106,28 +125,38 @@ def hops_from(store: Clew, name: str, depth: int) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_scores_are_cosine_salience_and_nearness(store: Clew, depth: int) -> None:
+def test_scores_are_cosine_prominence_and_nearness(store: Clew, depth: int) -> None:
     question = "Who was Jonas Reed?"
-    expected, hops = cosines(store, question), hops_from(store, "Jonas Reed", depth)
+    expected, hops = expected_scores(store, question), hops_from(store, "Jonas Reed", depth)
 
     results = ask(store, "graph_enhanced_search", query=question, depth=depth, limit=50)["results"]
 
-    salience = store.entity_ranks.of([r["entity_id"] for r in results])
     assert set(hops) <= {r["entity_id"] for r in results}
     for result in results:
         id_ = result["entity_id"]
         nearness = 1 / (1 + hops[id_]) if id_ in hops else 0
-        assert result["vector_score"] == pytest.approx(expected[id_], abs=1e-6)
-        assert result["graph_score"] == pytest.approx((nearness + salience[id_][0]) / 2, abs=1e-6)
+        cosine, prominence = expected[id_]
+        assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
+        assert result["graph_score"] == pytest.approx(
+            nearness + (1 - nearness) * prominence / 2, abs=1e-6
+        )
 
 
-def test_without_a_known_name_the_graph_says_how_much_entities_matter(store: Clew) -> None:
-    results = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
+def test_without_a_known_name_prominence_alone_counts(
+    store: Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same where an entity's passages are not among the nearest of all."""
+    expected = expected_scores(store, "slow water")
+    whole = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
+    monkeypatch.setattr("clew.query.entity_search.REACH", 1)
+    short = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
 
-    salience = store.entity_ranks.of([r["entity_id"] for r in results])
-    assert results
-    for result in results:
-        assert result["graph_score"] == pytest.approx(salience[result["entity_id"]][0])
+    assert whole
+    assert short
+    for result in (*whole, *short):
+        cosine, prominence = expected[result["entity_id"]]
+        assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
+        assert result["graph_score"] == pytest.approx(prominence / 2, abs=1e-6)
 
 
 @pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])
@@ -660,15 +689,14 @@ VALUE = st.one_of(
 )
 
 
-@given(tool=st.sampled_from(GRAPH_TOOLS), data=st.data())
+@pytest.mark.parametrize("tool", GRAPH_TOOLS, ids=lambda tool: str(tool.name))
+@given(data=st.data())
 def test_whatever_is_given_gets_an_answer_or_a_reason(
     tied: Clew, tool: Tool, data: st.DataObject
 ) -> None:
-    names = [parameter.name for parameter in tool.parameters]
     required = {p.name: VALUE for p in tool.parameters if p.required}
-    arguments = data.draw(
-        st.fixed_dictionaries(required, optional=dict.fromkeys([*names, "more"], VALUE))
-    )
+    others = {p.name: VALUE for p in tool.parameters if not p.required}
+    arguments = data.draw(st.fixed_dictionaries(required, optional={**others, "more": VALUE}))
 
     outcome = tied.tools.call(tool.name, arguments)
 

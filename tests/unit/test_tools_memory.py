@@ -104,6 +104,13 @@ def test_what_texts_say_is_not_in_the_graph(client: Client, engine: clew.Clew) -
     assert client("search_nodes", query="Piet")["entities"] == []
 
 
+def test_a_relation_that_is_there_is_left_as_it_is(filled: Client, engine: clew.Clew) -> None:
+    anna, vell = (engine.entity(name).id for name in ("Anna_Morn", "Vell"))
+    engine.add_relation(anna, vell, "lives_in", weight=0.25)
+    assert filled("create_relations", relations=[LIVES]) == {"relations": []}
+    assert [r.weight for r in engine.store.unstated_relations([anna])] == [0.25, 1.0]
+
+
 def test_observations_are_added_once(filled: Client) -> None:
     given = [
         {"entityName": "Anna_Morn", "contents": ["Likes tea", "Sings"]},
@@ -204,6 +211,30 @@ def test_errors_say_how_to_go_on(
     before = filled("read_graph")
     assert expected in filled.error(name, **arguments)
     assert filled("read_graph") == before
+
+
+def test_any_text_is_taken_or_refused_in_words(tmp_path_factory: pytest.TempPathFactory) -> None:
+    embedder = HashEmbedder(dimension=8)
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=embedder) as engine:
+        client = Client(engine)
+
+        @given(name=st.text(max_size=12), kind=st.text(max_size=12), fact=st.text(max_size=40))
+        @settings(max_examples=60, deadline=None)
+        def check(name: str, kind: str, fact: str) -> None:
+            entity = {"name": name, "entityType": kind, "observations": [fact]}
+            relation = {"from": name, "to": name, "relationType": kind}
+            for tool, items in (
+                ("create_entities", {"entities": [entity]}),
+                ("create_relations", {"relations": [relation]}),
+                ("search_nodes", {"query": fact}),
+                ("open_nodes", {"names": [name, kind]}),
+                ("delete_entities", {"entityNames": [name]}),
+            ):
+                assert "failed inside" not in client.outcome(tool, **items).text
+            assert client("read_graph") == {"entities": [], "relations": []}
+
+        check()
+        assert engine.check().problems == ()
 
 
 # --- pages

@@ -15,6 +15,7 @@ from clew.testing.fakes import HashEmbedder
 from clew.tools.catalogue import TOOLS
 from clew.tools.formats import definitions
 from clew.tools.spec import Parameter, Tool
+from clew.wiring import make_audit
 
 CORE = [tool for tool in TOOLS if "core" in tool.profiles]
 CONTRACT: dict[str, dict[str, object]] = {
@@ -190,3 +191,14 @@ def test_a_loop_of_ones_own(tmp_path: Path) -> None:
         assert tools == {tool.name for tool in CORE}
         assert json.loads(answer.text)["results"][0]["entity_name"] == "Tarn Abbey"
         assert store.tools is store.tools
+
+
+def test_jobs_and_audit_come_with_an_engine(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        stored = store.tools.call("ingest_document", {"text": "Tarn Abbey is old.", "title": "A"})
+        found = store.tools.call("search", {"query": "Tarn Abbey"})
+
+        assert not stored.is_error, stored.text
+        assert [r["title"] for r in found.content["results"]] == ["A"]
+        [entry] = make_audit(store.store).entries()
+        assert (entry.tool, entry.caller) == ("ingest_document", "local")

@@ -8,6 +8,7 @@ import typer
 
 from clew.cli.commands import (
     asking,
+    copies,
     demo,
     entities,
     exploring,
@@ -96,6 +97,9 @@ app.command("topics")(command(exploring.topics))
 app.command("subgraph")(command(subgraphs.subgraph))
 app.command("stats")(command(looking.stats))
 app.command("check")(command(upkeep.check))
+app.command("reindex")(command(copies.reindex))
+app.command("backup")(command(copies.backup))
+app.command("restore")(command(copies.restore))
 app.command("eval")(command(upkeep.evaluate))
 app.command("export")(command(looking.export))
 app.command("import")(command(importing.import_memory))

@@ -86,10 +86,13 @@ class Memory:
                 self._save(documents if is_new else ())
         return added
 
-    def add_observations(self, told: Sequence[tuple[str, Sequence[str]]]) -> list[list[str]]:
+    def add_observations(
+        self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
+    ) -> list[list[str]]:
         """Add what is told of entities made by hand, by (name, texts); what was new of each.
 
-        Raises `NotFoundError` where an entity was not made by hand, `InputError` for a blank text.
+        It is dated by this moment, unless it was told at some other. Raises `NotFoundError` where
+        an entity was not made by hand, `InputError` for a blank text.
         """
         ids = self._ids([name for name, _ in told])
         ready: list[list[Ready]] = []
@@ -100,7 +103,7 @@ class Memory:
             new = [text for text in new if (entity_id, text) not in seen]
             seen.update((entity_id, text) for text in new)
             (entity,) = self.store.entities([entity_id])
-            ready.append(self._ready(entity.key, entity.name, new))
+            ready.append(self._ready(entity.key, entity.name, new, dated=dated))
         with self.writing, self.store.batch():
             # What another process has deleted or told meanwhile is not to be told (again).
             ids = self._ids([name for name, _ in told])
@@ -177,10 +180,12 @@ class Memory:
         stored = self._stored(entity_id, [item.document.text for item, _ in documents])
         return [ready for ready in documents if not stored[ready[0].document.text]]
 
-    def _ready(self, key: str, name: str, texts: Sequence[str]) -> list[Ready]:
+    def _ready(
+        self, key: str, name: str, texts: Sequence[str], *, dated: bool = True
+    ) -> list[Ready]:
         if not texts:
             return []
-        moment = datetime.now(UTC)
+        moment = datetime.now(UTC) if dated else None
         return self.ingest().complete([_observation(key, name, text, moment) for text in texts])
 
     def _save(self, documents: Sequence[Ready]) -> list[str]:
@@ -199,7 +204,7 @@ def source_of(origin: str, text: str) -> str:
     return f"{origin}#{text_digest(text)[:16]}"
 
 
-def _observation(key: str, name: str, text: str, moment: datetime) -> Document:
+def _observation(key: str, name: str, text: str, moment: datetime | None) -> Document:
     origin = origin_of(key)
     return Document(
         source=source_of(origin, text),

@@ -37,7 +37,8 @@ class PatternExtractor:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         about = about_names(document.title)
         scanner = _scanner(document)
-        written = [written_at(chunk.metadata, document.created_at) for chunk in chunks]
+        whole = written_at(document.metadata, document.created_at)
+        written = [written_at(chunk.metadata, whole) for chunk in chunks]
         found = [scanner.scan(c.text, at) for c, at in zip(chunks, written, strict=True)]
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))

@@ -40,7 +40,9 @@ def take_over(memory: Memory, found: Remembered) -> TakenOver:
     made = sum(_add_entities(memory, batch) for batch in _batches(entities))
     told = [(one.name, _visible(one, skipped)) for one in entities]
     observations = sum(
-        len(new) for batch in _batches(told) for new in memory.add_observations(batch)
+        len(new)
+        for batch in _batches(told)
+        for new in memory.add_observations(batch, dated=False)  # nobody knows when it was told
     )
     relations = sum(
         sum(is_new for _, is_new in memory.add_relations(_resolved(memory, batch, skipped)))

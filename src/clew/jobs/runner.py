@@ -78,7 +78,7 @@ class JobRunner:
         self._settings = settings
         self._lease = lease_seconds
         self._threads: list[threading.Thread] = []
-        self._running: dict[str, str] = {}  # owner by job id
+        self._running: dict[str, str] = {}  # job id by owner: each claim has its own
         self._changed = threading.Condition()
         self._submitted = 0
         self._closing = threading.Event()
@@ -212,19 +212,19 @@ class JobRunner:
                 self._changed.wait_for(lambda: not self._running, self._lease / 3)
 
     def _extend_leases(self) -> None:
-        for job_id, owner in list(self._running.items()):
+        for owner, job_id in list(self._running.items()):
             with _logged("keep a job's lease"):
                 self._store.extend(job_id, owner, self._lease)
 
     def _run(self, job: Job) -> None:
         """Run a job that is leased to us, to its end or until it is stopped."""
-        self._running[job.id] = job.owner
+        self._running[job.owner] = job.id
         try:
             with _logged("write down how a job went"):
                 self._attempt(job)
         finally:
             with self._changed:
-                del self._running[job.id]
+                del self._running[job.owner]
                 self._changed.notify_all()
 
     def _attempt(self, job: Job) -> None:
@@ -269,8 +269,8 @@ class JobRunner:
         """Do some documents together; where that fails, each by itself."""
 
         def advance(number: int) -> None:
-            self._go_on(not self._closing.is_set())
             self._go_on(self._store.advance(job.id, job.owner, done + number))
+            self._go_on(not self._closing.is_set())
 
         try:
             return kind.run(job.arguments, names, advance)

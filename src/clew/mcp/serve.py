@@ -6,6 +6,7 @@ import ipaddress
 import logging
 import os
 import signal
+import socket
 import sys
 from typing import TYPE_CHECKING
 
@@ -89,21 +90,31 @@ def serve_http(
         mount(server)
     config = uvicorn.Config(
         http_app(server, settings.serve),
-        host=settings.serve.host,
-        port=settings.serve.port,
         log_config=None,
         access_log=False,
         server_header=False,
         timeout_graceful_shutdown=GOODBYE_SECONDS,
     )
-    bound = config.bind_socket()
-    say(f"Serving at http://{_named(settings.serve.host)}:{bound.getsockname()[1]}{PATH}")
+    host = settings.serve.host
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.create_server((host, settings.serve.port), family=family)
+    url = f"http://{_named(host)}:{bound.getsockname()[1]}{PATH}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            say(f"Serving at {url}")
+
     # uvicorn ends at this signal by itself, and then raises it once more.
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, _exit)
     try:
-        uvicorn.Server(config).run(sockets=[bound])
+        Server(config).run(sockets=[bound])
     finally:
         engines.close()
+
+
+def _exit(*_: object) -> None:
+    raise SystemExit(0)
 
 
 def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:

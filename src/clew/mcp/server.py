@@ -65,6 +65,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = TypeVar("P", bound=RequestParams)
 
+HEAD_START = 0.3
+"""Seconds in which nothing is loaded in the background, so that the first answers are quick."""
 INSTRUCTIONS = (
     "Clew keeps documents, notes and a graph of what they name. Ask it before you answer from"
     " memory: query_documents finds passages and the path that ties each to the question;"
@@ -136,7 +138,8 @@ class ClewServer(MCPServer[None]):
         self._lowlevel_server.add_request_handler(method, kind, handler)
 
     async def prepare(self) -> None:
-        """Open an engine, while the client reads what there is."""
+        """Open an engine, once the client has had the time to ask what there is."""
+        await anyio.sleep(HEAD_START)
         await anyio.to_thread.run_sync(self._engines.prepare, abandon_on_cancel=True)
 
     # --- who asks

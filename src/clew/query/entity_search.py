@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Store, VectorIndex
-    from clew.types import Entity, Vector
+    from clew.types import Entity, Ids, Scores, Vector
+
+    Values = NDArray[np.float64]
 
     class Library(Protocol):
         """What entities are looked for in."""
@@ -55,6 +57,8 @@ if TYPE_CHECKING:
 
 PASSAGES = 100
 """Passages, the nearest to the question, whose entities are looked at."""
+REACH = 1000
+"""Passages, the nearest to the question, among which an entity's nearest is looked for first."""
 AROUND = 300
 """Entities around those of the question that are looked at, at most."""
 
@@ -65,12 +69,16 @@ class EntityHit:
 
     entity: Entity
     content: str
-    """Its description; where it has none, the sentence that names it in its best passage."""
+    """Its description; where it has none, the sentence that names it in its nearest passage."""
     vector_score: float
     """0 to 1: cosine of the question and the entity's nearest passage; 0 where it is negative."""
     graph_score: float
-    """0 to 1: the mean of salience and nearness to the question's entities, 1 / (1 + hops); where
-    the graph knows none of the question, salience alone."""
+    """0 to 1: nearness + (1 - nearness) · prominence / 2.
+
+    Nearness is 1 / (1 + hops) to the question's entities, 0 beyond the depth asked for. Prominence
+    is the weight of the entity in its nearest passage (`Snapshot.passage_weights`) over the highest
+    there: what the passage is about is prominent, what is named everywhere is not.
+    """
     combined_score: float
 
 
@@ -79,6 +87,18 @@ class _Candidates:
     ids: Ints
     """(n,) entity ids, sorted."""
     nearness: Floats
+    """(n,) 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    """Each candidate's passage that is nearest to the question."""
+
+    rows: Ints
+    """(n,) -1 where an entity has none."""
+    closeness: Values
+    """(n,) cosine, or what stands for it where there is no vector; -1 where there is none."""
+    prominence: Values
     """(n,) 0 to 1."""
 
 
@@ -100,17 +120,17 @@ def search_entities(
     """
     snapshot, graph = library.snapshot, library.entity_graph
     seeds = entity_rows(graph, [s.entity_id for s in find_seeds(question, snapshot, library.store)])
-    passages = _nearest_passages(library, snapshot, question, vector)
-    found = _candidates(snapshot, graph, passages, seeds, depth)
-    cosine, passage = _best_passages(library.vectors, snapshot, found.ids, vector)
-    salience = _salience(library.entity_ranks, found.ids)
-    position = (found.nearness + salience) / 2 if seeds else salience
+    near = _near_passages(library, question, vector)
+    found = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
+    best = _best_passages(library.vectors, snapshot, found.ids, vector, near)
+    cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
+    position = found.nearness + (1 - found.nearness) * best.prominence / 2
     combined = vector_weight * cosine + graph_weight * position
-    best = np.lexsort((found.ids, -combined))[:limit]
-    entities = library.entity_ranks.applied(library.store.entities(found.ids[best].tolist()))
-    at = {int(found.ids[place]): int(place) for place in best}
+    order = np.lexsort((found.ids, -combined))[:limit]
+    entities = library.entity_ranks.applied(library.store.entities(found.ids[order].tolist()))
+    at = {int(found.ids[place]): int(place) for place in order}
     chosen = [at[entity.id] for entity in entities]
-    contents = _contents(library.store, snapshot, entities, passage[chosen])
+    contents = _contents(library.store, snapshot, entities, best.rows[chosen])
     return [
         EntityHit(
             entity=entity,
@@ -123,21 +143,19 @@ def search_entities(
     ]
 
 
-def _nearest_passages(
-    library: Library, snapshot: Snapshot, question: str, vector: Vector | None
-) -> Ints:
-    """Rows of the passages nearest to the question; without a vector, by its words."""
-    if vector is None:
-        words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
-        found, _ = library.store.search_keywords(words, PASSAGES)
-    else:
-        found, _ = library.vectors.search_vector(vector, PASSAGES)
-    return snapshot.rows(found[snapshot.known(found)])
+def _near_passages(library: Library, question: str, vector: Vector | None) -> tuple[Ids, Scores]:
+    """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
+    if vector is not None:
+        return library.vectors.search_vector(vector, REACH)
+    words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
+    ids, _ = library.store.search_keywords(words, REACH)
+    return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
 
 
 def _candidates(
-    snapshot: Snapshot, graph: EntityGraph, passages: Ints, seeds: Sequence[int], depth: int
+    snapshot: Snapshot, graph: EntityGraph, nearest: Ids, seeds: Sequence[int], depth: int
 ) -> _Candidates:
+    passages = snapshot.rows(nearest[snapshot.known(nearest)])
     entries, _ = snapshot.passage_entities.entries(passages)
     mentioned = snapshot.entity_ids[snapshot.passage_entities.items[entries]]
     rows, known = find_sorted(graph.entity_ids, distinct(mentioned))
@@ -151,34 +169,55 @@ def _candidates(
 
 
 def _best_passages(
-    vectors: VectorIndex, snapshot: Snapshot, entity_ids: Ints, vector: Vector | None
-) -> tuple[NDArray[np.float64], Ints]:
-    """(n,) cosine of each entity's nearest passage, and its row; 0 and -1 where it has none.
-
-    Without a vector, any passage is as near as another.
-    """
+    vectors: VectorIndex,
+    snapshot: Snapshot,
+    entity_ids: Ints,
+    vector: Vector | None,
+    near: tuple[Ids, Scores],
+) -> _Passages:
+    """The nearest passage of each entity; of equally near ones the first."""
     rows, known = find_sorted(snapshot.entity_ids, entity_ids)
     members = np.flatnonzero(known)
     entries, owner = snapshot.entity_passages.entries(rows[members])
     passages = snapshot.entity_passages.items[entries]
-    cosine = np.full(len(passages), -1.0)
-    if vector is not None:
-        chunk_ids = snapshot.chunk_ids[distinct(passages)]
-        ids, scores = vectors.search_vector(vector, len(chunk_ids), chunk_ids)
-        order = np.argsort(ids)
-        places, scored = find_sorted(ids[order], snapshot.chunk_ids[passages])
-        cosine[scored] = scores[order][places[scored]]
-    best, nearest = np.full(len(entity_ids), -1.0), np.full(len(entity_ids), -1)
+    closeness = _closeness(snapshot.chunk_ids[passages], near)
+    # Those that have no passage among the near ones are few, and so are their passages.
+    reached = np.zeros(len(members), dtype=bool)
+    reached[owner[closeness >= -1]] = True
+    rest = ~reached[owner]
+    if vector is not None and rest.any():
+        chunk_ids = snapshot.chunk_ids[distinct(passages[rest])]
+        further = vectors.search_vector(vector, len(chunk_ids), chunk_ids)
+        closeness[rest] = _closeness(snapshot.chunk_ids[passages[rest]], further)
+    nearest, best = np.full(len(entity_ids), -1), np.full(len(entity_ids), -1.0)
     # Of all that is written to one place the last stays: so the nearest passage.
-    upwards = np.argsort(cosine, kind="stable")
-    best[members[owner[upwards]]] = cosine[upwards]
+    upwards = np.lexsort((-passages, closeness))
     nearest[members[owner[upwards]]] = passages[upwards]
-    return np.clip(best, 0, 1), nearest
+    best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
+    prominence = np.zeros(len(entity_ids))
+    prominence[members] = _prominence(snapshot, rows[members], nearest[members])
+    return _Passages(nearest, best, prominence)
 
 
-def _salience(ranks: EntityRanks, entity_ids: Ints) -> NDArray[np.float64]:
-    found = ranks.of(entity_ids.tolist())
-    return np.array([found[id_][0] if id_ in found else 0.0 for id_ in entity_ids.tolist()])
+def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:
+    """(n,) the score of each chunk; below -1 where it is not among those that have one."""
+    ids, scores = near
+    order = np.argsort(ids)
+    places, scored = find_sorted(ids[order], chunk_ids)
+    found = np.full(len(chunk_ids), -2.0)
+    found[scored] = scores[order][places[scored]]
+    return found
+
+
+def _prominence(snapshot: Snapshot, entities: Ints, passages: Ints) -> Values:
+    """(n,) weight of each entity in its passage over the highest weight there."""
+    entries, owner = snapshot.passage_entities.entries(passages)
+    weights = snapshot.passage_weights[entries]
+    highest, own = np.zeros(len(passages)), np.zeros(len(passages))
+    np.maximum.at(highest, owner, weights)
+    mine = snapshot.passage_entities.items[entries] == entities[owner]
+    own[owner[mine]] = weights[mine]
+    return own / np.maximum(highest, np.finfo(float).tiny)
 
 
 def _contents(

@@ -49,8 +49,10 @@ def restore(store: SqliteStore, source: Path) -> None:
 
     Jobs and the audit log stay. Raises `StoreCorruptError` for a backup that is not sound,
     `StoreMismatchError` for one of a newer Clew, and `StoreError` for one of another embedder;
-    then nothing has changed.
+    then nothing has changed. Raises `InputError` where there is no such file.
     """
+    if not source.is_file():
+        raise InputError(f"there is no file {str(source)!r}; give one that `backup` wrote")
     with _folder_beside(store.folder) as folder:
         copy = folder / _FILE
         shutil.copyfile(source, copy)
@@ -108,7 +110,12 @@ def _copy_meta(connection: sqlite3.Connection) -> None:
 
 def _checked(folder: Path, shown: Path) -> tuple[str, int] | None:
     """Embedder of the store in a folder, which is sound and of this version."""
-    store = SqliteStore(folder)
+    try:
+        store = SqliteStore(folder)
+    except StoreCorruptError as error:
+        raise StoreCorruptError(
+            f"{str(shown)!r} is no store, or is damaged; take another backup"
+        ) from error
     try:
         problems = store.check().problems
         if problems:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from clew.stores import sqlite_memory, sqlite_readings, sqlite_relations
+from clew.stores import sqlite_memory, sqlite_readings, sqlite_relations, sqlite_written
 from clew.stores.sqlite_connection import Database
 from clew.types import (
     AliasEvidence,
@@ -41,12 +41,12 @@ class SqliteGraphWriter:
     def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
         """See `ports.GraphWriter`. Raises `NotFoundError` for an unknown entity."""
         with self._database.write() as connection:
-            return sqlite_memory.add_relations(connection, relations)
+            return sqlite_written.add_relations(connection, relations)
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
         """See `ports.GraphWriter`."""
         with self._database.write() as connection:
-            return sqlite_memory.delete_relations(connection, relation_ids)
+            return sqlite_written.delete_relations(connection, relation_ids)
 
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from clew.errors import StoreMismatchError
 from clew.stores.sqlite_communities import m003_communities_and_topics
-from clew.stores.sqlite_jobs import m004_jobs_and_audit
+from clew.stores.sqlite_job_rows import m004_jobs_and_audit
 from clew.stores.sqlite_memory import m005_memory
 from clew.stores.sqlite_times import write_all_times
 

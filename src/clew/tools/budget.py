@@ -52,7 +52,7 @@ def fitting(
 
     Tokens are counted by `count` on the JSON text that a client gets.
     """
-    room = max_tokens - count(_text(around))
+    room = max_tokens - count(_text({"success": True, **around}))
     kept: list[Result] = []
     for item in items:
         # One for the comma that parts it from the next.

@@ -10,7 +10,25 @@ from clew.tools.graph_tools import GRAPH_TOOLS
 from clew.tools.memory_tools import MEMORY_TOOLS
 
 if TYPE_CHECKING:
+    from clew.engine import Clew
     from clew.tools.spec import Tool
+    from clew.tools.toolbox import Toolbox
 
 TOOLS: tuple[Tool, ...] = (*DOCUMENT_TOOLS, *GRAPH_TOOLS, *EXTRACTION_TOOLS, *MEMORY_TOOLS)
 """Those of every profile; a `Toolbox` picks the ones of its own."""
+
+
+def make_toolbox(engine: Clew) -> Toolbox:
+    """All tools on one engine, with its jobs and with its audit log."""
+    from clew.jobs.kinds import make_runner
+    from clew.tools.audit import audit_to
+    from clew.tools.toolbox import Toolbox
+    from clew.wiring import make_audit
+
+    return Toolbox(
+        engine,
+        TOOLS,
+        profile=None,
+        services={"jobs": make_runner(engine)},
+        audit=audit_to(make_audit(engine.store)),
+    )

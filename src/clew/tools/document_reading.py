@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from clew.tools.budget import fitting, read_cursor
-from clew.tools.fitted_text import cut_to_fit, fitting_length, tokens_of
+from clew.tools.fitted_text import cut_to_fit, fitting_length, shortened, tokens_of
 from clew.wiring import make_store
 
 if TYPE_CHECKING:
@@ -19,6 +19,10 @@ STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
 """Strategy by `rag_type`; each searches chunks that were embedded with their context."""
 FOUND = 10
 """Documents that `search` finds, at most."""
+ECHOED, NAMED, MOST = 200, 60, 10
+"""Characters of a question and of a name that are said again, and how many of each kind."""
+TITLED, SOURCED = 100, 200
+"""Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
 FETCHED_TOKENS = 8000
@@ -40,11 +44,26 @@ def query(call: Call, arguments: Arguments) -> Result:
         until=arguments["until"],
         as_of=arguments["as_of"],
     ).to_dict()
-    around: Result = {**{name: found[name] for name in _SHOWN}, "results": [], "left_out": 0}
     hits = [_hit(hit) for hit in found["results"]]
-    around["left_out"] = len(hits)
+    around: Result = {**_about(found), "results": [], "left_out": len(hits)}
     kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
     return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+
+
+def _about(found: Mapping[str, Any]) -> Result:
+    """What is said of the question, however long that is: the passages need the room."""
+    about: Result = {name: found[name] for name in _SHOWN}
+    about["query"] = shortened(found["query"], ECHOED)
+    about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
+    if found["temporal_info"] is not None:
+        timeline = found["temporal_info"]["timeline"][:MOST]
+        phrase = shortened(found["temporal_info"]["phrase"], NAMED)
+        about["temporal_info"] = {
+            **found["temporal_info"],
+            "phrase": phrase,
+            "timeline": [{**entry, "ids": entry["ids"][:1]} for entry in timeline],
+        }
+    return about
 
 
 def _hit(hit: Mapping[str, Any]) -> Result:
@@ -152,8 +171,8 @@ def list_documents(call: Call, arguments: Arguments) -> Result:
 def _document(info: DocumentInfo) -> Result:
     return {
         "document": info.id,
-        "title": info.title,
-        "source": info.source,
+        "title": shortened(info.title, TITLED),
+        "source": shortened(info.source, SOURCED),
         "media_type": info.media_type,
         "characters": info.characters,
         "chunks": info.chunks,

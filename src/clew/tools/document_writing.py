@@ -8,6 +8,7 @@ from clew.errors import ClewError, InputError, StoreError
 from clew.ingest.access import existing_path
 from clew.ingest.read import file_source
 from clew.ingest.readers.common import clean_text, text_digest
+from clew.tools.fitted_text import shortened
 from clew.types import document_id
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 AT_ONCE = 20_000
 """Characters of a text that is stored before the tool answers."""
-ERRORS_SHOWN = 50
+ERRORS_SHOWN = 20
 """Documents that failed of which a job's status says why."""
 ERROR_CHARACTERS = 300
 """Characters of each such reason."""
@@ -131,14 +132,6 @@ def status_of(runner: JobRunner, job: Job) -> Result:
         ],
         "errors_left_out": job.failed - len(failures),
     }
-
-
-def shortened(text: str, characters: int) -> str:
-    """The text in at most so many characters, its middle left out."""
-    if len(text) <= characters:
-        return text
-    half = (characters - 1) // 2
-    return f"{text[:half]}…{text[-half:]}"
 
 
 def delete_document(call: Call, arguments: Arguments) -> Result:

@@ -8,12 +8,15 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError, NotFoundError
 from clew.ingest.assistant import LONGEST_NAME, FoundRelation
 from clew.ingest.by_hand import CAUSAL, snake_case, written_relation
+from clew.text import entity_key
 from clew.tools.budget import MAX_TOKENS, fitting, read_cursor
 from clew.tools.schema import input_schema, shape
 from clew.tools.spec import Parameter, Profile, Tool
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.ingest.assistant import ReadingReport
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import StoredChunk
@@ -150,30 +153,24 @@ def _told(report: ReadingReport) -> Result:
     }
 
 
-def _write_by_hand(call: Call, entities: list[NewEntity], relations: list[Arguments]) -> Result:
+def _write_by_hand(
+    call: Call, entities: Sequence[NewEntity], relations: Sequence[Arguments]
+) -> Result:
     """Without passages: the caller's own knowledge, which no text needs to state."""
-    memory = call.engine.memory
-    added_entities = memory.add_entities(entities)
-    ids: dict[str, int] = {}
-    for entity, (entity_id, is_new) in zip(entities, added_entities, strict=True):
-        ids[entity.name] = entity_id
-        if not is_new:
-            known_type = entity.entity_type if entity.entity_type != "name" else None
-            content = entity.content or None
-            memory.update_entity(entity.name, entity_type=known_type, content=content)
-    for one in relations:
-        for name in (one["source"], one["target"]):
-            if name not in ids:
-                ids[name] = _known(call, name)
-    added = memory.add_relations(
+    given = {entity_key(entity.name) for entity in entities}
+    ends = {entity_key(name): name for one in relations for name in (one["source"], one["target"])}
+    # All that can be wrong is looked at before anything is written.
+    ids = {key: _known(call, name) for key, name in ends.items() if key not in given}
+    drafts = [written_relation(0, 0, r["relation_type"], weight=r["confidence"]) for r in relations]
+    ids |= _make(call, entities)
+    added = call.engine.memory.add_relations(
         [
-            written_relation(
-                ids[one["source"]],
-                ids[one["target"]],
-                one["relation_type"],
-                weight=one["confidence"],
+            replace(
+                draft,
+                source_id=ids[entity_key(one["source"])],
+                target_id=ids[entity_key(one["target"])],
             )
-            for one in relations
+            for one, draft in zip(relations, drafts, strict=True)
         ]
     )
     return {
@@ -185,6 +182,18 @@ def _write_by_hand(call: Call, entities: list[NewEntity], relations: list[Argume
         "rejected_count": 0,
         "remaining": call.engine.readings.count_unread(),
     }
+
+
+def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
+    """Make entities, or bring those that were made before up to date; ids by key."""
+    memory, ids = call.engine.memory, {}
+    for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
+        ids[entity_key(entity.name)] = entity_id
+        if not is_new:
+            known_type = entity.entity_type if entity.entity_type != "name" else None
+            content = entity.content or None
+            memory.update_entity(entity.name, entity_type=known_type, content=content)
+    return ids
 
 
 def _known(call: Call, name: str) -> int:

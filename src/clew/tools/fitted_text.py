@@ -44,3 +44,11 @@ def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
     last = max(kept.rfind(" "), kept.rfind("\n"))
     # Scripts without spaces, and words longer than the room, are cut anywhere.
     return kept[: last + 1] if last > len(kept) // 2 else kept
+
+
+def shortened(text: str, characters: int) -> str:
+    """The text in at most so many characters, its middle left out."""
+    if len(text) <= characters:
+        return text
+    half = (characters - 1) // 2
+    return f"{text[:half]}…{text[-half:]}"

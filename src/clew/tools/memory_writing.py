@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.tools.spec import Arguments, Call, Result
+    from clew.types import Relation
 
 
 def create_entities(call: Call, arguments: Arguments) -> Result:
@@ -29,12 +30,24 @@ def create_relations(call: Call, arguments: Arguments) -> Result:
     """`create_relations`."""
     given = arguments["relations"]
     ids = _ids(call, [name for one in given for name in (one["from"], one["to"])])
-    relations = [
-        written_relation(ids[one["from"]], ids[one["to"]], one["relationType"]) for one in given
+    known = set(map(_triple, call.engine.store.unstated_relations(sorted(set(ids.values())))))
+    drafts = [
+        (one, written_relation(ids[one["from"]], ids[one["to"]], one["relationType"]))
+        for one in given
     ]
-    added = call.engine.memory.add_relations(relations)
-    new = [one for one, (_, is_new) in zip(given, added, strict=True) if is_new]
-    return {"relations": [dict(one) for one in new]}
+    # One that is there is left as it is: it may have been given another weight since.
+    wanted = [
+        (one, new)
+        for one, new in drafts
+        if (new.source_id, new.target_id, new.relation_type) not in known
+    ]
+    added = call.engine.memory.add_relations([new for _, new in wanted])
+    made = [one for (one, _), (_, is_new) in zip(wanted, added, strict=True) if is_new]
+    return {"relations": [dict(one) for one in made]}
+
+
+def _triple(relation: Relation) -> tuple[int, int, str]:
+    return relation.from_entity_id, relation.to_entity_id, relation.relation_type
 
 
 def add_observations(call: Call, arguments: Arguments) -> Result:
@@ -92,8 +105,7 @@ def _matching(call: Call, given: Sequence[Arguments]) -> Iterator[int]:
         for one in given
     }
     for relation in call.engine.store.unstated_relations(sorted(known.values())):
-        ends = (relation.from_entity_id, relation.to_entity_id)
-        if (*ends, relation.relation_type) in wanted:
+        if _triple(relation) in wanted:
             yield relation.id
 
 

@@ -75,7 +75,7 @@ class Call:
     engine: Clew
     caller: Caller
     services: Mapping[str, Any] = field(default_factory=dict)
-    """What some tools need beside the engine, by name: `jobs`, `ingestion`."""
+    """What some tools need beside the engine, by name: `jobs` (a `JobRunner`)."""
     progress: Progress = field(default_factory=Progress)
 
 

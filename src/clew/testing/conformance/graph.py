@@ -77,6 +77,16 @@ class GraphStoreSuite(StoreSuite):
         assert {r.from_entity_id for r in found} == {entity_of(store, "Anna").id}
         assert store.chunk_relations([]) == []
 
+    def test_relations_come_by_id_unless_retracted(self, store: Store) -> None:
+        relations = [("Anna", "left", "Vienna"), ("Anna", "likes", "Vienna")]
+        text = "Anna left Vienna. Anna likes Vienna."
+        store.save(make_entry("a", text, names=["Anna", "Vienna"], relations=relations))
+        first, second, *_ = store.relations([entity_of(store, "Anna").id])
+        assert store.relations_by_id([second.id, 999_999, first.id]) == [second, first]
+        store.retract([second.id])
+        assert store.relations_by_id([second.id, first.id]) == [first]
+        assert store.relations_by_id([]) == []
+
     def test_names_come_by_id(self, organisations: Store) -> None:
         geneva, who = (entity_of(organisations, name).id for name in ("Geneva", "WHO"))
         names = organisations.entity_names([who, 999_999, geneva])

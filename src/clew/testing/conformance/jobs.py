@@ -61,6 +61,15 @@ class JobStoreSuite:
         assert len(jobs.jobs()) == 1
         assert submitted(jobs).id != submitted(jobs).id
 
+    def test_a_key_asked_for_at_once_by_many_is_one_job(self, jobs: JobStore) -> None:
+        def ask(_: int) -> tuple[Job, bool]:
+            return jobs.submit("read", {"name": "one"}, description="", key="k")
+
+        with ThreadPoolExecutor(8) as pool:
+            asked = list(pool.map(ask, range(16)))
+        assert len({job.id for job, _ in asked}) == len(jobs.jobs()) == 1
+        assert sum(new for _, new in asked) == 1
+
     def test_a_key_stays_with_its_job_once_that_has_ended(self, jobs: JobStore) -> None:
         first = submitted(jobs, key="k")
         jobs.finish(first.id, claimed(jobs).owner)

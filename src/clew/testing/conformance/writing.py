@@ -69,9 +69,7 @@ class GraphWriterSuite(StoreSuite):
         assert store.generation() > before
 
     def test_a_name_without_letters_is_refused_and_nothing_is_made(self, store: Store) -> None:
-        with pytest.raises(
-            InputError, match=r"cannot be named '\?!'; expected a name with"
-        ):
+        with pytest.raises(InputError, match=r"cannot be named '\?!'; expected a name with"):
             store.add_entities([ANNA, NewEntity(name="?!")])
         assert store.made_by_hand() == []
         assert store.aliases() == []
@@ -143,6 +141,7 @@ class GraphWriterSuite(StoreSuite):
         anna, bob = _make(store, ANNA, NewEntity(name="Bob"))
         _tell(store, "Anna", "First.", "Second.")
         _tell(store, "Bob", "Third.")
+        _tell(store, "Anna", "First.")  # as after a change of recipe
         texts = {i: [o.text for o in told] for i, told in store.observations([anna, bob]).items()}
         assert texts == {anna: ["First.", "Second."], bob: ["Third."]}
         store.rename(anna, "Anna Morn")

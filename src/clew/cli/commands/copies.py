@@ -1,0 +1,77 @@
+"""`clew reindex`, `clew backup` and `clew restore`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import FAILED, INCOMPLETE, note
+from clew.cli.output import write_json
+
+
+def reindex(common: Common) -> None:
+    """Split, embed and extract again what was made with other settings or another model."""
+    from clew.jobs.kinds import make_runner
+
+    with common.open() as engine:
+        runner = make_runner(engine)
+        job = runner.submit("reindex", {}, description="index again", at_once=True)
+        failures = runner.failures(job.id, limit=100)
+    if common.json:
+        write_json(
+            {"documents": job.completed - job.failed, "error": job.error, "failed": failures}
+        )
+    else:
+        typer.echo(f"{job.completed - job.failed:,} documents indexed again")
+    for failure in failures:
+        note(f"{failure.name}: {failure.error}")
+    if job.status != "completed":
+        note(f"Error: {job.error or 'not finished; repeat the command to go on'}")
+        raise typer.Exit(FAILED)
+    if failures:
+        raise typer.Exit(INCOMPLETE)
+
+
+def backup(
+    common: Common, file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
+) -> None:
+    """Write the store to a file, while others work on it, and check that file."""
+    with common.open() as engine:
+        size = engine.backup(file)
+    if common.json:
+        write_json({"path": file, "bytes": size})
+    else:
+        typer.echo(f"{size:,} bytes written and checked")
+
+
+def restore(
+    common: Common,
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file from `clew backup`.")],
+    confirmed: Annotated[
+        bool, typer.Option("--yes", help="Replace what is stored without asking.")
+    ] = False,
+) -> None:
+    """Put a backup in place of all that the store holds."""
+    with common.open() as engine:
+        held = engine.stats()["documents"]
+        if held and not confirmed:
+            _confirm(held)
+        engine.restore(file)
+        documents = engine.stats()["documents"]
+    if common.json:
+        write_json({"path": file, "documents": documents})
+    else:
+        typer.echo(f"{documents:,} documents restored")
+
+
+def _confirm(held: int) -> None:
+    """Ask before documents are replaced; where nobody can be asked, refuse."""
+    if not sys.stdin.isatty():
+        note(f"Error: {held:,} documents would be replaced; add --yes to replace them")
+        raise typer.Exit(FAILED)
+    if not typer.confirm(f"Replace the {held:,} documents that are stored?", err=True):
+        raise typer.Exit(INCOMPLETE)

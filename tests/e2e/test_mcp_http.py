@@ -1,0 +1,93 @@
+"""`clew serve` as an administrator starts it: a real process, a token, a client."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+from tests.e2e.conftest import run_clew
+
+pytestmark = pytest.mark.anyio
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@contextmanager
+def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """A server that says where it is."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "clew", "serve", "--port", "0", "--store", str(folder), *options],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        cwd=folder,
+    )
+    try:
+        assert process.stderr is not None
+        yield process.stderr.readline().split()[-1], process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+async def test_a_token_that_was_made_lets_in(tmp_path: Path) -> None:
+    made = run_clew("token", "ada", "--namespace", "notes", cwd=tmp_path)
+    token = made.stdout.strip()
+    (tmp_path / "clew.toml").write_text(made.stderr.partition("\n")[2], encoding="utf-8")
+    with serving(tmp_path) as (url, _):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http,
+            Client(streamable_http_client(url, http_client=http)) as client,
+        ):
+            collections = await client.read_resource("clew://collections")
+        async with httpx2.AsyncClient() as http:
+            refused = await http.post(url, json={})
+
+    assert '"name": "notes"' in collections.contents[0].model_dump_json().replace("\\", "")
+    assert refused.status_code == 401
+    assert token not in (tmp_path / "clew.toml").read_text(encoding="utf-8")
+
+
+def test_a_token_as_json(tmp_path: Path) -> None:
+    made = json.loads(run_clew("token", "ada", "--json", cwd=tmp_path).stdout)
+
+    assert made["token"].startswith("clew_")
+    assert len(made["sha256"]) == 64
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM")
+def test_a_signal_ends_it_cleanly(tmp_path: Path) -> None:
+    with serving(tmp_path, "--insecure") as (_, process):
+        process.send_signal(signal.SIGTERM)
+        out, err = process.communicate(timeout=30)
+
+    assert (process.returncode, out, err) == (0, "", "")
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ((), "nobody could call"),
+        (("--insecure", "--host", "0.0.0.0"), "would let anybody in"),
+        (("--profile", "all"), "setting serve.profile = 'all'"),
+    ],
+)
+def test_it_does_not_start_open(tmp_path: Path, options: tuple[str, ...], reason: str) -> None:
+    done = run_clew("serve", *options, cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert reason in done.stderr

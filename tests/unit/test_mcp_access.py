@@ -1,0 +1,521 @@
+"""Who may do what over HTTP: a real server in a thread, callers with tokens of two namespaces."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import httpx2
+import jwt
+import pytest
+import uvicorn
+from cryptography.hazmat.primitives.asymmetric.rsa import RSAPrivateKey, generate_private_key
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from mcp_types import PromptReference, ResourceTemplateReference
+
+from clew.errors import SettingsError
+from clew.mcp.engines import Engines
+from clew.mcp.limits import RateLimit
+from clew.mcp.serve import http_app, http_server, transport_security
+from clew.mcp.tokens import new_token
+from clew.settings import ServeSettings, Settings, load_settings
+from clew.tools.catalogue import TOOLS as CATALOGUE
+from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from starlette.types import Message, Receive, Scope, Send
+
+    from clew.tools.spec import Tool
+
+pytestmark = pytest.mark.anyio
+OLD, NEW = "legacy", "2026-07-28"
+both = pytest.mark.parametrize("revision", [OLD, NEW])
+MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey."
+BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Light."
+ALICE, BOB, CAROL = new_token(), new_token(), new_token()
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+def token_of(
+    name: str, made: tuple[str, str], *namespaces: str, **more: object
+) -> dict[str, object]:
+    return {"name": name, "sha256": made[1], "namespaces": namespaces, **more}
+
+
+TOKENS = [
+    token_of("alice", ALICE, "mills", scopes=("read", "write", "admin")),
+    token_of("bob", BOB, "bells", "shared", scopes=("read", "write", "admin")),
+    token_of("carol", CAROL, "mills", scopes=("read",), tools=("greet", "search")),
+]
+
+
+@dataclass(frozen=True)
+class Served:
+    """Where a server listens."""
+
+    url: str
+
+    @asynccontextmanager
+    async def client(
+        self, token: str | None, revision: str = NEW, namespace: str | None = None
+    ) -> AsyncIterator[Client]:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        url = self.url if namespace is None else f"{self.url}?namespace={namespace}"
+        async with (
+            httpx2.AsyncClient(headers=headers, timeout=30) as http,
+            Client(streamable_http_client(url, http_client=http), mode=revision) as client,
+        ):
+            yield client
+
+    async def post(self, token: str | None = None, **headers: str) -> httpx2.Response:
+        """Ask for the list of tools, by hand."""
+        message = {"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {}}
+        sent = {"Accept": "application/json, text/event-stream", **headers}
+        if token is not None:
+            sent["Authorization"] = f"Bearer {token}"
+        async with httpx2.AsyncClient() as http:
+            return await http.post(self.url, json=message, headers=sent)
+
+
+@contextmanager
+def served(engines: Engines, *, insecure: bool = False) -> Iterator[Served]:
+    """A server in a thread."""
+    app = http_app(http_server(engines, insecure=insecure), engines.settings.serve)
+    config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
+    bound = config.bind_socket()
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        while not server.started:
+            time.sleep(0.01)
+        yield Served(f"http://127.0.0.1:{bound.getsockname()[1]}/mcp")
+    finally:
+        server.should_exit = True
+        thread.join()
+        engines.close()
+        bound.close()
+
+
+@contextmanager
+def two_namespaces(folder: Path, tools: tuple[Tool, ...]) -> Iterator[Served]:
+    """`mills` and `bells`, each with a document of the same name."""
+    settings = settings_for(folder, tokens=TOKENS, profile="full")
+    with engine_in(folder, "mills") as mills, engine_in(folder, "bells") as bells:
+        mills.add(MILL, source="notes.md", title="The mill")
+        bells.add(BELL, source="notes.md", title="The bell")
+        bells.add("Ilse Marrable keeps the light.", source="secret.md", title="The light")
+        with served(Engines(settings, tools, mills)) as server:
+            yield server
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[Served]:
+    with two_namespaces(tmp_path, TOOLS) as server:
+        yield server
+
+
+# --- letting in
+
+
+@pytest.mark.parametrize("token", [None, "wrong", ALICE[1], ALICE[0][:-1]])
+async def test_without_a_good_token_nothing_is_told(server: Served, token: str | None) -> None:
+    answer = await server.post(token)
+
+    assert answer.status_code == 401
+    assert "Bearer" in answer.headers["www-authenticate"]
+    assert "greet" not in answer.text
+
+
+@both
+async def test_a_caller_sees_and_calls_the_tools_allowed(server: Served, revision: str) -> None:
+    async with server.client(CAROL[0], revision) as client:
+        tools = [tool.name for tool in (await client.list_tools()).tools]
+        kept = await client.call_tool("keep", {"name": "x"})
+        dropped = await client.call_tool("drop", {"name": "notes.md", "confirm": True})
+        greeted = await client.call_tool("greet", {"name": "Carol"})
+
+    assert tools == ["greet"]
+    assert kept.is_error
+    assert dropped.is_error
+    assert greeted.structured_content == {
+        "success": True,
+        "greeting": "Hello Carol",
+        "namespace": "mills",
+    }
+
+
+@both
+async def test_a_caller_chooses_among_their_namespaces_alone(server: Served, revision: str) -> None:
+    async def where(namespace: str | None) -> Any:  # noqa: ANN401
+        async with server.client(BOB[0], revision, namespace) as client:
+            result = await client.call_tool("greet", {"name": "Bob"})
+        assert result.structured_content is not None
+        return result.structured_content["namespace"]
+
+    assert [await where(n) for n in (None, "bells", "shared")] == ["bells", "bells", "shared"]
+    told = []
+    for name in ("mills", "nowhere"):
+        with pytest.raises(BaseExceptionGroup) as error:
+            await where(name)
+        told.append(innermost(error.value).replace(name, "X"))
+    assert told[0] == told[1]
+    assert "no namespace 'X' of yours; yours are bells, shared" in told[0]
+
+
+def innermost(error: BaseException) -> str:
+    """What the client was told, out of the groups that it comes in."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return str(error)
+
+
+async def test_a_session_is_its_owners(server: Served) -> None:
+    async with server.client(ALICE[0], OLD) as client:
+        session = client.session
+        assert session is not None
+        async with httpx2.AsyncClient() as http:
+            headers = {"Accept": "application/json, text/event-stream"}
+            opened = await http.post(
+                server.url,
+                headers={**headers, "Authorization": f"Bearer {ALICE[0]}"},
+                json={
+                    "jsonrpc": "2.0",
+                    "id": 1,
+                    "method": "initialize",
+                    "params": {
+                        "protocolVersion": "2025-11-25",
+                        "capabilities": {},
+                        "clientInfo": {"name": "test", "version": "1"},
+                    },
+                },
+            )
+            taken = await server.post(
+                BOB[0], **{"mcp-session-id": opened.headers["mcp-session-id"]}
+            )
+
+    assert taken.status_code == 404
+
+
+async def test_secrets_stay_out_of_logs(server: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.DEBUG):
+        await server.post("clew_wrong")
+        async with server.client(ALICE[0]) as client:
+            await client.call_tool("greet", {"name": "Alice"})
+
+    for secret in (*ALICE, "clew_wrong"):
+        assert secret not in caplog.text
+
+
+# --- two namespaces
+
+
+@both
+async def test_nothing_of_another_namespace_shows(tmp_path: Path, revision: str) -> None:
+    """Every tool with names and ids that exist next door, every resource, prompt, completion."""
+    with two_namespaces(tmp_path, CATALOGUE) as server:
+        async with server.client(BOB[0], revision) as client:
+            theirs = [r.uri for r in (await client.list_resources()).resources]
+        async with server.client(ALICE[0], revision) as client:
+            told = await everything(client, theirs)
+
+    assert "Jonas Reed" in told
+    for hidden in ("bell", "Edda", "Skerrow", "Marrable"):
+        assert hidden not in told
+
+
+async def everything(client: Client, theirs: list[str]) -> str:
+    """All that a caller can make the server say, with the addresses of others."""
+    told = []
+    for tool in (await client.list_tools()).tools:
+        for guess in ({}, *guesses(tool.input_schema)):
+            told.append((await client.call_tool(tool.name, guess)).model_dump_json())
+    for resource in (await client.list_resources()).resources:
+        told.append((await client.read_resource(resource.uri)).model_dump_json())
+    own = {r.uri for r in (await client.list_resources()).resources}
+    for uri in (*theirs, "clew://entities/Edda%20Rowe", "clew://documents/secret.md"):
+        if uri not in own:
+            with pytest.raises(MCPError, match="nothing at"):
+                await client.read_resource(uri)
+    for prompt in (await client.list_prompts()).prompts:
+        arguments = {a.name: "notes" for a in prompt.arguments or []}
+        told.append((await client.get_prompt(prompt.name, arguments)).model_dump_json())
+    template = ResourceTemplateReference(uri="clew://documents/{document}{?offset}")
+    explain = PromptReference(name="explain_path")
+    for ref, name in ((template, "document"), (template, "collection"), (explain, "source")):
+        for begun in ("", "e", "b", "s", "n", "T"):
+            found = await client.complete(ref, {"name": name, "value": begun})
+            told.append(found.model_dump_json())
+    return "\n".join(told)
+
+
+def guesses(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """Arguments with names and ids that exist in both namespaces, or in the other alone."""
+    for text, number in (("notes.md", 1), ("secret", 2), ("notes", 3), ("clew.db", 4)):
+        given: dict[str, Any] = {}
+        for name in schema.get("required", []):
+            types = schema["properties"][name]["type"]
+            kind = types if isinstance(types, str) else types[0]
+            given[name] = {
+                "string": text,
+                "integer": number,
+                "number": 0.5,
+                "boolean": False,
+                "array": [],
+                "object": {},
+            }[kind]
+        yield given
+
+
+async def test_a_stream_tells_of_its_own_namespace_alone(server: Served) -> None:
+    uri = "clew://statistics"
+    async with (
+        server.client(ALICE[0]) as alice,
+        server.client(BOB[0]) as bob,
+        alice.listen(resource_subscriptions=[uri]) as events,
+    ):
+        await bob.call_tool("keep", {"name": "bob"})
+        with anyio.move_on_after(1.5):
+            raise AssertionError(f"told of a change elsewhere: {await anext(events)}")
+        await alice.call_tool("keep", {"name": "alice"})
+        with anyio.fail_after(10):
+            await anext(events)
+
+
+# --- limits
+
+
+async def test_host_and_origin_are_checked(server: Served) -> None:
+    assert (await server.post(ALICE[0], Host="evil.example.org")).status_code == 421
+    assert (await server.post(ALICE[0], Origin="https://evil.example.org")).status_code == 403
+
+
+async def test_a_request_that_is_too_large_is_refused(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, tokens=TOKENS, body_megabytes=0.01)
+    with served(Engines(settings, TOOLS)) as server:
+        answer = await server.post(ALICE[0])
+        async with httpx2.AsyncClient() as http:
+            headers = {"Authorization": f"Bearer {ALICE[0]}"}
+            large = await http.post(server.url, content=b"x" * 20_000, headers=headers)
+
+    assert answer.status_code != 413
+    assert large.status_code == 413
+
+
+async def test_a_caller_who_asks_too_often_waits(tmp_path: Path) -> None:
+    settings = settings_for(tmp_path, tokens=TOKENS, rate_per_minute=3)
+    with served(Engines(settings, TOOLS)) as server:
+        statuses = [(await server.post(ALICE[0])).status_code for _ in range(4)]
+        other = await server.post(BOB[0])
+        last = await server.post(ALICE[0])
+
+    assert 429 not in statuses[:3]
+    assert statuses[3] == 429
+    assert other.status_code != 429
+    assert int(last.headers["retry-after"]) > 0
+
+
+async def test_the_rate_evens_out_over_time() -> None:
+    now = [0.0]
+    passed: list[float] = []
+
+    async def app(scope: Scope, receive: Receive, send: Send) -> None:
+        passed.append(now[0])
+
+    async def drop(message: Message) -> None:
+        pass
+
+    async def nothing() -> Message:
+        raise AssertionError("nobody reads")
+
+    limit = RateLimit(app, per_minute=60, clock=lambda: now[0])
+    for step in range(1200):
+        now[0] = step / 4
+        await limit({"type": "http", "client": ("1.2.3.4", 1)}, nothing, drop)
+
+    assert len(passed) == pytest.approx(60 + 1200 / 4, abs=2)
+    assert len([t for t in passed if t > 240]) == pytest.approx(60, abs=2)
+
+
+# --- settings
+
+
+def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="nobody could call"):
+        http_server(Engines(settings_for(tmp_path), TOOLS))
+    with pytest.raises(SettingsError, match="would let anybody in"):
+        http_server(Engines(settings_for(tmp_path, host="0.0.0.0"), TOOLS), insecure=True)
+    with pytest.raises(SettingsError, match=r"needs serve\.allowed_hosts"):
+        transport_security(ServeSettings(host="0.0.0.0"))
+
+
+@pytest.mark.parametrize(
+    ("tokens", "reason"),
+    [
+        ([token_of("a", ALICE, "x"), token_of("a", BOB, "x")], "differ in name"),
+        ([token_of("a", ALICE, "x"), token_of("b", ALICE, "x")], "differ in sha256"),
+        ([token_of("a", ALICE, "x", scopes=("write",))], "expected read"),
+        ([token_of("a", (ALICE[0], ALICE[0]), "x")], r"serve\.tokens\.0\.sha256"),
+        ([token_of("a", ALICE, "../x")], "should match pattern"),
+    ],
+)
+def test_settings_of_tokens_that_cannot_be(
+    tmp_path: Path, tokens: list[dict[str, object]], reason: str
+) -> None:
+    with pytest.raises(SettingsError, match=reason) as error:
+        settings_for(tmp_path, tokens=tokens)
+
+    assert ALICE[0] not in str(error.value)
+    assert ALICE[1] not in str(error.value)
+
+
+# --- OAuth
+
+ISSUER, AUDIENCE = "https://login.example.org", "https://clew.example.org/mcp"
+
+
+@pytest.fixture(scope="module")
+def key() -> RSAPrivateKey:
+    return generate_private_key(public_exponent=65537, key_size=2048)
+
+
+@pytest.fixture(scope="module")
+def jwks_url(key: RSAPrivateKey) -> Iterator[str]:
+    """Where the issuer's public key is."""
+    public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True)
+    body = json.dumps({"keys": [{**public, "kid": "one", "use": "sig"}]}).encode()
+
+    class Keys(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Keys) as issuer:
+        thread = threading.Thread(target=issuer.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{issuer.server_port}/keys"
+        issuer.shutdown()
+        thread.join()
+
+
+def signed(key: RSAPrivateKey, **claims: object) -> str:
+    good = {
+        "iss": ISSUER,
+        "aud": AUDIENCE,
+        "sub": "dora",
+        "exp": time.time() + 60,
+        "scope": "clew:read clew:write openid",
+    }
+    return jwt.encode({**good, **claims}, key, algorithm="RS256", headers={"kid": "one"})
+
+
+def oauth_settings(folder: Path, jwks_url: str, **more: str) -> Settings:
+    oauth = {"issuer": ISSUER, "audience": AUDIENCE, "jwks_url": jwks_url, **more}
+    return settings_for(folder, oauth=oauth, tokens=TOKENS)
+
+
+async def test_a_token_of_the_issuer_lets_in_to_a_namespace_of_its_own(
+    tmp_path: Path, key: RSAPrivateKey, jwks_url: str
+) -> None:
+    seen, settings = {}, oauth_settings(tmp_path, jwks_url)
+    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
+        # A client of the same name as the owner of a static token is somebody else.
+        for subject in ("dora", "emil"):
+            async with server.client(signed(key, sub=subject, client_id="alice")) as client:
+                result = await client.call_tool("greet", {"name": "x"})
+                tools = [tool.name for tool in (await client.list_tools()).tools]
+            assert result.structured_content is not None
+            seen[subject] = result.structured_content["namespace"]
+
+    assert len({*seen.values(), "mills"}) == 3
+    assert "keep" in tools
+    assert "drop" not in tools
+
+
+@pytest.mark.parametrize(
+    ("claims", "status"),
+    [
+        ({"aud": "https://elsewhere.example.org"}, 401),
+        ({"iss": "https://elsewhere.example.org"}, 401),
+        ({"exp": time.time() - 3600}, 401),
+        ({"sub": None}, 401),
+        ({"scope": "openid"}, 403),
+        ({"scope": "clew:write"}, 403),
+    ],
+)
+async def test_other_tokens_are_refused(
+    tmp_path: Path, key: RSAPrivateKey, jwks_url: str, claims: dict[str, object], status: int
+) -> None:
+    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
+        answer = await server.post(signed(key, **claims))
+
+    assert answer.status_code == status
+
+
+async def test_forged_tokens_are_refused(tmp_path: Path, key: RSAPrivateKey, jwks_url: str) -> None:
+    claims = jwt.decode(signed(key), options={"verify_signature": False})
+    stranger = generate_private_key(public_exponent=65537, key_size=2048)
+    forged = [
+        signed(stranger),
+        jwt.encode(claims, "", algorithm="none", headers={"kid": "one"}),
+        jwt.encode(claims, "a" * 32, algorithm="HS256", headers={"kid": "one"}),
+    ]
+    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
+        statuses = [(await server.post(token)).status_code for token in forged]
+
+    assert statuses == [401, 401, 401]
+
+
+async def test_a_claim_names_the_namespaces(
+    tmp_path: Path, key: RSAPrivateKey, jwks_url: str
+) -> None:
+    settings = oauth_settings(tmp_path, jwks_url, namespace_claim="teams")
+    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
+        token = signed(key, teams=["mills", "../etc", "bells"])
+        async with server.client(token, namespace="bells") as client:
+            result = await client.call_tool("greet", {"name": "x"})
+        without = await server.post(signed(key, teams=["../etc"]))
+
+    assert result.structured_content is not None
+    assert result.structured_content["namespace"] == "bells"
+    assert without.status_code == 401
+
+
+async def test_metadata_names_the_issuer(tmp_path: Path, jwks_url: str) -> None:
+    with served(Engines(oauth_settings(tmp_path, jwks_url), TOOLS)) as server:
+        refused = await server.post()
+        async with httpx2.AsyncClient() as http:
+            base = server.url.removesuffix("/mcp")
+            found = await http.get(f"{base}/.well-known/oauth-protected-resource/mcp")
+
+    assert found.json()["resource"] == AUDIENCE
+    assert found.json()["authorization_servers"] == [ISSUER]
+    assert found.json()["scopes_supported"] == ["clew:read"]
+    assert "/.well-known/oauth-protected-resource/mcp" in refused.headers["www-authenticate"]
+
+
+def test_oauth_settings_are_complete_or_absent(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError, match="together, or none"):
+        load_settings(store=tmp_path, serve={"oauth": {"issuer": ISSUER}})

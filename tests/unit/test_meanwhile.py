@@ -1,0 +1,95 @@
+"""Questions that come before the embedding model is loaded."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from clew.engine import Clew
+from clew.query.strategies import STRATEGIES
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
+
+if TYPE_CHECKING:
+    from clew.types import Vector
+
+WAITING = "still being loaded"
+NOTES = {
+    "mill": "Jonas Reed built the mill at Harrow Ford.",
+    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
+    "bell": "Edda Rowe cast the bell of Port Anselm.",
+}
+
+
+class SlowEmbedder(HashEmbedder):
+    """Embeds no question before it is let."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.let = threading.Event()
+
+    def embed_query(self, text: str) -> Vector:
+        assert self.let.wait(30)
+        return super().embed_query(text)
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Clew]:
+    embedder = SlowEmbedder()
+    embedder.let.set()
+    with Clew(load_settings(store=tmp_path), embedder=embedder) as engine:
+        for name, text in NOTES.items():
+            engine.add(text, source=name, title=name)
+        embedder.let.clear()
+        yield engine
+        embedder.let.set()
+
+
+def let(engine: Clew) -> None:
+    """Have the model loaded."""
+    assert isinstance(engine.embedder, SlowEmbedder)
+    assert engine._loading is not None
+    engine.embedder.let.set()
+    engine._loading.join()
+
+
+def test_words_and_ties_answer_at_once(engine: Clew) -> None:
+    engine.warm(meanwhile=True)
+    result = engine.search("Where did the builder of the mill at Harrow Ford learn his trade?")
+
+    assert not engine.ready
+    assert WAITING in result.notes[0]
+    assert {hit.chunk.title for hit in result.hits[:2]} == {"mill", "abbey"}
+
+
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_every_strategy_answers_and_says_so(engine: Clew, strategy: str) -> None:
+    engine.warm(meanwhile=True)
+    result = engine.search("Who built the mill at Harrow Ford?", strategy=strategy)
+
+    assert WAITING in result.notes[0]
+
+
+def test_once_it_is_there_it_is_asked(engine: Clew) -> None:
+    question = "Who built the mill at Harrow Ford?"
+    engine.warm(meanwhile=True)
+    before = engine.search(question, strategy="vector")
+    let(engine)
+    after = engine.search(question, strategy="vector")
+
+    assert engine.ready
+    assert WAITING in before.notes[0]
+    assert not any(WAITING in note for note in after.notes)
+    assert all("vector" in hit.scores for hit in after.hits)
+
+
+def test_without_meanwhile_a_question_waits(engine: Clew) -> None:
+    engine.warm()
+    threading.Timer(0.2, let, [engine]).start()
+    result = engine.search("Who built the mill?")
+
+    assert not any(WAITING in note for note in result.notes)
