@@ -371,3 +371,53 @@ def _bm25(query: list[str], words: list[str], held: list[list[str]]) -> float:
         idf = max(math.log((len(held) - holders + 0.5) / (holders + 0.5)), 1e-6)
         score += idf * count * 2.2 / (count + 1.2 * (0.25 + 0.75 * len(words) / mean))
     return score
+
+
+def test_closing_waits_for_what_other_threads_are_at(store: SqliteStore) -> None:
+    """Closing a connection that another thread works with would take the process with it."""
+    store.save(make_entry("a", "Some text."))
+    reading, closing = threading.Event(), threading.Event()
+    seen: list[int] = []
+
+    def read() -> None:
+        with store.reading():
+            reading.set()
+            closing.wait(10)
+            seen.extend(store.chunk_ids().tolist() for _ in range(100))
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    reading.wait(10)
+    closer = threading.Thread(target=store.close)
+    closer.start()
+    closing.set()
+    closer.join(10)
+    reader.join(10)
+
+    assert len(seen) == 100
+    with pytest.raises(StoreError, match="is closed"):
+        store.generation()
+
+
+def test_many_threads_may_work_while_the_store_is_closed(store: SqliteStore) -> None:
+    store.save(make_entry("a", "Some text."))
+    failures: list[BaseException] = []
+
+    def work() -> None:
+        try:
+            while True:
+                store.chunk_ids()
+        except StoreError:
+            return
+        except BaseException as error:  # noqa: BLE001 - told to the test
+            failures.append(error)
+
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    store.close()
+    for thread in threads:
+        thread.join(10)
+
+    assert failures == []
+    assert not any(thread.is_alive() for thread in threads)

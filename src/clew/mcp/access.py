@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, get_args
 
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
+from mcp.server.auth.settings import AuthSettings
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
@@ -75,6 +76,20 @@ class Access:
             scopes=frozenset(static.scopes),
             tools=None if static.tools is None else frozenset(static.tools),
         )
+
+
+def auth_settings(serve: ServeSettings) -> AuthSettings:
+    """What the SDK is told; static tokens have no issuer but this server."""
+    here = f"http://{serve.host}:{serve.port}"
+    return AuthSettings.model_validate(
+        {
+            "issuer_url": serve.oauth.issuer or here,
+            "resource_server_url": serve.oauth.audience or None,
+            # The token's audience is checked where it is verified.
+            "validate_token_resource": False,
+            "required_scopes": [READ],
+        }
+    )
 
 
 def rights(scopes: list[str]) -> frozenset[Right]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.engine import Clew
+    from clew.jobs.runner import JobRunner
     from clew.settings import Settings
     from clew.tools.spec import Tool
 
@@ -25,10 +26,11 @@ PATIENCE = 5.0
 
 @dataclass(slots=True)
 class Opened:
-    """An engine, and what calls its tools."""
+    """An engine, what calls its tools, and what runs its jobs."""
 
     engine: Clew
     toolbox: Toolbox
+    jobs: JobRunner
     lent: int = 0
     """How many use it now."""
 
@@ -109,7 +111,7 @@ class Engines:
             services={"jobs": jobs},
             audit=audit_to(make_audit(engine.store)),
         )
-        return Opened(engine, toolbox)
+        return Opened(engine, toolbox, jobs)
 
     def _make(self, namespace: str) -> Clew:
         from clew.engine import Clew

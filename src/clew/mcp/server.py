@@ -28,13 +28,14 @@ from mcp_types import (
 from clew import __version__
 from clew.errors import ClewError
 from clew.mcp import calls, completions, resources
-from clew.mcp.access import READ, anonymous, chosen_namespace
+from clew.mcp.access import anonymous, auth_settings, chosen_namespace
 from clew.mcp.asking import Asking
 from clew.mcp.changes import LIST, Changes, look
 from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
 from clew.mcp.prompts import prompts
 from clew.mcp.resources import JSON, TEMPLATES, Place
+from clew.mcp.tasks import Tasks
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
 
@@ -119,11 +120,12 @@ class ClewServer(MCPServer[None]):
             instructions=INSTRUCTIONS,
             version=__version__,
             log_level="WARNING",
-            auth=None if access is None else _auth_settings(engines.settings),
+            auth=None if access is None else auth_settings(engines.settings.serve),
             token_verifier=access,
             lifespan=_lifespan,
             subscriptions=self._changes,
             middleware=[self._bind],
+            extensions=[Tasks(self._asking)],
         )
         for prompt in prompts():
             self.add_prompt(prompt)
@@ -298,19 +300,3 @@ def _session_id(request: Request) -> str:
     """Empty where one process serves one client."""
     http = request.request
     return "" if http is None else str(http.headers.get("mcp-session-id", ""))
-
-
-def _auth_settings(settings: Settings) -> Any:  # noqa: ANN401
-    from mcp.server.auth.settings import AuthSettings
-
-    serve = settings.serve
-    here = f"http://{serve.host}:{serve.port}"
-    return AuthSettings.model_validate(
-        {
-            "issuer_url": serve.oauth.issuer or here,
-            "resource_server_url": serve.oauth.audience or None,
-            # The token's audience is checked where it is verified.
-            "validate_token_resource": False,
-            "required_scopes": [READ],
-        }
-    )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,14 +40,14 @@ class Database:
         self._prepare = prepare
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
         self._batching: set[sqlite3.Connection] = set()
-        self._lock = threading.Lock()
+        self._at_work: Counter[threading.Thread] = Counter()
+        self._changed = threading.Condition()
         self._closed = False
 
     @contextmanager
     def read(self) -> Iterator[sqlite3.Connection]:
         """A transaction that sees one state of the store; inside another, that one's."""
-        with self._translated():
-            connection = self._connection()
+        with self._translated(), self._connection() as connection:
             if connection.in_transaction:
                 yield connection
                 return
@@ -58,8 +59,7 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[sqlite3.Connection]:
         """A transaction that alone may write; all of it lasts or, after any exception, nothing."""
-        with self._translated():
-            connection = self._connection()
+        with self._translated(), self._connection() as connection:
             if connection in self._batching:
                 with _savepoint(connection):
                     yield connection
@@ -74,8 +74,7 @@ class Database:
 
         What was written before an exception lasts. Other writers wait until the end.
         """
-        with self._translated():
-            connection = self._connection()
+        with self._translated(), self._connection() as connection:
             self._begin_writing(connection)
             self._batching.add(connection)
             try:
@@ -95,17 +94,41 @@ class Database:
         self._patiently(connection, "BEGIN IMMEDIATE")
 
     def close(self) -> None:
-        """Close every thread's connection; may be called twice."""
-        with self._lock:
-            self._closed = True
-            while self._connections:
-                self._connections.popitem()[1].close()
+        """Close every thread's connection, after what each is at; may be called twice.
 
-    def _connection(self) -> sqlite3.Connection:
-        if self._closed:
-            raise StoreError(f"the store {str(self.path)!r} is closed; open it again")
+        A connection that is used while it is closed takes the process with it. A thread that is at
+        work for longer than `busy_seconds` closes its own when it is done.
+        """
+        here = threading.current_thread()
+        with self._changed:
+            self._closed = True
+            self._changed.wait_for(
+                lambda: not any(thread is not here for thread in self._at_work), self.busy_seconds
+            )
+            for thread in [t for t in self._connections if t is here or t not in self._at_work]:
+                self._connections.pop(thread).close()
+
+    @contextmanager
+    def _connection(self) -> Iterator[sqlite3.Connection]:
+        """This thread's connection, which nobody closes meanwhile."""
         thread = threading.current_thread()
-        return self._connections.get(thread) or self._connect(thread)
+        with self._changed:
+            if self._closed and thread not in self._at_work:
+                raise StoreError(f"the store {str(self.path)!r} is closed; open it again")
+            self._at_work[thread] += 1
+        try:
+            yield self._connections.get(thread) or self._connect(thread)
+        finally:
+            self._leave(thread)
+
+    def _leave(self, thread: threading.Thread) -> None:
+        with self._changed:
+            self._at_work[thread] -= 1
+            if not self._at_work[thread]:
+                del self._at_work[thread]
+                if self._closed and thread in self._connections:
+                    self._connections.pop(thread).close()
+                self._changed.notify_all()
 
     def _connect(self, thread: threading.Thread) -> sqlite3.Connection:
         connection = sqlite3.connect(
@@ -128,7 +151,7 @@ class Database:
         except BaseException:
             connection.close()
             raise
-        with self._lock:
+        with self._changed:
             for other in [t for t in self._connections if not t.is_alive()]:
                 self._connections.pop(other).close()
             self._connections[thread] = connection
