@@ -1,0 +1,245 @@
+"""What every part of the engine works with: the store and what is derived from it."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import suppress
+from datetime import datetime
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Self
+from zoneinfo import ZoneInfo
+
+from clew.errors import ModelError, NotFoundError
+from clew.query.cache import RecentlyUsed
+from clew.wiring import (
+    make_communities,
+    make_embedder,
+    make_ingest,
+    make_reranker,
+    make_store,
+    make_vectors,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.graph.analysis import EntityRanks
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.snapshot import Snapshot
+    from clew.ingest.pipeline import Ingest
+    from clew.ports import CommunityStore, Embedder, Extractor, LanguageModel, Reranker
+    from clew.query.ranker import Ranker
+    from clew.settings import Settings
+    from clew.stores.vectors import VectorMatrix
+    from clew.types import (
+        Entity,
+        SearchResult,
+        Vector,
+    )
+
+    Progress = Callable[[str, int, int | None], None]
+    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+
+NAMES_KEPT = 4096
+"""Names of entities whose embedding is kept."""
+
+
+class Resources:
+    """The store of one namespace, its models, and the structures derived from it, up to date.
+
+    Threads may share an engine. Use it as a context manager, or call `close`.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        *,
+        embedder: Embedder | None = None,
+        extractor: Extractor | None = None,
+        reranker: Reranker | None = None,
+        language_model: LanguageModel | None = None,
+    ) -> None:
+        self.settings = settings
+        self.store = make_store(settings)
+        self.embedder = embedder or make_embedder(settings)
+        """The model that texts and questions are embedded with."""
+        self.reranker = reranker or make_reranker(settings)
+        """Reads question and passage together; None where none is configured."""
+        self.language_model = language_model
+        """None where none is given: everything works without."""
+        self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
+        """Embeddings of questions asked before."""
+        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
+        """Embeddings of entities' names."""
+        self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(settings.search.cache)
+        self._extractor = extractor
+        self._communities = make_communities(self.store)
+        self._entity_graph: EntityGraph | None = None
+        self._entity_ranks: EntityRanks | None = None
+        self._vectors = make_vectors(self.store)
+        self._snapshot: Snapshot | None = None
+        self._before_close: list[Callable[[], None]] = []
+        self._loading: threading.Thread | None = None
+        self._answers_meanwhile = False
+        self._refreshing = threading.Lock()
+        self._writing = threading.Lock()
+
+    def __enter__(self) -> Self:
+        """The engine itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the engine."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files; may be called twice."""
+        while self._before_close:
+            self._before_close.pop()()
+        self.store.close()
+
+    def before_close(self, action: Callable[[], None]) -> None:
+        """Have something done when the engine closes, while the store is still open."""
+        self._before_close.append(action)
+
+    def warm(self, *, meanwhile: bool = False) -> None:
+        """Load the embedding model in the background, while the caller prepares its question.
+
+        Where it cannot be loaded, the first question says so. With `meanwhile`, questions do not
+        wait for it: they are answered from words and ties, and their notes say so.
+        """
+        self._answers_meanwhile = meanwhile
+        self._loading = threading.Thread(target=self._load_model, name="clew-warm")
+        self._loading.start()
+
+    @property
+    def ready(self) -> bool:
+        """Whether nothing is being loaded in the background (see `warm`)."""
+        return self._loading is None or not self._loading.is_alive()
+
+    def _load_model(self) -> None:
+        with suppress(ModelError):
+            self.embedder.embed_query("warm")
+
+    @property
+    def vectors(self) -> VectorMatrix:
+        """The vector index, brought up to the store's generation."""
+        with self._refreshing:
+            self._vectors.refresh()
+        return self._vectors
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph, brought up to the store's generation."""
+        from clew.graph.snapshot_files import current_snapshot
+
+        with self._refreshing:
+            self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
+            return self._snapshot
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The graph of entities alone, brought up to the store's generation."""
+        from clew.graph.entity_graph_files import current_entity_graph
+
+        snapshot = self.snapshot
+        with self._refreshing:
+            self._entity_graph = current_entity_graph(
+                self.store, snapshot, self.store.folder, self._entity_graph
+            )
+            return self._entity_graph
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        """How much each entity matters, brought up to the store's generation."""
+        from clew.graph.entity_graph_files import current_entity_ranks
+
+        with self._refreshing:
+            self._entity_ranks = current_entity_ranks(
+                self.store, self._snapshot, self.store.folder, self._entity_ranks
+            )
+            return self._entity_ranks
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to the store's generation."""
+        self.update_communities()
+        return self._communities
+
+    def update_communities(self, progress: Progress | None = None) -> None:
+        """Make the communities and topics anew that changes touched; done already where none did.
+
+        Whatever needs them does it, too; `progress` is told the steps.
+        """
+        from clew.graph.upkeep import bring_up_to_date
+
+        if self._communities.built() == self.store.generation():
+            return
+        say = None if progress is None else partial(_begin, progress)
+        bring_up_to_date(
+            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
+        )
+
+    @property
+    def ranker(self) -> Ranker:
+        """The learned ranker that ships."""
+        from clew.query.ranker import shipped
+
+        return shipped()
+
+    @cached_property
+    def _ingest(self) -> Ingest:
+        return make_ingest(self.settings, self.store, self.embedder, self._extractor)
+
+    @property
+    def recipe(self) -> str:
+        """How documents are split, embedded and extracted now, as JSON."""
+        return self._ingest.recipe
+
+    def _claim_embedder(self) -> None:
+        """Make sure that the store holds vectors of this embedder and of no other."""
+        self.store.claim(self.embedder.name, self.embedder.dimension)
+
+    def _claimed_ingest(self) -> Ingest:
+        self._claim_embedder()
+        return self._ingest
+
+    def _persist(self) -> None:
+        """Write down what is derived from the store, so that the next process need not."""
+        from clew.graph.snapshot_files import write_snapshot
+
+        self.vectors.persist()
+        write_snapshot(self.snapshot, self.store.folder)
+
+    def _now(self) -> datetime:
+        return datetime.now(ZoneInfo(self.settings.search.time_zone))
+
+    def _query_vector(self, question: str) -> Vector:
+        return self.query_vectors.get_or_make(question, lambda: self.embedder.embed_query(question))
+
+    def _entity(self, name: str) -> Entity:
+        """The same, without how much it matters, which may have to be computed."""
+        from clew.text import entity_key
+
+        found = self.store.resolve([entity_key(name)]).get(entity_key(name))
+        if found is None and name.isdecimal():
+            found = int(name)
+        entities = self.store.entities([found]) if found is not None else []
+        if entities:
+            return entities[0]
+        near = self.store.find_entities(name, 5) or [
+            entity for word in name.split() for entity in self.store.find_entities(word, 5)
+        ]
+        names = list(dict.fromkeys(entity.name for entity in near))
+        raise NotFoundError(not_one("entity", name, names, "clew stats --graph"))
+
+
+def _begin(progress: Progress, step: str) -> None:
+    progress(step, 0, None)
+
+
+def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+    if not found:
+        return f"no {kind} {name!r}; `{command}` shows what there is"
+    shown = ", ".join(repr(item) for item in found[:5])
+    return f"no single {kind} {name!r}; near it: {shown}"
