@@ -741,7 +741,7 @@ class JobStore(Protocol):
         ...
 
     def cancel(self, job_id: str) -> bool:
-        """Cancel a job that has not ended; whether there was one. Its runner stops when it looks."""
+        """Cancel a job that has not ended; whether there was one. Its runner soon stops."""
         ...
 
     def forget(self, before: datetime) -> int:

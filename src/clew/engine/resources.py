@@ -239,6 +239,7 @@ def _begin(progress: Progress, step: str) -> None:
 
 
 def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+    """The message where a name fits none, or several: what is near, or what shows all."""
     if not found:
         return f"no {kind} {name!r}; `{command}` shows what there is"
     shown = ", ".join(repr(item) for item in found[:5])
