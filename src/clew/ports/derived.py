@@ -1,0 +1,89 @@
+"""What derived structures are built from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from clew.types import Ids, Vectors
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRow:
+    """A chunk as derived structures read it."""
+
+    chunk_id: int
+    document_id: str
+    ordinal: int
+    text: str
+    context: str
+    sentences: tuple[tuple[int, int], ...]
+    """Ranges in `text`."""
+
+
+@dataclass(frozen=True, slots=True)
+class RelationRows:
+    """All relations that are not retracted, by id, as derived structures read them."""
+
+    ids: NDArray[np.int64]
+    """(n,)"""
+    heads: NDArray[np.int64]
+    """(n,) entity ids"""
+    tails: NDArray[np.int64]
+    """(n,) entity ids"""
+    weights: NDArray[np.float32]
+    """(n,) 0 to 1"""
+    chunks: NDArray[np.int64]
+    """(n,) chunk ids; 0 where no text states it"""
+    sentences: NDArray[np.int64]
+    """(n,) ordinals within the chunk; -1 where no sentence states it"""
+
+
+class SnapshotSource(Protocol):
+    """What derived structures are built from.
+
+    Chunk ids grow and are never used again, and a chunk never changes, so that ids tell what a
+    structure lacks and what it holds too much.
+    """
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
+        ...
+
+    def generation(self) -> int:
+        """A number that grows with every commit that changes anything."""
+        ...
+
+    def epoch(self) -> int:
+        """A number that grows when mentions of old chunks change hands (merge, split)."""
+        ...
+
+    def chunk_ids(self) -> Ids:
+        """Ids of all chunks, sorted."""
+        ...
+
+    def passages(self, after: int = 0) -> Iterator[PassageRow]:
+        """Chunks with an id above `after`, by id."""
+        ...
+
+    def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
+        """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
+        ...
+
+    def relation_rows(self) -> RelationRows:
+        """All relations that are not retracted, by id."""
+        ...
+
+    def entities_of_type(self, entity_type: str) -> Ids:
+        """Ids (sorted) of the entities of a type, such as `date`."""
+        ...
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and their embeddings."""
+        ...

@@ -1,0 +1,165 @@
+"""Documents, their times and uses, and finding them by words and by vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from clew.types import (
+    Condition,
+    DocumentInfo,
+    DocumentVersion,
+    IndexedDocument,
+    Period,
+    Provenance,
+    StoredChunk,
+    StoredSection,
+)
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Scores, Vector, Vectors
+
+
+class DocumentStore(Protocol):
+    """Documents with their sections and chunks."""
+
+    def save(self, entry: IndexedDocument) -> None:
+        """Write one document whole, in place of the one with the same source: all of it or nothing.
+
+        What only the old version held (chunks, mentions, relations, vectors, entities without
+        another source) is gone afterwards. Aliases: a name whose key is known belongs to that
+        key's entity; else `entry.links` may tie it to another key's entity; else it is new.
+        """
+        ...
+
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """Delete documents and all that only they held; the number that existed."""
+        ...
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Condition] = (),
+    ) -> list[DocumentInfo]:
+        """Documents by id, by origin, by metadata, or all; ordered by source."""
+        ...
+
+    def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
+        """Chunks in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def document_chunks(self, document_id: str) -> list[StoredChunk]:
+        """A document's chunks in order; none for an unknown document."""
+        ...
+
+    def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
+        """Sections in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def sentences(self, chunk_ids: Sequence[int]) -> Mapping[int, Sequence[str]]:
+        """Sentences (their texts, in order) by chunk id; unknown ids are left out."""
+        ...
+
+    def sentence_ranges(self, chunk_ids: Sequence[int]) -> Mapping[int, Sequence[tuple[int, int]]]:
+        """Character ranges of the sentences in the document, by chunk id; unknown ids left out."""
+        ...
+
+    def document_sections(self, document_id: str) -> list[StoredSection]:
+        """A document's sections in order; their texts in a row are the document's text."""
+        ...
+
+    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
+        """Ids (sorted) of the chunks whose metadata meets every condition.
+
+        A chunk's own metadata goes before its document's. Both sides are compared as numbers where
+        both are numbers, as times where both are ISO dates, else as text. A missing name meets no
+        condition, not even `!=`. Lists meet `=` where one of their items does.
+        """
+        ...
+
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """The versions of a document, oldest first; none for an unknown document."""
+        ...
+
+    def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
+        """Where each chunk comes from, by chunk id; unknown ids are left out."""
+        ...
+
+
+class TimeIndex(Protocol):
+    """Chunks by when they were said and by the times that they speak of.
+
+    When a chunk was said is its own date or else its document's; the times that it speaks of are
+    those of the dates that it mentions. A chunk without either has no time.
+    """
+
+    def chunks_within(self, period: Period) -> Ids:
+        """Ids (sorted) of the chunks of which any time overlaps the period."""
+        ...
+
+    def chunks_as_of(self, moment: datetime) -> Ids:
+        """Ids (sorted) of the chunks that there were at that moment.
+
+        Chunks said later are left out, and so are documents that came to the store later, unless
+        the store itself is younger than that. Chunks without a date count as old.
+        """
+        ...
+
+    def chunk_times(self, chunk_ids: Sequence[int]) -> Mapping[int, tuple[Period, ...]]:
+        """By chunk id: when it was said (where that is known), then what it speaks of, in order."""
+        ...
+
+    def is_dated(self) -> bool:
+        """Whether any chunk has a date of its own or its document's."""
+        ...
+
+    def said_at(self, chunk_ids: Sequence[int]) -> Mapping[int, datetime]:
+        """When each chunk was said, by chunk id; those without a date are left out."""
+        ...
+
+    def first_recorded(self) -> datetime | None:
+        """When the store learned the oldest thing that it holds; None for an empty one."""
+        ...
+
+
+class UsageLog(Protocol):
+    """How often and when passages were found useful; kept only where the settings ask for it."""
+
+    def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
+        """Count one use of each chunk; unknown ids are left out. Changes no generation."""
+        ...
+
+    def usage(self, chunk_ids: Sequence[int]) -> Mapping[int, tuple[int, datetime]]:
+        """(uses, last use) by chunk id; chunks never used are left out."""
+        ...
+
+
+class KeywordIndex(Protocol):
+    """Chunks by the words that they hold; `save` and `delete` of the store keep it current."""
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """BM25 over context and text, for chunks that hold at least one term; above 0, best first.
+
+        `terms` come from `clew.text.terms`. Ties go to the smaller id. `allowed` restricts the
+        search itself, not its outcome. No terms, no hits.
+        """
+        ...
+
+
+class VectorIndex(Protocol):
+    """Chunks by nearness of their embedding."""
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """Cosine similarity, -1 to 1, best first; ties go to the smaller id."""
+        ...
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """Embeddings of the chunks given, in that order. Unknown ids raise `StoreError`."""
+        ...

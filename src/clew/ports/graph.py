@@ -1,0 +1,177 @@
+"""Entities, their names and relations; what is written by hand and by assistants."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Protocol
+
+from clew.types import (
+    Alias,
+    AliasEvidence,
+    ChunkExtraction,
+    Entity,
+    NewEntity,
+    NewRelation,
+    Observation,
+    Relation,
+)
+
+if TYPE_CHECKING:
+    from clew.types import Ids
+
+
+class GraphStore(Protocol):
+    """Entities, their names and the relations between them."""
+
+    def entities(self, entity_ids: Sequence[int]) -> list[Entity]:
+        """Entities in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def entity_names(self, entity_ids: Sequence[int]) -> Mapping[int, str]:
+        """Name by id, without what `entities` counts; unknown ids are left out."""
+        ...
+
+    def find_entities(self, name: str, limit: int = 10) -> list[Entity]:
+        """Exact key or alias first, then keys that begin with it, then keys that hold it."""
+        ...
+
+    def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
+        """Entity id by key (`clew.text.entity_key`), for those keys that are an alias."""
+        ...
+
+    def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
+        """Aliases of one entity, or all with an id above `after`; ordered by id."""
+        ...
+
+    def entity_chunks(self, entity_id: int) -> Ids:
+        """Ids (sorted) of the chunks that mention the entity or are about it."""
+        ...
+
+    def relations(
+        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """Relations that start or end at one of the entities; heaviest first, then by id.
+
+        Without `as_of`, all that are not retracted, those that hold no more among them. With it,
+        those that held at that moment and that the store knew at that moment; of a store that is
+        younger than that, those that held.
+        """
+        ...
+
+    def chunk_relations(
+        self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """Relations that the chunks state, in the order of the ids given, then by id.
+
+        `as_of` as in `relations`.
+        """
+        ...
+
+    def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
+        """Relations in the order of the ids given; unknown and retracted ones are left out."""
+        ...
+
+    def retract(self, relation_ids: Sequence[int]) -> int:
+        """Say that relations were wrong from now on; the number that were not retracted before.
+
+        What they had ended holds on again.
+        """
+        ...
+
+    def merge(self, source_id: int, target_id: int, evidence: str) -> None:
+        """Make every alias of the source an alias of the target; remembered when indexing again."""
+        ...
+
+    def split(self, entity_id: int, keys: Sequence[str]) -> int:
+        """Take the aliases of those keys out into an entity of their own; its id. Remembered."""
+        ...
+
+    def rename(self, entity_id: int, name: str) -> None:
+        """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+
+class GraphWriter(Protocol):
+    """Entities and relations written by hand, and what was told of the entities.
+
+    An entity made by hand needs no text; what texts say of it is tied to it as to any other.
+    """
+
+    def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
+        """Make entities, all or none; (id, whether it was not made by hand before), in order.
+
+        A name that is known belongs to its entity, which is shown under it from now on, unless it
+        was tied to that by likeness alone. One that was made by hand before is left as it is.
+        """
+        ...
+
+    def update_entity(
+        self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
+    ) -> None:
+        """Give an entity another type, another description or both."""
+        ...
+
+    def delete_entities(self, entity_ids: Sequence[int]) -> int:
+        """Take back entities made by hand, with the relations written by hand and observations.
+
+        Those that a text names stay as if they had been found there. The number that were made by
+        hand; others are left alone.
+        """
+        ...
+
+    def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
+        """Write relations, all or none; each as it is afterwards, and whether it is new.
+
+        One with the same ends and type, and the same beginning where both have one, is the same:
+        it takes over weight, context and times. Functional types are settled as for texts.
+        """
+        ...
+
+    def delete_relations(self, relation_ids: Sequence[int]) -> int:
+        """Delete relations written by hand; their number. Those that a text states stay."""
+        ...
+
+    def made_by_hand(
+        self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
+    ) -> list[int]:
+        """Ids (sorted) above `after` of the entities made by hand, among those given or of all."""
+        ...
+
+    def observations(self, entity_ids: Sequence[int]) -> Mapping[int, Sequence[Observation]]:
+        """What was told of each entity, by id, oldest first; none for those without.
+
+        An observation is a document whose origin is `memory:` and a key of the entity.
+        """
+        ...
+
+    def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
+        """Relations of the entities that no text states and that are not retracted; by id."""
+        ...
+
+
+class ReadingLog(Protocol):
+    """What an assistant found in passages, and which ones it has read."""
+
+    def unread(self, after: int, limit: int) -> list[int]:
+        """Ids above `after` of chunks that no assistant has read, sorted; at most `limit`."""
+        ...
+
+    def count_unread(self) -> int:
+        """Chunks that no assistant has read."""
+        ...
+
+    def record_readings(
+        self,
+        readings: Mapping[int, ChunkExtraction],
+        described: Sequence[NewEntity] = (),
+        links: Sequence[AliasEvidence] = (),
+    ) -> int:
+        """Add what was found to chunks, by chunk id, and mark them as read; the new relations.
+
+        All or nothing, and the same again adds nothing. Names become entities as in
+        `DocumentStore.save`. A relation that its chunk states already takes over confidence and
+        sentence; its extractor is `assistant` then. One that was retracted stays so. Entities
+        without a description get the one in `described`.
+        """
+        ...

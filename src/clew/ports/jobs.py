@@ -1,0 +1,165 @@
+"""Durable jobs, and who wrote what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    pass
+
+
+JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
+
+
+ItemStatus = Literal["waiting", "done", "failed"]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Job:
+    """Work that outlives the process that it was asked of."""
+
+    id: str
+    kind: str
+    status: JobStatus
+    completed: int
+    """Documents done, those that failed among them."""
+    total: int | None
+    """None until the documents have been counted."""
+    failed: int
+    """Documents that failed; `items` say why."""
+    description: str
+    created_at: datetime
+    updated_at: datetime
+    error: str
+    """Why the job as a whole failed, or is being tried again; else empty."""
+    owner: str
+    """Of the lease; empty where nobody runs it."""
+    attempts: int
+    """Claims since anything was last settled, or since a runner let go of its own accord."""
+    arguments: Mapping[str, Any]
+    """Empty once the job has ended: a text is not kept twice."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing will be done any more."""
+        return self.status in ("completed", "failed", "cancelled")
+
+    @property
+    def progress(self) -> float:
+        """0 to 1."""
+        if self.status == "completed":
+            return 1.0
+        return min(1.0, self.completed / self.total) if self.total else 0.0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class JobItem:
+    """One document of a job."""
+
+    ordinal: int
+    name: str
+    status: ItemStatus
+    error: str
+    """Why it failed; else empty."""
+
+
+class JobStore(Protocol):
+    """Jobs that last; several processes may submit and run them at once.
+
+    A job is run by the holder of its lease. `owner` names the lease: each of the methods that take
+    one answers False, and changes no job, where the lease is another's by now or the job was
+    cancelled.
+    """
+
+    def submit(
+        self,
+        kind: str,
+        arguments: Mapping[str, Any],
+        *,
+        description: str,
+        key: str | None = None,
+        lease_seconds: float | None = None,
+    ) -> tuple[Job, bool]:
+        """A new job and True, or the job that has this idempotency key and False.
+
+        It is queued; with `lease_seconds` it is claimed at once by the caller. Raises `InputError`
+        where the key belongs to a job of another kind or with other arguments.
+        """
+        ...
+
+    def job(self, job_id: str) -> Job | None:
+        """A job by id."""
+        ...
+
+    def jobs(self, *, before: str | None = None, limit: int = 50) -> list[Job]:
+        """Jobs, the newest first; those older than the job `before`."""
+        ...
+
+    def items(
+        self, job_id: str, *, status: ItemStatus | None = None, after: int = -1, limit: int = 100
+    ) -> list[JobItem]:
+        """A job's documents with an ordinal above `after`, by ordinal."""
+        ...
+
+    def cancel(self, job_id: str) -> bool:
+        """Cancel a job that has not ended; whether there was one. Its runner soon stops."""
+        ...
+
+    def forget(self, before: datetime) -> int:
+        """Drop jobs that ended before that moment; how many."""
+        ...
+
+    def claim(self, lease_seconds: float) -> Job | None:
+        """The oldest job that is queued or whose lease has run out, now leased to the caller."""
+        ...
+
+    def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
+        """Let the lease last for so many seconds from now."""
+        ...
+
+    def plan(self, job_id: str, owner: str, names: Sequence[str]) -> bool:
+        """Say which documents the job has, once."""
+        ...
+
+    def advance(self, job_id: str, owner: str, completed: int) -> bool:
+        """Show how many documents are done, before they are settled."""
+        ...
+
+    def settle(self, job_id: str, owner: str, errors: Mapping[int, str | None]) -> bool:
+        """Documents by ordinal that are done (None) or failed, and why; even of a cancelled job."""
+        ...
+
+    def release(self, job_id: str, owner: str, *, error: str = "") -> bool:
+        """Put the job back into the queue; with an error, the attempt counts as one that failed."""
+        ...
+
+    def finish(self, job_id: str, owner: str, *, error: str = "") -> bool:
+        """End the job: completed, or failed with an error."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class AuditEntry:
+    """A change that somebody asked a tool for."""
+
+    id: int
+    recorded_at: datetime
+    caller: str
+    tool: str
+    subjects: Mapping[str, Any]
+    """Ids and names that it was about; never texts."""
+
+
+class AuditLog(Protocol):
+    """Who changed what, when, through which tool; nothing is ever taken out."""
+
+    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> None:
+        """Add an entry, at this moment."""
+        ...
+
+    def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+        """Entries, the newest first; those with an id below `before`."""
+        ...
