@@ -22,6 +22,7 @@ STEPS = {
     "types": ["mypy"],
     "docs": ["python", "scripts/docs.py", "--check"],
     "pins": ["python", "scripts/pins.py", "--check"],
+    "protocol": ["python", "scripts/protocol.py"],
 }
 TESTS = ["pytest", "--cov", "--cov-report=term-missing:skip-covered", "--cov-fail-under=90"]
 
