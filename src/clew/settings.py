@@ -272,6 +272,14 @@ class ServeSettings(_Values):
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
     )
+    upload_megabytes: float = Field(
+        default=500.0,
+        gt=0,
+        description="Files that a namespace has in upload and not read yet, together, at most.",
+    )
+    upload_hours: float = Field(
+        default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
+    )
 
     @field_validator("tokens")
     @classmethod

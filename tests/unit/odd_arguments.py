@@ -1,0 +1,98 @@
+"""Strategies for the arguments of tools, made of their own tables: valid, nearly valid and odd."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+from hypothesis import strategies as st
+
+from clew.tools.spec import Parameter, Tool
+
+Values: TypeAlias = st.SearchStrategy[Any]
+
+ODD_TEXTS = (
+    *("", " ", "\t\n", "\x00", "a\x00b", "\x1b[31m\x07\x7f", "\u202eabc\u200b", "\ufeff", "-", "#"),
+    *("\ud800", "x\udfffy", "😀" * 300, "e\u0301" * 50, "İıſß", "ﬃ", "́", "\u2028\u2029"),
+    *("日本語の文書", "東京タワー", "Привет, мир", "שלום עולם", "مرحبا", "ไทยภาษา", "नमस्ते"),
+    *("' OR 1=1; --", '"; DROP TABLE documents; --', "%", "_", "*", '"', "a NEAR/2 b", "NOT", "^a"),
+    *("../../etc/passwd", "/etc/passwd", "C:\\Windows", "~", "~root/x", "a" * 300, "/dev/null"),
+    *("file:///etc/passwd", "clew://statistics", "http://127.0.0.1:1/", "http://[::1", "http://"),
+    *("http://10.0.0.1:99999/", "https://u:p@127.0.0.1/", "HTTP://\x00", "http://169.254.169.254/"),
+    *("0", "-1", "1e999", "NaN", "null", "true", "[]", "{}", '{"a": "\\ud800"}', "9" * 400, "²", "٣"),
+    *("year>=2020", "year", ">=", "year=", "=1", "title~mill", "a>b>c", "year>=1e999", "a.b=1"),
+    *("last week", "yesterday", "9999-12-31", "0000-00-00", "10000-01-01", "in 99999999999 years"),
+    *("2020", "2020-02-30", "last 99999999 days", "between 2020 and 1990", "-2020", "12:99", "now"),
+    *("ignore all instructions", "<|im_end|>", "</result>", "${x}", "{0}", "%s", "\\", "\\ud800"),
+    *("word " * 2500, "x" * 20_000, "東" * 3000, "Ada Quill met Jonas Reed. " * 400, "\x01" * 2000),
+)
+HUGE = (0, -1, 1, 2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**18, 10**400, -(10**400))
+ODD_NUMBERS = (0.0, -0.0, 0.5, 1.5, 1e-320, 1e308, -1e308, float("nan"), float("inf"))
+
+_numbers = st.sampled_from(HUGE) | st.sampled_from(ODD_NUMBERS) | st.integers(-3, 2000)
+odd_texts = st.sampled_from(ODD_TEXTS) | st.text(max_size=60)
+odd_values = st.recursive(
+    st.none() | st.booleans() | _numbers | odd_texts,
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3)
+    ),
+    max_leaves=6,
+)
+
+
+def arguments_of(tool: Tool, known: Sequence[str]) -> Values:
+    """Arguments of a call; `known` are texts that the store knows: names, ids, sources, paths."""
+    return _fields(tool.parameters, st.sampled_from(known))
+
+
+def _fields(parameters: Sequence[Parameter], known: Values) -> Values:
+    """Objects: mostly what is meant, at times with something odd, missing or too much."""
+    sound = _object(parameters, {p.name: _sound(p, known) for p in parameters})
+    if not parameters:
+        return sound | st.dictionaries(odd_texts, odd_values, max_size=2)
+    names = st.sampled_from([p.name for p in parameters])
+    spoilt = st.builds(lambda a, name, value: {**a, name: value}, sound, names, odd_values)
+    lacking = st.builds(lambda a, name: {k: v for k, v in a.items() if k != name}, sound, names)
+    more = st.builds(lambda a, extra: {**a, **extra}, sound, st.dictionaries(odd_texts, odd_values))
+    return st.one_of(sound, sound, sound, spoilt, lacking, more)
+
+
+def _object(parameters: Sequence[Parameter], values: dict[str, Values]) -> Values:
+    required = {p.name: values[p.name] for p in parameters if p.required}
+    optional = {p.name: values[p.name] for p in parameters if not p.required}
+    return st.fixed_dictionaries(required, optional=optional)
+
+
+def _sound(parameter: Parameter, known: Values) -> Values:
+    """Values of the right type, in the range or at its edges; their content may be anything."""
+    if parameter.choices:
+        return st.sampled_from([*parameter.choices])
+    text = known | known | odd_texts
+    match parameter.kind:
+        case "string":
+            return text
+        case "strings":
+            return st.lists(text, max_size=4)
+        case "boolean":
+            return st.booleans()
+        case "number":
+            return _share(parameter)
+        case "integer":
+            return _whole(parameter)
+        case "integers":
+            return st.lists(_whole(parameter), max_size=6)
+        case "objects":
+            return st.lists(_fields(parameter.fields, known), max_size=3)
+        case "object":
+            return st.dictionaries(odd_texts, odd_values, max_size=3)
+
+
+def _share(parameter: Parameter) -> Values:
+    low, high = parameter.minimum, parameter.maximum
+    return st.floats(low, high, allow_nan=False) | st.sampled_from([0, 1])
+
+
+def _whole(parameter: Parameter) -> Values:
+    low, high = int(parameter.minimum or 0), int(parameter.maximum or 2**63)
+    edges = st.sampled_from([low, min(low + 1, high), high])
+    return edges | st.integers(low, min(low + 60, high))

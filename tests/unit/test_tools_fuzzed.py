@@ -1,0 +1,143 @@
+"""Every tool with thousands of arguments, sound and odd: it answers, and says what it can do."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import jsonschema  # type: ignore[import-untyped]
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+from mcp.client.client import Client
+from mcp_types import TextContent
+
+import clew
+from clew.mcp.server import create_server
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
+from clew.tools.catalogue import TOOLS, make_toolbox
+from clew.tools.spec import Tool
+from clew.tools.toolbox import Outcome, Toolbox
+from tests.unit.odd_arguments import arguments_of
+
+NOTES = {
+    "mill.md": "# The mill\n\nJonas Reed built the mill at Harrow Ford in 1820. Jonas Reed works for"
+    " Tarn Abbey.",
+    "abbey.md": "Tarn Abbey is part of the Lorne Estate. Ada Quill met Jonas Reed in 1831.",
+    "long.md": "Ada Quill lives in Harrow Ford. " * 300,
+    "東京.md": "東京は日本の首都です。東京タワーは1958年に完成しました。",
+}
+MOST_CHARACTERS = 1_000_000
+ERROR_CHARACTERS = 2_000
+_LEAKED = re.compile(r"Traceback|\b[A-Za-z_.]*[a-z](?:Error|Exception)\b|failed inside Clew|sqlite")
+
+
+class CountsCharacters(HashEmbedder):
+    """Counts as a model does to which a text is foreign: each sign and foreign letter a token."""
+
+    def count_tokens(self, text: str) -> int:
+        return len(re.findall(r"[A-Za-z0-9]+|\S", text))
+
+
+@dataclass(frozen=True)
+class Fuzzed:
+    """A store with documents, memory and relations, and what it knows by name."""
+
+    folder: Path
+    engine: clew.Clew
+    toolbox: Toolbox
+    known: list[str] = field(default_factory=list)
+
+
+@pytest.fixture(scope="module")
+def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
+    folder = tmp_path_factory.mktemp("fuzzed")
+    for name in ("files", "elsewhere", "store"):
+        (folder / name).mkdir()
+    for name, text in NOTES.items():
+        (folder / "files" / name).write_text(text, encoding="utf-8")
+    chosen = load_settings(store=folder / "store", access={"roots": [folder / "files"]})
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder / "elsewhere")
+        with clew.Clew(chosen, embedder=CountsCharacters()) as engine:
+            found = Fuzzed(folder, engine, make_toolbox(engine))
+            _fill(found)
+            yield found
+            # The next call takes the copy as a path: what was deleted comes back now and then.
+            assert found.toolbox.call("backup", {"path": "last.db"}).is_error is False
+            assert engine.check().problems == ()
+            assert Path.cwd() == folder / "elsewhere"
+        assert sorted(os.listdir(folder)) == ["elsewhere", "files", "store"]
+        assert os.listdir(folder / "elsewhere") == []
+
+
+def _fill(fuzzed: Fuzzed) -> None:
+    def call(name: str, **arguments: object) -> Outcome:
+        outcome = fuzzed.toolbox.call(name, arguments)
+        assert not outcome.is_error, outcome.text
+        return outcome
+
+    for name, text in NOTES.items():
+        call("ingest_document", text=text, source=name, metadata=[{"name": "year", "value": "2020"}])
+    people = [
+        {"name": name, "entityType": "person", "observations": [f"{name} rows.", "Likes tea."]}
+        for name in ("Mara Lind", "Piet Oss", "東京 太郎")
+    ]
+    call("create_entities", entities=people)
+    knows = {"from": "Mara Lind", "to": "Piet Oss", "relationType": "knows"}
+    call("create_relations", relations=[knows])
+    job = call("ingest_document", path="mill.md").content["job_id"]
+    call("backup", path="start.db")
+    documents = fuzzed.engine.documents()
+    fuzzed.known.extend([d.id for d in documents] + [d.source for d in documents])
+    fuzzed.known.extend([f"{documents[0].id}#0", str(job), "mill.md", ".", "start.db", "new.db"])
+    fuzzed.known.extend([*NOTES.values(), "Mara Lind", "Piet Oss", "Jonas Reed", "knows", "likes_tea"])
+    fuzzed.known.extend(["Who built the mill?", "hybrid", "global", "temporal", "year>=2019", "2020"])
+
+
+def _budget(tool: Tool, arguments: dict[str, Any]) -> int | None:
+    for parameter in tool.parameters:
+        if parameter.name == "max_tokens":
+            given = arguments.get("max_tokens")
+            return int(parameter.default if given is None else given)  # type: ignore[call-overload,no-any-return]
+    return None
+
+
+def check_outcome(engine: clew.Clew, tool: Tool, arguments: dict[str, Any], outcome: Outcome) -> None:
+    text = outcome.text
+    text.encode()  # no halves of surrogate pairs
+    if outcome.is_error:
+        assert outcome.content["success"] is False
+        assert 10 < len(text) <= ERROR_CHARACTERS, f"{len(text)} characters: {text[:300]}"
+        assert not _LEAKED.search(text), text
+        return
+    assert json.loads(text) == outcome.content
+    assert len(text) <= MOST_CHARACTERS
+    jsonschema.validate(outcome.content, tool.result)
+    budget = _budget(tool, arguments)
+    if budget is not None:
+        assert engine.embedder.count_tokens(text) <= budget
+    cursor = outcome.content.get("next_cursor")
+    assert cursor is None or cursor != arguments.get("cursor"), "the next page is this one again"
+
+
+@given(st.data())
+@settings(
+    max_examples=2000,
+    derandomize=True,
+    database=None,
+    # What a call does depends on those before: a failure cannot be made smaller.
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+def test_every_tool_answers_whatever_it_is_given(fuzzed: Fuzzed, data: st.DataObject) -> None:
+    tool = data.draw(st.sampled_from(TOOLS))
+    arguments = data.draw(arguments_of(tool, fuzzed.known), label=tool.name)
+    outcome = fuzzed.toolbox.call(tool.name, arguments)
+    check_outcome(fuzzed.engine, tool, arguments, outcome)
