@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
 
 from hypothesis import strategies as st
@@ -40,34 +40,36 @@ odd_values = st.recursive(
 )
 
 
-def arguments_of(tool: Tool, known: Sequence[str]) -> Values:
-    """Arguments of a call; `known` are texts that the store knows: names, ids, sources, paths."""
-    return _fields(tool.parameters, st.sampled_from(known))
+def arguments_of(tool: Tool, known: Mapping[str, Sequence[object]]) -> Values:
+    """Arguments of a call; `known` are values that the store knows, by parameter, "" for any."""
+    return _fields(tool.parameters, known)
 
 
-def _fields(parameters: Sequence[Parameter], known: Values) -> Values:
-    """Objects: mostly what is meant, at times with something odd, missing or too much."""
-    sound = _object(parameters, {p.name: _sound(p, known) for p in parameters})
-    if not parameters:
-        return sound | st.dictionaries(odd_texts, odd_values, max_size=2)
-    names = st.sampled_from([p.name for p in parameters])
-    spoilt = st.builds(lambda a, name, value: {**a, name: value}, sound, names, odd_values)
-    lacking = st.builds(lambda a, name: {k: v for k, v in a.items() if k != name}, sound, names)
-    more = st.builds(lambda a, extra: {**a, **extra}, sound, st.dictionaries(odd_texts, odd_values))
-    return st.one_of(sound, sound, sound, spoilt, lacking, more)
+@st.composite
+def _fields(
+    draw: st.DrawFn, parameters: Sequence[Parameter], known: Mapping[str, Sequence[object]]
+) -> dict[str, Any]:
+    """Mostly what is meant, at times with something odd, missing or too much."""
+    optional = [p.name for p in parameters if not p.required]
+    chosen = draw(st.lists(st.sampled_from(optional), max_size=3)) if optional else []
+    given = [p for p in parameters if p.required or p.name in chosen]
+    values = {p.name: draw(_sound(p, known)) for p in given}
+    match draw(st.sampled_from(["", "", "", "", "", "", "spoil", "lack", "add"])):
+        case "spoil" if parameters:
+            values[draw(st.sampled_from(parameters)).name] = draw(odd_values)
+        case "lack" if values:
+            del values[draw(st.sampled_from(sorted(values)))]
+        case "add":
+            values[draw(odd_texts)] = draw(odd_values)
+    return values
 
 
-def _object(parameters: Sequence[Parameter], values: dict[str, Values]) -> Values:
-    required = {p.name: values[p.name] for p in parameters if p.required}
-    optional = {p.name: values[p.name] for p in parameters if not p.required}
-    return st.fixed_dictionaries(required, optional=optional)
-
-
-def _sound(parameter: Parameter, known: Values) -> Values:
+def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Values:
     """Values of the right type, in the range or at its edges; their content may be anything."""
     if parameter.choices:
-        return st.sampled_from([*parameter.choices])
-    text = known | known | odd_texts
+        return st.sampled_from(parameter.choices)
+    met = st.sampled_from(known.get(parameter.name) or known[""])
+    text = met | met | met | st.sampled_from(known[""]) | odd_texts
     match parameter.kind:
         case "string":
             return text
@@ -76,7 +78,7 @@ def _sound(parameter: Parameter, known: Values) -> Values:
         case "boolean":
             return st.booleans()
         case "number":
-            return _share(parameter)
+            return st.floats(parameter.minimum, parameter.maximum, allow_nan=False)
         case "integer":
             return _whole(parameter)
         case "integers":
@@ -85,11 +87,6 @@ def _sound(parameter: Parameter, known: Values) -> Values:
             return st.lists(_fields(parameter.fields, known), max_size=3)
         case "object":
             return st.dictionaries(odd_texts, odd_values, max_size=3)
-
-
-def _share(parameter: Parameter) -> Values:
-    low, high = parameter.minimum, parameter.maximum
-    return st.floats(low, high, allow_nan=False) | st.sampled_from([0, 1])
 
 
 def _whole(parameter: Parameter) -> Values:

@@ -450,6 +450,11 @@ def test_as_of_asks_what_held_then(engine: clew.Clew) -> None:
 
     assert towns("2016") == {"Lisse"}
     assert towns("2022") == {"Kolm"}
+    past = engine.search("Ada Morn", as_of="2016")
+    assert past.temporal is not None
+    assert past.temporal.applied == "filtered"
+    assert any("it says what it knows now of 2016-12-31" in note for note in past.notes)
+    assert engine.search("Ada Morn", as_of="2100").notes == ()
 
 
 # --- where it comes from

@@ -12,7 +12,7 @@ import pytest
 import clew
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.extraction_tools import EXTRACTION_TOOLS, UPSERT
+from clew.tools.extraction_tools import ANSWER, EXTRACTION_TOOLS
 from clew.tools.schema import input_schema
 from clew.tools.toolbox import Toolbox
 
@@ -54,7 +54,7 @@ def test_passages_come_with_instructions_and_the_schema_of_the_answer(client: Cl
     handed = client("extraction_next")
     assert [p["text"] for p in handed["passages"]] == [TOWER, CANAL]
     assert [p["title"] for p in handed["passages"]] == ["Tower of Vell", "Notes"]
-    assert handed["schema"] == input_schema(UPSERT.parameters)
+    assert handed["schema"] == input_schema(ANSWER)
     assert "graph_upsert" in handed["instructions"]
     # Texts are data: no word of theirs is where an assistant looks for what to do.
     assert "Ada" not in handed["instructions"]

@@ -52,7 +52,7 @@ class Fuzzed:
     folder: Path
     engine: clew.Clew
     toolbox: Toolbox
-    known: list[str] = field(default_factory=list)
+    known: dict[str, list[object]] = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -92,13 +92,25 @@ def _fill(fuzzed: Fuzzed) -> None:
     call("create_entities", entities=people)
     knows = {"from": "Mara Lind", "to": "Piet Oss", "relationType": "knows"}
     call("create_relations", relations=[knows])
-    job = call("ingest_document", path="mill.md").content["job_id"]
+    jobs = [str(call("ingest_document", path=path).content["job_id"]) for path in ("mill.md", ".")]
     call("backup", path="start.db")
-    documents = fuzzed.engine.documents()
-    fuzzed.known.extend([d.id for d in documents] + [d.source for d in documents])
-    fuzzed.known.extend([f"{documents[0].id}#0", str(job), "mill.md", ".", "start.db", "new.db"])
-    fuzzed.known.extend([*NOTES.values(), "Mara Lind", "Piet Oss", "Jonas Reed", "knows", "likes_tea"])
-    fuzzed.known.extend(["Who built the mill?", "hybrid", "global", "temporal", "year>=2019", "2020"])
+    documents = [name for d in fuzzed.engine.documents() for name in (d.id, d.source)]
+    passages = [chunk.public_id for chunk in fuzzed.engine.readings.unread(after=0, limit=5)]
+    names = ["Mara Lind", "Piet Oss", "東京 太郎", "Jonas Reed", "Tarn Abbey", "Ada Quill"]
+    asked = ["Who built the mill?", "What is the Lorne Estate?", "東京", "met in 1831", *names]
+    strategies = ["hybrid", "global", "temporal", "keyword", "topic", "hierarchical", "drift"]
+    fuzzed.known.update(
+        {
+            "": [*names, *NOTES.values(), "knows", "works_at", "Likes tea.", "mill.md", "2020"],
+            "document": documents, "id": [*documents, *passages], "source": [*NOTES],
+            "passage_ids": passages, "query": asked, "strategy": strategies, "job_id": jobs,
+            "path": ["mill.md", ".", "start.db", "start.db", "new.db", "other.db"],
+            "cursor": ["0", "1", "2", "1.0", "2.1", "100"], "relation_type": ["knows", "uses"],
+            "where": ["year>=2019", "year=2020", "author=Ada"],
+            **dict.fromkeys(("since", "until", "as_of"), ["2019", "last week", "2020-02-01"]),
+            **dict.fromkeys(("entityName", "from", "to", "source_name", "target"), names),
+        }
+    )  # fmt: skip
 
 
 def _budget(tool: Tool, arguments: dict[str, Any]) -> int | None:

@@ -39,7 +39,8 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
 def existing_path(path: str | Path, settings: Settings) -> Path:
     """`permitted_path` of a regular file or a folder that is there; else `InputError`."""
     real = permitted_path(path, settings)
-    if not real.exists():
+    # Unlike `Path.exists`, this takes a name that is too long for one that is not there.
+    if not os.path.exists(real):
         raise InputError(
             f"no file or folder {str(path)!r} (looked at {str(real)!r}); check the spelling, or"
             " give its absolute path"

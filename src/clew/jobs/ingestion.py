@@ -1,4 +1,4 @@
-"""What a job of reading documents does: a path, an address or a text becomes documents."""
+"""What a job of reading documents does: a path, an address, an upload or a text is read."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from clew.errors import InputError
 from clew.ingest.access import existing_path, permitted_path
 from clew.ingest.readers.common import RawFile, json_safe, text_digest
+from clew.jobs.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,10 +24,11 @@ TEXT_MEDIA_TYPE = "text/markdown"
 
 
 class Given(TypedDict, total=False):
-    """Arguments of a job: exactly one of path, url and text, and what is said of it."""
+    """Arguments of a job: exactly one of path, url, upload and text, and what is said of it."""
 
     path: str
     url: str
+    upload: str
     text: str
     source: str
     title: str
@@ -38,9 +40,10 @@ class Ingestion:
 
     def __init__(self, engine: Clew) -> None:
         self._engine = engine
+        self._uploads = Uploads(engine.store.folder, engine.settings)
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """The source of the text, the address, or the files at the path."""
+        """The source of the text or the upload, the address, or the files at the path."""
         given = cast("Given", arguments)
         if "path" in given:
             return self._files(given)
@@ -51,7 +54,28 @@ class Ingestion:
     ) -> Sequence[str | None]:
         """See `runner.Kind`."""
         given = cast("Given", arguments)
+        if "upload" in given:
+            return [self._run_upload(given, names, advance)]
+        return self._run(given, names, advance)
 
+    def _run_upload(
+        self, given: Given, names: Sequence[str], advance: Callable[[int], None]
+    ) -> str | None:
+        """Read the bytes once: whoever comes back after a crash is told what came of it."""
+        upload = self._uploads.upload(given["upload"])
+        known = self._uploads.outcome(upload)
+        if known is not None:
+            return known[0]
+        try:
+            (error,) = self._run(given, names, advance)
+        except InputError as refused:
+            error = str(refused)
+        self._uploads.settle(upload, error)
+        return error
+
+    def _run(
+        self, given: Given, names: Sequence[str], advance: Callable[[int], None]
+    ) -> Sequence[str | None]:
         def progress(_: str, done: int, __: int | None) -> None:
             advance(min(done, len(names)))
 
@@ -111,6 +135,9 @@ class Ingestion:
 
             found = fetch(given["url"], settings.access)
             data, file_name = found.data, found.name
+        elif "upload" in given:
+            upload = self._uploads.upload(given["upload"])
+            data, file_name = self._uploads.read(upload), upload.name
         else:
             path = permitted_path(name, settings)
             file_digest(path, settings.read)  # says why where it cannot be read

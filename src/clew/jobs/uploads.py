@@ -167,9 +167,12 @@ class Uploads:
             self._put(upload.id, _QUEUED, b"")
 
     def read(self, upload: Upload) -> bytes:
-        """All bytes of an upload that is complete."""
+        """All bytes of an upload that is complete. Raises `InputError` where they changed since."""
         with _disk_errors():
-            return b"".join(self._blocks(upload))
+            data = b"".join(self._blocks(upload))
+        if hashlib.sha256(data).hexdigest() != upload.sha256:
+            raise InputError(f"upload {upload.id!r} was changed while it was finished; begin anew")
+        return data
 
     def settle(self, upload: Upload, error: str | None) -> None:
         """Keep what came of reading it, and no longer its bytes."""

@@ -136,12 +136,15 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     from starlette.middleware import Middleware
 
     from clew.mcp.limits import RateLimit
+    from clew.mcp.uploads import upload_routes
 
+    security = transport_security(serve)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
-        transport_security=transport_security(serve),
+        transport_security=security,
     )
+    app.routes.extend(upload_routes(server, serve, security))
     # The innermost: it has to know who calls.
     app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
     return app

@@ -27,7 +27,7 @@ from mcp_types import (
 
 from clew import __version__
 from clew.errors import ClewError
-from clew.mcp import calls, completions, resources
+from clew.mcp import calls, completions, resources, sampling
 from clew.mcp.access import anonymous, auth_settings, chosen_namespace
 from clew.mcp.asking import Asking
 from clew.mcp.changes import LIST, Changes, look
@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     )
     from mcp_types import Tool as ProtocolTool
     from pydantic import AnyUrl
+    from starlette.requests import Request as HttpRequest
 
     from clew.engine import Clew
     from clew.mcp.access import Access
@@ -148,12 +149,7 @@ class ClewServer(MCPServer[None]):
 
     async def _bind(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Around every message: find out who asks, and of which namespace."""
-        caller = self._caller()
-        http = ctx.request
-        asked = None if http is None else http.query_params.get("namespace")
-        place = Place(
-            engines=self._engines, caller=caller, namespace=chosen_namespace(caller, asked)
-        )
+        place = self.place(ctx.request)
         asking = Asking(place)
         if ctx.method == "subscriptions/listen":
             asking.seen = await look(place, _listened(ctx.params or {}))
@@ -162,6 +158,14 @@ class ClewServer(MCPServer[None]):
             return await call_next(ctx)
         finally:
             self._asking.reset(bound)
+
+    def place(self, http: HttpRequest | None) -> Place:
+        """Who sent a request, and which namespace it is about; raises `MCPError`."""
+        caller = self._caller()
+        asked = None if http is None else http.query_params.get("namespace")
+        return Place(
+            engines=self._engines, caller=caller, namespace=chosen_namespace(caller, asked)
+        )
 
     def _caller(self) -> Caller:
         if self._access is None:
@@ -212,10 +216,12 @@ class ClewServer(MCPServer[None]):
             if confirmed is None:
                 return calls.failure(f"the user declined {name}; nothing changed. Ask what instead")
             arguments = confirmed
-        return await self._run(name, arguments, context)
+        if name in known and sampling.wanted(name, arguments, context):
+            return await sampling.upsert(arguments, context, partial(self._run, context))
+        return await self._run(context, name, arguments)
 
     async def _run(
-        self, name: str, arguments: dict[str, Any], context: Context[None, Any]
+        self, context: Context[None, Any], name: str, arguments: dict[str, Any]
     ) -> CallToolResult:
         place, progress = self._asking.get().place, calls.SessionProgress(context.session)
         run = partial(calls.run, place, name, arguments, progress)

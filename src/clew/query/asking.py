@@ -132,7 +132,8 @@ class Asking:
         self.timings = Timings()
         self.notes: list[str] = []
         self.evidence: Evidence | None = None
-        self.applied: Applied = "none" if options.period is None else "filtered"
+        by_hand = options.period is not None or options.as_of is not None
+        self.applied: Applied = "filtered" if by_hand else "none"
         self.allowed: Ids | None = _allowed(library.store, options)
         """Sorted ids of the chunks that filters and times given by hand let through; None: all."""
 

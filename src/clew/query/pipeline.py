@@ -71,8 +71,20 @@ def _find(asking: Asking, strategy: str) -> Found:
     """What the strategy finds, refined, as many passages as were asked for."""
     if not _can_be_asked(asking):
         return Found(ranking=Ranking.empty())
+    _note_youth(asking)
     found = refine(asking, find_strategy(strategy))
     return replace(found, ranking=found.ranking.top(asking.options.limit))
+
+
+def _note_youth(asking: Asking) -> None:
+    """Say where a store is asked of a time before it knew anything."""
+    moment = asking.options.as_of
+    first = asking.library.store.first_recorded() if moment is not None else None
+    if moment is not None and first is not None and moment < first:
+        asking.note(
+            f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now of"
+            f" {moment:%Y-%m-%d}"
+        )
 
 
 def _can_be_asked(asking: Asking) -> bool:

@@ -8,6 +8,7 @@ from clew.errors import ClewError, InputError, StoreError
 from clew.ingest.access import existing_path
 from clew.ingest.read import file_source
 from clew.ingest.readers.common import clean_text, text_digest
+from clew.jobs.uploads import Uploads
 from clew.tools.fitted_text import shortened
 from clew.types import document_id
 
@@ -24,7 +25,7 @@ ERRORS_SHOWN = 20
 """Documents that failed of which a job's status says why."""
 ERROR_CHARACTERS = 300
 """Characters of each such reason."""
-_ORIGINS = ("path", "url", "text")
+_ORIGINS = ("path", "url", "upload", "text")
 
 
 def jobs_of(call: Call) -> JobRunner:
@@ -47,12 +48,21 @@ def ingest(call: Call, arguments: Arguments) -> Result:
         "ingest",
         given,
         description=f"read {shortened(source, 200)}",
-        key=arguments["idempotency_key"],
+        key=_key(arguments),
         at_once=text is not None and len(text) <= AT_ONCE,
     )
     if text is not None and job.status == "failed":
         raise ClewError(f"the text is not stored: {job.error}")
     return {**status_of(runner, job), "source": source, "document": document}
+
+
+def _key(arguments: Arguments) -> str | None:
+    """The idempotency key; an upload is read once, so that it is its own."""
+    if arguments["upload"] is None:
+        return cast("str | None", arguments["idempotency_key"])
+    if arguments["idempotency_key"] is not None:
+        raise InputError("an upload is read once anyway; call again without idempotency_key")
+    return f"upload:{arguments['upload']}"
 
 
 def _given(arguments: Arguments) -> Given:
@@ -61,7 +71,8 @@ def _given(arguments: Arguments) -> Given:
     if len(named) != 1:
         shown = " and ".join(named) or "none of them"
         raise InputError(
-            f"exactly one of path, url and text is needed, {shown} was given; call again with one"
+            f"exactly one of path, url, upload and text is needed, {shown} was given; call again"
+            " with one"
         )
     given: dict[str, Any] = {named[0]: arguments[named[0]]}
     for name in ("title", "source"):
@@ -88,6 +99,12 @@ def _identity(engine: Clew, given: Given) -> tuple[str, str | None]:
         source = named or file_source(path)
         if path.is_dir():
             return source, None
+    elif "upload" in given:
+        uploads = Uploads(engine.store.folder, engine.settings)
+        upload = uploads.upload(given["upload"])
+        uploads.complete(upload)
+        # Kept with the job, whose document has this name whatever becomes of the upload.
+        source = given["source"] = named or upload.source
     else:
         if not given["text"].strip():
             raise InputError("text is blank; give the text to store")

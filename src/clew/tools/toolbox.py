@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
+from clew.tools.fitted_text import shortened
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.validate import complete
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     """Told of every write that is about to happen."""
 
 logger = logging.getLogger("clew")
+
+ERROR_CHARACTERS = 2000
+"""Characters of an error, at most: it quotes what was given, however long that is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -112,4 +116,6 @@ def may_call(caller: Caller, tool: Tool) -> bool:
 
 
 def _failure(message: str) -> Outcome:
-    return Outcome(content={"success": False, "error": message}, is_error=True)
+    # The end says what to do next: what goes is the middle.
+    error = shortened(message, ERROR_CHARACTERS)
+    return Outcome(content={"success": False, "error": error}, is_error=True)
