@@ -33,7 +33,8 @@ def fold(text: str) -> str:
     """Case-folded, compatibility forms and accents taken away, in any script."""
     if text.isascii():
         return text.lower()
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    # Twice, since mathematical letters have a small form only once they are decomposed.
+    decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
     kept = "".join(c for c in decomposed if not unicodedata.combining(c))
     return unicodedata.normalize("NFC", kept)
 

@@ -98,6 +98,24 @@ def test_failures_are_one_line(
     assert done.stderr.count("\n") == 1
 
 
+def test_a_job_is_waited_for(clew: Run, tmp_path: Path) -> None:
+    (tmp_path / "mill.md").write_text("The mill at Harrow Ford was built by Jonas Reed.")
+    (tmp_path / "odd.bin").write_bytes(b"\x00\x01\x02")
+    store = ("--store", tmp_path / "store")
+
+    read = clew("call", "ingest_document", '{"path": "mill.md"}', *store)
+    odd = clew("call", "ingest_document", '{"path": "odd.bin"}', *store)
+    again = json.loads(read.stdout)
+    asked = clew("call", "query_job_status", json.dumps({"job_id": again["job_id"]}), *store)
+
+    assert (read.returncode, again["status"], again["completed"]) == (0, "completed", 1)
+    assert again["document"]
+    assert json.loads(asked.stdout)["status"] == "completed"
+    assert odd.returncode == 2
+    assert json.loads(odd.stdout)["status"] == "failed"
+    assert "binary" in odd.stderr
+
+
 # --- clew install ------------------------------------------------------------------------
 
 

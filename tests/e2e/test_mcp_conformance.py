@@ -88,8 +88,17 @@ def inspect(target: list[str], *options: str, home: Path) -> Any:  # noqa: ANN40
 
 def test_the_inspector_calls_every_tool_over_http(tmp_path: Path) -> None:
     with serving(tmp_path, "--insecure") as (url, _):
-        listed = inspect([url], "--method", "tools/list", "--strict", home=tmp_path)
-        told = call_all([url], tmp_path)
+        lists_and_calls_all([url], tmp_path)
+
+
+def test_the_inspector_calls_every_tool_over_stdio(tmp_path: Path) -> None:
+    """Every call has a server process of its own, all on one store."""
+    lists_and_calls_all([sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)], tmp_path)
+
+
+def lists_and_calls_all(target: list[str], home: Path) -> None:
+    listed = inspect(target, "--method", "tools/list", "--strict", home=home)
+    told = call_all(target, home)
 
     assert sorted(tool["name"] for tool in listed["tools"]) == sorted(told)
     assert all(result["structuredContent"]["success"] for result in told.values())
@@ -118,12 +127,3 @@ def call(target: list[str], name: str, arguments: dict[str, Any], home: Path) ->
     pairs = [f"{name}={text}" for name, text in texts.items()]
     options = ["--method", "tools/call", "--tool-name", name]
     return inspect(target, *options, *(["--tool-arg", *pairs] if pairs else []), home=home)
-
-
-def test_the_inspector_lists_and_calls_over_stdio(tmp_path: Path) -> None:
-    target = [sys.executable, "-m", "clew", "mcp", "--store", str(tmp_path)]
-    listed = inspect(target, "--method", "tools/list", "--strict", home=tmp_path)
-    counted = call(target, "get_graph_statistics", {}, tmp_path)
-
-    assert sorted(tool["name"] for tool in listed["tools"]) == sorted(CALLS)
-    assert counted["structuredContent"]["success"] is True

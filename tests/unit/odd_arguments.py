@@ -15,11 +15,30 @@ ODD_TEXTS = (
     *("", " ", "\t\n", "\x00", "a\x00b", "\x1b[31m\x07\x7f", "\u202eabc\u200b", "\ufeff", "-", "#"),
     *("\ud800", "x\udfffy", "😀" * 300, "e\u0301" * 50, "İıſß", "ﬃ", "́", "\u2028\u2029"),
     *("日本語の文書", "東京タワー", "Привет, мир", "שלום עולם", "مرحبا", "ไทยภาษา", "नमस्ते"),
+    *("東京都港区" * 95, "東京" * 500, "Ж" * 500, "日" * 999),
     *("' OR 1=1; --", '"; DROP TABLE documents; --', "%", "_", "*", '"', "a NEAR/2 b", "NOT", "^a"),
     *("../../etc/passwd", "/etc/passwd", "C:\\Windows", "~", "~root/x", "a" * 300, "/dev/null"),
     *("file:///etc/passwd", "clew://statistics", "http://127.0.0.1:1/", "http://[::1", "http://"),
-    *("http://10.0.0.1:99999/", "https://u:p@127.0.0.1/", "HTTP://\x00", "http://169.254.169.254/"),
-    *("0", "-1", "1e999", "NaN", "null", "true", "[]", "{}", '{"a": "\\ud800"}', "9" * 400, "²", "٣"),
+    *(
+        "http://10.0.0.1:99999/",
+        "https://u:p" + "@127.0.0.1/",
+        "HTTP://\x00",
+        "http://169.254.169.254/",
+    ),
+    *(
+        "0",
+        "-1",
+        "1e999",
+        "NaN",
+        "null",
+        "true",
+        "[]",
+        "{}",
+        '{"a": "\\ud800"}',
+        "9" * 400,
+        "²",
+        "٣",
+    ),
     *("year>=2020", "year", ">=", "year=", "=1", "title~mill", "a>b>c", "year>=1e999", "a.b=1"),
     *("last week", "yesterday", "9999-12-31", "0000-00-00", "10000-01-01", "in 99999999999 years"),
     *("2020", "2020-02-30", "last 99999999 days", "between 2020 and 1990", "-2020", "12:99", "now"),
@@ -68,15 +87,14 @@ def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Value
     """Values of the right type, in the range or at its edges; their content may be anything."""
     if parameter.choices:
         return st.sampled_from(parameter.choices)
-    met = st.sampled_from(known.get(parameter.name) or known[""])
-    text = met | met | met | st.sampled_from(known[""]) | odd_texts
+    text = _text(known.get(parameter.name) or known[""], known[""])
     match parameter.kind:
         case "string":
             return text
         case "strings":
             return st.lists(text, max_size=4)
         case "boolean":
-            return st.booleans()
+            return st.sampled_from([True, True, False])  # most of them confirm
         case "number":
             return st.floats(parameter.minimum, parameter.maximum, allow_nan=False)
         case "integer":
@@ -89,7 +107,18 @@ def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Value
             return st.dictionaries(odd_texts, odd_values, max_size=3)
 
 
+@st.composite
+def _text(draw: st.DrawFn, meant: Sequence[object], known: Sequence[object]) -> object:
+    match draw(st.integers(0, 9)):
+        case 0 | 1:
+            return draw(odd_texts)
+        case 2:
+            return draw(st.sampled_from(known))
+        case _:
+            return draw(st.sampled_from(meant))
+
+
 def _whole(parameter: Parameter) -> Values:
     low, high = int(parameter.minimum or 0), int(parameter.maximum or 2**63)
-    edges = st.sampled_from([low, min(low + 1, high), high])
-    return edges | st.integers(low, min(low + 60, high))
+    near = st.integers(low, min(low + 20, high))
+    return near | near | st.sampled_from([low, high]) | st.integers(low, high)

@@ -45,7 +45,7 @@ OLD, NEW = "legacy", "2026-07-28"
 both = pytest.mark.parametrize("revision", [OLD, NEW])
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey."
 BELL = "Edda Rowe cast the bell of Port Anselm. Edda Rowe works for Skerrow Light."
-ALICE, BOB, CAROL = new_token(), new_token(), new_token()
+ALICE, BOB, CAROL, DAVE = new_token(), new_token(), new_token(), new_token()
 
 
 @pytest.fixture
@@ -63,6 +63,7 @@ TOKENS = [
     token_of("alice", ALICE, "mills", scopes=("read", "write", "admin")),
     token_of("bob", BOB, "bells", "shared", scopes=("read", "write", "admin")),
     token_of("carol", CAROL, "mills", scopes=("read",), tools=("greet", "search")),
+    token_of("dave", DAVE, "mills", tools=("greet", "backup")),
 ]
 
 

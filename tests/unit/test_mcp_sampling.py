@@ -1,11 +1,10 @@
-"""Reading by the client's own model, in both revisions: a scripted model, and what becomes of it."""
+"""Reading by the client's own model, in both revisions: the model is a script."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 from mcp.client.client import Client
@@ -74,7 +73,7 @@ def server(engine: Clew, tmp_path: Path) -> ClewServer:
 
 
 async def sample(
-    server: ClewServer, revision: str, model: Model | None, **arguments: Any
+    server: ClewServer, revision: str, model: Model | None, **arguments: object
 ) -> CallToolResult:
     async with Client(server, mode=revision, sampling_callback=model) as client:
         return await client.call_tool(UPSERT.name, arguments)
@@ -98,8 +97,8 @@ async def test_what_the_model_finds_is_checked_and_kept(
     counts = {key: result[key] for key in ("passages", "entities", "relations", "remaining")}
     assert counts == {"passages": 1, "entities": 1, "relations": 1, "remaining": 1}
     assert [one["item"] for one in result["rejected"]] == ["red smith"]
-    taught = [r for r in engine.relations("quiet smith") if r.relation_type == "taught"]
-    assert [relation.extractor for relation in taught] == ["assistant"]
+    told = {(one.relation, one.tail): one.evidence for one in engine.relations("quiet smith")}
+    assert told["taught", "Ada Morn"] == "The quiet smith taught her."
 
 
 @both
@@ -163,8 +162,9 @@ async def test_a_client_that_refuses_is_told_of_another_way(
 
     assert "the user said no; nothing changed. Take passages from extraction_next" in text
     # In the later revision the client answers nothing at all, and knows by itself.
-    with pytest.raises(MCPError, match="the user said no"):
-        await sample(server, NEW, refusal, sample=2)
+    async with Client(server, mode=NEW, sampling_callback=refusal) as client:
+        with pytest.raises(MCPError, match="the user said no"):
+            await client.call_tool(UPSERT.name, {"sample": 2})
     assert engine.readings.count_unread() == 2
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,8 +35,9 @@ class Documents(Resources):
         """
         from clew.types import document_id
 
-        resolved = Path(name).resolve().as_posix()
-        ids = [name, document_id(name), document_id(resolved)]
+        ids = [name, document_id(name)]
+        if "\x00" not in name:  # which no path has
+            ids.append(document_id(Path(os.path.realpath(name)).as_posix()))
         found = self.store.documents(ids=ids)
         if not found:
             found = [d for d in self.store.documents() if d.source.endswith(name) and name]

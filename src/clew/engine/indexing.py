@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,7 +43,7 @@ class Indexing(Documents):
         from clew.ingest.read import find_files
 
         roots = [Path(path).expanduser() for path in paths]
-        there = [root for root in roots if root.exists() or not prune]
+        there = [root for root in roots if os.path.exists(root) or not prune]
         read = self.settings.read
         files = list(find_files(there, include=include, exclude=exclude, settings=read))
         run = self._start(progress)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
-from clew.ingest.by_hand import check_share, check_type, snake_case
+from clew.ingest.by_hand import LONGEST_NAME, check_share, check_type, snake_case
 from clew.ingest.scripts import has_caseless
 from clew.text import entity_key, terms
 from clew.types import ChunkExtraction, ExtractedRelation, Extraction, Mention, NewEntity
@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from clew.ingest.pipeline import Ingest
     from clew.ports import Store
     from clew.types import StoredChunk
-
-
-LONGEST_NAME = 200
-"""Characters of a name, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

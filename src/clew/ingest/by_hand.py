@@ -42,6 +42,8 @@ WORDING = "wording"
 """Where a relation's context keeps its type as it was written, if that is no snake_case."""
 CAUSAL = "causes"
 """The type that says by itself that one thing causes the other."""
+LONGEST_NAME = 200
+"""Characters of an entity's name that an assistant found, at most."""
 LONGEST_TYPE = 60
 """Characters of a relation's type, at most."""
 _SNAKE_CASE = re.compile(r"[^\W\d_][^\W_]*(?:_[^\W_]+)*")

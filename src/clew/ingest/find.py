@@ -6,11 +6,14 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pathspec
 
 from clew.errors import InputError
-from clew.settings import ReadSettings
+
+if TYPE_CHECKING:
+    from clew.settings import ReadSettings
 
 _NEVER = frozenset({".git", ".clew"})
 
@@ -35,7 +38,7 @@ def find_files(
     """
     given = [Path(path) for path in paths]
     for path in given:
-        if not path.exists():
+        if not os.path.exists(path):  # nor does one whose name is too long
             raise InputError(
                 f"no file or folder {str(path)!r} (from {str(Path.cwd())!r}): "
                 "check the spelling, or give its absolute path"

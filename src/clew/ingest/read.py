@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
 from clew.ingest.find import find_files
@@ -38,9 +38,11 @@ from clew.ingest.readers.markup import (
 from clew.ingest.readers.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
 from clew.ingest.readers.records import read_json, read_jsonl
 from clew.ingest.readers.tables import read_table
-from clew.settings import ReadSettings
 from clew.times import in_utc
 from clew.types import Document
+
+if TYPE_CHECKING:
+    from clew.settings import ReadSettings
 
 __all__ = [
     "ReadResult",

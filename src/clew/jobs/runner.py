@@ -280,9 +280,9 @@ class JobRunner:
             reason = str(error)
         except ClewError:  # of the store or the model: the documents are not at fault
             raise
-        except Exception as error:
+        except Exception:
             logger.exception("job %s (%s) failed at %s", job.id, job.kind, names)
-            reason = f"failed inside Clew ({type(error).__name__}); the log says why"
+            reason = "failed inside Clew; the log says why"
         if len(names) == 1:
             return [reason]
         return [self._do(job, kind, [name], done + i)[0] for i, name in enumerate(names)]

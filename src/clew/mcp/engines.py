@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
-from clew.tools.toolbox import Toolbox
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
     from clew.jobs.runner import JobRunner
     from clew.settings import Settings
     from clew.tools.spec import Tool
+    from clew.tools.toolbox import Toolbox
 
 OPEN = 32
 """Engines that stay open while nobody uses them."""
@@ -96,22 +96,14 @@ class Engines:
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.kinds import make_runner
-        from clew.tools.audit import audit_to
-        from clew.wiring import make_audit
+        from clew.tools.catalogue import make_toolbox
 
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:
             engine = self._make(namespace)
         jobs = make_runner(engine)
         jobs.start()
-        toolbox = Toolbox(
-            engine,
-            self.tools,
-            profile=None,
-            services={"jobs": jobs},
-            audit=audit_to(make_audit(engine.store)),
-        )
-        return Opened(engine, toolbox, jobs)
+        return Opened(engine, make_toolbox(engine, self.tools, jobs), jobs)
 
     def _make(self, namespace: str) -> Clew:
         from clew.engine import Clew

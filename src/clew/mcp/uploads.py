@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
+from mcp.server.auth.routes import build_resource_metadata_url
 from mcp.server.transport_security import TransportSecurityMiddleware
-from mcp.shared.auth_utils import build_resource_metadata_url
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -28,6 +28,7 @@ from starlette.routing import Route
 
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError
 from clew.jobs.uploads import MEGABYTE, Upload, Uploads
+from clew.tools.document_writing import UPLOAD
 from clew.tools.spec import Parameter
 from clew.tools.toolbox import may_call
 from clew.tools.validate import complete
@@ -208,7 +209,7 @@ def _finish(place: Place, upload_id: str, given: Mapping[str, Any]) -> Response:
     """Through the tool, which checks the arguments, leaves an audit row and starts the job."""
     with place.engines.lend(place.namespace) as opened:
         uploads = Uploads(opened.engine.store.folder, place.engines.settings)
-        arguments = {**given, "upload": uploads.upload(upload_id).id}
+        arguments = {**given, "url": UPLOAD + uploads.upload(upload_id).id}
         outcome = opened.toolbox.call(TOOL, arguments, caller=place.caller)
     return JSONResponse(outcome.content, 400 if outcome.is_error else 202)
 

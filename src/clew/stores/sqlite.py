@@ -13,12 +13,10 @@ import numpy as np
 from clew.errors import StoreError, StoreMismatchError
 from clew.ports import PassageRow, RelationRows
 from clew.stores import (
-    sqlite_check,
     sqlite_documents,
     sqlite_filters,
     sqlite_keywords,
     sqlite_lineage,
-    sqlite_prepare,
     sqlite_save,
     sqlite_snapshot,
     sqlite_statistics,
@@ -137,6 +135,8 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
 
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
+        from clew.stores import sqlite_prepare
+
         embedder = self._embedder or self.embedder()
         if embedder is None:
             raise StoreError(
@@ -294,6 +294,8 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant; with `repair`, mend whatever can be derived from the texts."""
+        from clew.stores import sqlite_check
+
         return sqlite_check.check(self._database, self.folder, repair=repair)
 
 

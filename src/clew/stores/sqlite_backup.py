@@ -33,7 +33,7 @@ def back_up(store: SqliteStore, target: Path) -> int:
     Others may write meanwhile. Raises `InputError` where there is such a file already, and
     `StoreCorruptError` where the copy is not sound; then no file is left.
     """
-    if target.exists():
+    if os.path.exists(target):  # false, too, for a name that is too long
         raise InputError(f"{str(target)!r} exists already; give the name of a new file")
     with _folder_beside(target.parent) as folder:
         copy = folder / _FILE

@@ -80,9 +80,7 @@ def add_found_relations(
     return facts, len(new)
 
 
-def _names(
-    connection: sqlite3.Connection, found: Iterable[Found]
-) -> Mapping[str, tuple[int, int]]:
+def _names(connection: sqlite3.Connection, found: Iterable[Found]) -> Mapping[str, tuple[int, int]]:
     """(alias id, entity id) by key, of the names that the store knows."""
     keys = {entity_key(name) for _, r in found for name in (r.head, r.tail)}
     rows = connection.execute(_NAMES, (json.dumps(sorted(keys)),))

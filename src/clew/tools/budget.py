@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
+from clew.tools.fitted_text import shortened
 from clew.tools.spec import Parameter
 
 if TYPE_CHECKING:
@@ -43,6 +44,14 @@ def read_cursor(cursor: str | None, farthest: int = _FARTHEST) -> int:
             " the beginning. Call it again with that"
         )
     return int(cursor)
+
+
+def no_room(name: str) -> InputError:
+    """The error for a page without room for its first item: the next would be the same one."""
+    return InputError(
+        f"max_tokens leaves no room for {shortened(name, 60)!r}, which comes next; call it again"
+        " with twice as much"
+    )
 
 
 def fitting(

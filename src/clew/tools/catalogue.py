@@ -10,7 +10,10 @@ from clew.tools.graph_tools import GRAPH_TOOLS
 from clew.tools.memory_tools import MEMORY_TOOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.engine import Clew
+    from clew.jobs.runner import JobRunner
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
 
@@ -18,8 +21,10 @@ TOOLS: tuple[Tool, ...] = (*DOCUMENT_TOOLS, *GRAPH_TOOLS, *EXTRACTION_TOOLS, *ME
 """Those of every profile; a `Toolbox` picks the ones of its own."""
 
 
-def make_toolbox(engine: Clew) -> Toolbox:
-    """All tools on one engine, with its jobs and with its audit log."""
+def make_toolbox(
+    engine: Clew, tools: Sequence[Tool] = TOOLS, jobs: JobRunner | None = None
+) -> Toolbox:
+    """Tools on one engine, with its audit log and with its jobs, or with a runner given."""
     from clew.jobs.kinds import make_runner
     from clew.tools.audit import audit_to
     from clew.tools.toolbox import Toolbox
@@ -27,8 +32,8 @@ def make_toolbox(engine: Clew) -> Toolbox:
 
     return Toolbox(
         engine,
-        TOOLS,
+        tools,
         profile=None,
-        services={"jobs": make_runner(engine)},
+        services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(make_audit(engine.store)),
     )

@@ -88,7 +88,8 @@ def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Clew)
     bare = {**hits[0], "graph_context": {"entities": [], "relationships": [], "path": []}}
     where = ("document", "title", "source", "page", "char_start", "char_end")
     bare["metadata"] = {name: hits[0]["metadata"][name] for name in where}
-    room = budget - tokens_of({**around, "results": [{**bare, "text": "…"}]}, count)
+    empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
+    room = budget - tokens_of(empty, count)
     text = str(hits[0]["text"])
     length = fitting_length(text, room, count)
     if length == 0:
@@ -197,7 +198,8 @@ def get_document(call: Call, arguments: Arguments) -> Result:
     count = engine.embedder.count_tokens
     if tokens_of(around, count) > arguments["max_tokens"] // 2:
         around["metadata"] = {}
-    piece = cut_to_fit(text[start:], arguments["max_tokens"] - tokens_of(around, count), count)
+    room = arguments["max_tokens"] - tokens_of({"success": True, **around}, count)
+    piece = cut_to_fit(text[start:], room, count)
     stop = start + len(piece)
     return {
         **around,

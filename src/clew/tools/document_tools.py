@@ -46,8 +46,7 @@ _CONFIRM = Parameter(
 )
 _INGESTED = (
     _text("path", "A file or folder.", max_length=4000),
-    _text("url", "An http(s) address.", max_length=4000),
-    _text("upload", "Id of an upload.", max_length=32),
+    _text("url", "http(s):, or upload:ID.", max_length=4000),
     _text("text", "The text itself.", max_length=1_000_000),
     _text("title", "Default: its own."),
     Parameter(
@@ -121,7 +120,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="ingest_document",
         title="Add a document",
-        description="Store exactly one of path, url, upload and text. A short text can be found at once;"
+        description="Store exactly one of path, url and text. A short text can be found at once;"
         " else a job works on, see query_job_status.",
         parameters=_INGESTED,
         result=_JOB,

@@ -6,9 +6,6 @@ from typing import TYPE_CHECKING, Any, cast
 
 from clew.errors import ClewError, InputError, StoreError
 from clew.ingest.access import existing_path
-from clew.ingest.read import file_source
-from clew.ingest.readers.common import clean_text, text_digest
-from clew.jobs.uploads import Uploads
 from clew.tools.fitted_text import shortened
 from clew.types import document_id
 
@@ -25,7 +22,9 @@ ERRORS_SHOWN = 20
 """Documents that failed of which a job's status says why."""
 ERROR_CHARACTERS = 300
 """Characters of each such reason."""
-_ORIGINS = ("path", "url", "upload", "text")
+_ORIGINS = ("path", "url", "text")
+UPLOAD = "upload:"
+"""What the address of an upload begins with; its id follows."""
 
 
 def jobs_of(call: Call) -> JobRunner:
@@ -48,7 +47,7 @@ def ingest(call: Call, arguments: Arguments) -> Result:
         "ingest",
         given,
         description=f"read {shortened(source, 200)}",
-        key=_key(arguments),
+        key=_key(given, arguments["idempotency_key"]),
         at_once=text is not None and len(text) <= AT_ONCE,
     )
     if text is not None and job.status == "failed":
@@ -56,13 +55,13 @@ def ingest(call: Call, arguments: Arguments) -> Result:
     return {**status_of(runner, job), "source": source, "document": document}
 
 
-def _key(arguments: Arguments) -> str | None:
-    """The idempotency key; an upload is read once, so that it is its own."""
-    if arguments["upload"] is None:
-        return cast("str | None", arguments["idempotency_key"])
-    if arguments["idempotency_key"] is not None:
+def _key(given: Given, key: str | None) -> str | None:
+    """The idempotency key; an upload is read once, so that its address is its own."""
+    if "upload" not in given:
+        return key
+    if key is not None:
         raise InputError("an upload is read once anyway; call again without idempotency_key")
-    return f"upload:{arguments['upload']}"
+    return UPLOAD + given["upload"]
 
 
 def _given(arguments: Arguments) -> Given:
@@ -71,10 +70,12 @@ def _given(arguments: Arguments) -> Given:
     if len(named) != 1:
         shown = " and ".join(named) or "none of them"
         raise InputError(
-            f"exactly one of path, url, upload and text is needed, {shown} was given; call again"
-            " with one"
+            f"exactly one of path, url and text is needed, {shown} was given; call again with one"
         )
-    given: dict[str, Any] = {named[0]: arguments[named[0]]}
+    kind, value = named[0], arguments[named[0]]
+    if kind == "url" and value.startswith(UPLOAD):
+        kind, value = "upload", value.removeprefix(UPLOAD)
+    given: dict[str, Any] = {kind: value}
     for name in ("title", "source"):
         if arguments[name]:
             given[name] = arguments[name]
@@ -88,6 +89,10 @@ def _identity(engine: Clew, given: Given) -> tuple[str, str | None]:
 
     Raises `InputError` now for what could only fail later.
     """
+    # Here, since a list of tools needs no reader.
+    from clew.ingest.read import file_source
+    from clew.ingest.readers.common import clean_text, text_digest
+
     named = given.get("source")
     if "url" in given:
         from clew.ingest.fetch import check_url
@@ -100,6 +105,8 @@ def _identity(engine: Clew, given: Given) -> tuple[str, str | None]:
         if path.is_dir():
             return source, None
     elif "upload" in given:
+        from clew.jobs.uploads import Uploads
+
         uploads = Uploads(engine.store.folder, engine.settings)
         upload = uploads.upload(given["upload"])
         uploads.complete(upload)

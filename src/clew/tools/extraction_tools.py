@@ -6,8 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
-from clew.ingest.assistant import LONGEST_NAME, FoundRelation
-from clew.ingest.by_hand import CAUSAL, snake_case, written_relation
+from clew.ingest.by_hand import CAUSAL, LONGEST_NAME, snake_case, written_relation
 from clew.text import entity_key
 from clew.tools.budget import MAX_TOKENS, fitting, read_cursor
 from clew.tools.schema import input_schema, shape
@@ -17,7 +16,7 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ingest.assistant import ReadingReport
+    from clew.ingest.assistant import FoundRelation, ReadingReport
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import StoredChunk
 
@@ -55,7 +54,7 @@ def _text(
 
 _ENTITY = (
     _text("name", "As the passage has it.", required=True),
-    _text("entity_type", "person, place, … Default: unknown."),
+    _text("entity_type", "Such as person. Default: unknown."),
     _text("description", "One sentence. Default: none.", longest=1000),
 )
 _RELATION = (
@@ -95,7 +94,7 @@ ANSWER = (
     Parameter(
         name="passage_ids",
         kind="strings",
-        description="Ids of the passages read, up to 50. Default: none.",
+        description="Ids of passages read, up to 50. Default: none.",
         default=(),
         max_items=50,
         max_length=100,
@@ -105,10 +104,7 @@ ANSWER = (
 _SAMPLE = Parameter(
     name="sample",
     kind="integer",
-    description=(
-        "Instead of the others: 1 to 10 unread passages for your client's own model to read, where"
-        " it offers sampling. Default 0."
-    ),
+    description="Given alone: 0 to 10 passages for your client's model. Default 0.",
     default=0,
     minimum=0,
     maximum=10,
@@ -184,6 +180,8 @@ def upsert(call: Call, arguments: Arguments) -> Result:
 
 
 def _found(given: Arguments) -> FoundRelation:
+    from clew.ingest.assistant import FoundRelation
+
     return FoundRelation(
         head=given["source"],
         tail=given["target"],
@@ -259,8 +257,8 @@ UPSERT = Tool(
     name="graph_upsert",
     title="Add to the graph",
     description=(
-        "Add entities and relations found in passages (see extraction_next), which are then read."
-        " Without passage_ids: what you know yourself. The same again adds nothing."
+        "Add entities and relations found in passages (see extraction_next). Without passage_ids:"
+        " what you know yourself."
     ),
     parameters=(*ANSWER, _SAMPLE),
     result=shape(new_relations="integer", rejected="array", remaining="integer"),
@@ -274,10 +272,7 @@ EXTRACTION_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="extraction_next",
         title="Passages to read",
-        description=(
-            "Passages whose entities and relations no assistant has read yet, and what to do with"
-            " them."
-        ),
+        description="Passages that no assistant has read yet, and what to do with them.",
         parameters=(
             Parameter(
                 name="limit",

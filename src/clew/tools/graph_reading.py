@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
-from clew.tools.budget import fitting, read_cursor
+from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.fitted_text import shortened
 
 if TYPE_CHECKING:
     from clew.query.around import Related
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 
 NEIGHBORS = 10
 """Neighbours shown of an entity that a search finds."""
+ECHOED = 200
+"""Characters of a question that are said again."""
 SHOWN = 600
 """Characters of an entity's content that are shown."""
 TYPES_SHOWN = 50
@@ -30,7 +33,7 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
     hits, notes = call.engine.search_entities(arguments["query"], **options)
     params = {**options, "include_neighbors": arguments["include_neighbors"]}
     around: Result = {
-        "query": arguments["query"],
+        "query": shortened(arguments["query"], ECHOED),
         "result_count": len(hits),
         "results": [],
         "left_out": len(hits),
@@ -107,6 +110,8 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         "search_params": {**options, "limit": limit},
     }
     kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    if items and not kept:
+        raise no_room(items[0]["neighbor_name"])
     end = start + (len(page) if len(kept) == len(items) else len(kept))
     return {
         **around,

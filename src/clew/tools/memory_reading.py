@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import InputError
 from clew.ingest.by_hand import WORDING
 from clew.text import fold, terms
+from clew.tools.budget import no_room
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -89,10 +90,10 @@ class _Room:
         return True
 
     def cut(self, text: str) -> str:
-        """The beginning of a text that fits, and a sign that it is no more than that."""
+        """The beginning of a text that fits, and a sign that it is no more; empty: none fits."""
         while text and not self.take(f"{text}…"):
             text = text[: len(text) * 3 // 4]
-        return f"{text}…"
+        return text and f"{text}…"
 
     def _cost(self, value: object) -> int:
         # One for the comma that parts it from the next.
@@ -124,20 +125,26 @@ def _page(engine: Clew, matched: Sequence[int], arguments: Arguments) -> Result:
 def _add(
     page: _Page, room: _Room, entity: Entity, items: Sequence[str | Result], skip: int
 ) -> int | None:
-    """Add an entity with its observations (texts) and relations; None, or how many had room."""
+    """Add an entity with its observations (texts) and relations; None, or how many had room.
+
+    Raises `InputError` where not even a page of its own has room for what comes next.
+    """
     node: Result = {"name": entity.name, "entityType": entity.entity_type, "observations": []}
-    begins_page = room.is_empty
-    if not room.take(node) and not begins_page:
+    nothing_yet = room.is_empty
+    if not room.take(node):
+        if nothing_yet:
+            raise no_room(entity.name)
         return skip
     page.entities.append(node)
-    nothing_yet = begins_page
     for position, item in enumerate(items[skip:], skip):
         if room.take(item):
             kept: str | Result = item
-        elif nothing_yet and isinstance(item, str):
-            kept = room.cut(item)  # longer than any page: its beginning has to do
-        else:
+        elif not nothing_yet:
             return position
+        elif isinstance(item, str) and (cut := room.cut(item)):
+            kept = cut  # longer than any page: its beginning has to do
+        else:
+            raise no_room(entity.name)
         nothing_yet = False
         if isinstance(kept, str):
             node["observations"].append(kept)

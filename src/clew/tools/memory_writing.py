@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
 from clew.ingest.by_hand import snake_case, written_relation
+from clew.tools.fitted_text import shortened
 from clew.types import NewEntity
 
 if TYPE_CHECKING:
@@ -13,6 +14,9 @@ if TYPE_CHECKING:
 
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Relation
+
+NAMED = 1000
+"""Characters of names that a message holds, at most."""
 
 
 def create_entities(call: Call, arguments: Arguments) -> Result:
@@ -71,7 +75,7 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
     if not missing:
         return {"message": "Entities deleted successfully"}
     found = len(names) - len(missing)
-    return {"message": f"Deleted {found} of {len(names)} entities. Not found: {', '.join(missing)}"}
+    return {"message": f"Deleted {found} of {len(names)} entities. Not found: {_named(missing)}"}
 
 
 def delete_observations(call: Call, arguments: Arguments) -> Result:
@@ -84,8 +88,13 @@ def delete_observations(call: Call, arguments: Arguments) -> Result:
     if deleted == wanted:
         return {"message": "Observations deleted successfully"}
     missing = [name for name, _ in given if name not in known]
-    unknown = f" Entities not found: {', '.join(missing)}" if missing else ""
+    unknown = f" Entities not found: {_named(missing)}" if missing else ""
     return {"message": f"Deleted {deleted} of {wanted} observations.{unknown}"}
+
+
+def _named(names: Sequence[str]) -> str:
+    """Names in a message, which is to stay short however many they are."""
+    return shortened(", ".join(names), NAMED)
 
 
 def delete_relations(call: Call, arguments: Arguments) -> Result:

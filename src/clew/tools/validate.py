@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 from clew.errors import InputError
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Parameter
 
 
+_LARGEST = sys.float_info.max
 _DECIMAL = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
@@ -62,7 +64,7 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
 
 
 def _number(where: str, parameter: Parameter, value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value):
+    if not _is_number(value):
         raise _wrong(where, value, "a number")
     return _within(where, parameter, value)
 
@@ -71,9 +73,15 @@ def _integer(where: str, parameter: Parameter, value: object) -> int:
     # Some models write 2.0 or "2" where 2 is meant, ids above all.
     if isinstance(value, str) and _DECIMAL.fullmatch(value):
         value = int(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or value != value // 1:
+    if not _is_number(value) or value != value // 1:
         raise _wrong(where, value, "a whole number")
     return int(_within(where, parameter, value))
+
+
+def _is_number(value: object) -> TypeGuard[float]:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    return abs(value) <= _LARGEST  # a whole number may be too large to become a float
 
 
 def _within(where: str, parameter: Parameter, value: float) -> float:
@@ -129,8 +137,11 @@ def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
             value = json.loads(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
-    if not _is_text(json.dumps(value, ensure_ascii=False)):
-        raise _wrong(where, value, "an object of text without halves of surrogate pairs")
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except ValueError as error:
+        expected = "an object without halves of surrogate pairs and numbers of thousands of digits"
+        raise _wrong(where, value, expected) from error
     return value
 
 
@@ -156,6 +167,9 @@ _READERS = {
 
 
 def _wrong(where: str, value: object, expected: str) -> InputError:
-    shown = repr(value)
+    try:
+        shown = repr(value)
+    except ValueError:  # Python writes no whole number of thousands of digits
+        shown = f"{type(value).__name__} with a number of thousands of digits"
     shown = shown if len(shown) <= 80 else f"{shown[:77]}…"
     return InputError(f"{where} cannot be {shown}; expected {expected}. Call it again with that")

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from clew.cli.common import Common
 from clew.cli.output import write_json
+from clew.cli.progress import steps
 from clew.errors import InputError
+
+if TYPE_CHECKING:
+    from clew.tools.toolbox import Toolbox
+
+_STATUS = "query_job_status"
+_UNDER_WAY = ("queued", "running")
+_POLL_SECONDS = 0.1
 
 
 class ToolFormat(StrEnum):
@@ -65,10 +74,33 @@ def call(
     """Run one of the tools by hand and print its result as JSON."""
     given = _object(sys.stdin.read() if arguments == "-" else arguments)
     with common.open() as engine:
-        outcome = engine.tools.call(tool, given)
+        content = _called(engine.tools, tool, given)
+        if content.get("status") in _UNDER_WAY and tool != _STATUS:
+            content |= _waited_for(engine.tools, content["job_id"])
+    write_json(content)
+    if content.get("status") == "failed" and tool != _STATUS:
+        raise InputError(content["error"])
+
+
+def _called(toolbox: Toolbox, tool: str, given: dict[str, Any]) -> dict[str, Any]:
+    outcome = toolbox.call(tool, given)
     if outcome.is_error:
         raise InputError(outcome.text)
-    write_json(outcome.content)
+    return outcome.content
+
+
+def _waited_for(toolbox: Toolbox, job_id: str) -> dict[str, Any]:
+    """The status of a job once it has ended: it could not go on without this process."""
+    with steps(shown=True) as report:
+        while (status := _called(toolbox, _STATUS, {"job_id": job_id}))["status"] in _UNDER_WAY:
+            report(_shown(status), status["completed"], status["total"])
+            time.sleep(_POLL_SECONDS)
+    return status
+
+
+def _shown(status: dict[str, Any]) -> str:
+    total = "" if status["total"] is None else f" ({status['completed']} of {status['total']})"
+    return f"{status['description']}{total}"
 
 
 def _object(text: str) -> dict[str, Any]:

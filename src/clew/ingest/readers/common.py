@@ -9,12 +9,14 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
-from clew.settings import ReadSettings
 from clew.times import in_utc, to_time
 from clew.types import Document, Skipped
+
+if TYPE_CHECKING:
+    from clew.settings import ReadSettings
 
 _CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")

@@ -1,0 +1,184 @@
+"""Several assistants, each with a `clew mcp` process of its own, on one store at the same time."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp import StdioServerParameters
+from mcp.client.client import Client
+from mcp.shared.exceptions import MCPError
+
+import clew
+from clew.testing.fakes import HashEmbedder
+
+pytestmark = pytest.mark.anyio
+COUNT = 250
+"""Entities of one client, and relations."""
+HUB = "Harbour"
+"""What every entity is tied to; each client makes it, again and again."""
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+# `clew`, which first writes down the number of its process.
+_MAIN = """
+import os, pathlib, sys
+pathlib.Path(sys.argv.pop(1)).write_text(str(os.getpid()))
+from clew.cli import main
+main()
+"""
+
+
+@asynccontextmanager
+async def connected(folder: Path, profile: str, pid: str = os.devnull) -> AsyncIterator[Client]:
+    server = StdioServerParameters(
+        command=sys.executable,
+        args=["-c", _MAIN, pid, "mcp", "--store", str(folder), "--profile", profile],
+        env=dict(os.environ),
+        cwd=folder,
+    )
+    async with Client(server) as client:
+        yield client
+
+
+async def call(client: Client, name: str, /, **arguments: Any) -> dict[str, Any]:  # noqa: ANN401
+    result = await client.call_tool(name, arguments)
+    assert not result.is_error, result.content
+    assert result.structured_content is not None
+    return result.structured_content
+
+
+async def remember(client: Client, name: str) -> None:
+    """As the memory profile does it: an entity, then its relation."""
+    made = [{"name": one, "entityType": "ship", "observations": []} for one in (name, HUB)]
+    lies = {"from": name, "to": HUB, "relationType": "lies_in"}
+    found = await call(client, "create_entities", entities=made)
+    assert name in [entity["name"] for entity in found["entities"]]
+    assert (await call(client, "create_relations", relations=[lies]))["relations"] == [lies]
+
+
+async def upsert(client: Client, name: str) -> None:
+    """As the core profile does it: both at once."""
+    entities = [{"name": name, "entity_type": "ship"}, {"name": HUB}]
+    lies = {"source": name, "target": HUB, "relation_type": "lies_in"}
+    found = await call(client, "graph_upsert", entities=entities, relations=[lies])
+    assert found["new_relations"] == 1
+
+
+WAYS = {"memory": remember, "core": upsert}
+
+
+async def write(client: Client, profile: str, names: list[str], said: list[str]) -> None:
+    """Write one after the other; `said` are those of which the client was told that they are."""
+    for name in names:
+        await WAYS[profile](client, name)
+        said.append(name)
+
+
+async def search_until(client: Client, done: anyio.Event) -> int:
+    """Look for what is written, all the time; what was found is never gone again."""
+    before = rounds = 0
+    while not done.is_set():
+        page = await call(client, "search_nodes", query="Ship", limit=1000, max_tokens=100_000)
+        names = [entity["name"] for entity in page["entities"]]
+        assert len(names) == len(set(names))
+        assert len(names) >= before
+        before, rounds = len(names), rounds + 1
+    return rounds
+
+
+def ships(prefix: str) -> list[str]:
+    return [f"Ship {prefix}{i}" for i in range(COUNT)]
+
+
+def found_in(folder: Path) -> tuple[list[str], list[str]]:
+    """Names of the ships, and of those tied to the harbour; the store is sound."""
+    with clew.open(folder, embedder=HashEmbedder()) as engine:
+        assert engine.check().problems == ()
+        made = engine.store.made_by_hand()
+        names = engine.store.entity_names(made)
+        relations = engine.store.unstated_relations(made)
+    (hub,) = (entity_id for entity_id, name in names.items() if name == HUB)
+    assert {(r.to_entity_id, r.relation_type) for r in relations} == {(hub, "lies_in")}
+    tied = [names[relation.from_entity_id] for relation in relations]
+    return [name for name in names.values() if name != HUB], tied
+
+
+async def serve_all(
+    stack: AsyncExitStack, folder: Path, profiles: Mapping[str, str]
+) -> dict[str, Client]:
+    """A server each, which leaves its process's number in a file."""
+    return {
+        prefix: await stack.enter_async_context(
+            connected(folder, profile, str(folder / f"{prefix}.pid"))
+        )
+        for prefix, profile in profiles.items()
+    }
+
+
+async def test_four_writers_lose_nothing_while_a_fifth_searches(tmp_path: Path) -> None:
+    profiles = {"a": "memory", "b": "core", "c": "memory", "d": "core"}
+    async with AsyncExitStack() as stack:
+        clients = await serve_all(stack, tmp_path, {**profiles, "reader": "memory"})
+        done = anyio.Event()
+
+        async def write_all() -> None:
+            async with anyio.create_task_group() as writers:
+                for prefix, profile in profiles.items():
+                    writers.start_soon(write, clients[prefix], profile, ships(prefix), [])
+            done.set()
+
+        with anyio.fail_after(90):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(write_all)
+                assert await search_until(clients["reader"], done) > 1
+
+    expected = sorted(name for prefix in profiles for name in ships(prefix))
+    names, tied = found_in(tmp_path)
+    assert sorted(names) == expected
+    assert sorted(tied) == expected
+
+
+@pytest.mark.parametrize("profile", ["memory", "core"])
+async def test_what_a_killed_writer_was_told_is_there_and_the_others_lose_nothing(
+    tmp_path: Path, profile: str
+) -> None:
+    said: list[str] = []
+    async with AsyncExitStack() as stack:
+        clients = await serve_all(stack, tmp_path, dict.fromkeys("abcx", profile))
+
+        async def be_killed() -> None:
+            with pytest.raises(MCPError, match="closed"):
+                await write(clients["x"], profile, ships("x"), said)
+
+        async def kill() -> None:
+            while len(said) < COUNT // 2:
+                await anyio.sleep(0.001)
+            os.kill(int((tmp_path / "x.pid").read_text()), signal.SIGKILL)
+
+        with anyio.fail_after(90):
+            async with anyio.create_task_group() as tasks:
+                for prefix in "abc":
+                    tasks.start_soon(write, clients[prefix], profile, ships(prefix), [])
+                tasks.start_soon(be_killed)
+                tasks.start_soon(kill)
+
+    names, tied = found_in(tmp_path)
+    expected = [name for prefix in "abc" for name in ships(prefix)]
+    for found in (names, tied):
+        assert len(found) == len(set(found))
+        assert sorted(name for name in found if name[5] != "x") == sorted(expected)
+        told = {name for name in found if name[5] == "x"}
+        # One may have been written of which nobody was told.
+        assert set(said) <= told <= set(ships("x")[: len(said) + 1])
