@@ -229,8 +229,12 @@ async def test_secrets_stay_out_of_logs(server: Served, caplog: pytest.LogCaptur
 
 
 @both
-async def test_nothing_of_another_namespace_shows(tmp_path: Path, revision: str) -> None:
+async def test_nothing_of_another_namespace_shows(
+    tmp_path: Path, revision: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every tool with names and ids that exist next door, every resource, prompt, completion."""
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")  # where backups may be written
     with two_namespaces(tmp_path, CATALOGUE) as server:
         async with server.client(BOB[0], revision) as client:
             theirs = [r.uri for r in (await client.list_resources()).resources]
