@@ -572,3 +572,14 @@ def test_progress_counts_a_file_once_it_is_stored(engine: clew.Clew, folder: Pat
     seen.clear()
     engine.index([folder], progress=progress)
     assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
+
+
+def test_what_is_not_asked_for_is_not_made(engine: clew.Clew, folder: Path) -> None:
+    engine.index([folder])
+    whole = engine.search(QUESTION, strategy="graph")
+    bare = engine.search(QUESTION, strategy="graph", explain=False, context=False)
+    assert [hit.chunk.id for hit in bare.hits] == [hit.chunk.id for hit in whole.hits]
+    assert any(hit.path for hit in whole.hits)
+    assert not any(hit.path or hit.relations or hit.entities for hit in bare.hits)
+    assert (bare.context.text, bare.context.tokens, bare.context.left_out) == ("", 0, 0)
+    assert not bare.notes

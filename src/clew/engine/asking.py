@@ -40,6 +40,8 @@ class SearchOptions(TypedDict, total=False):
     expand: bool
     sub_questions: bool
     rerank: bool
+    explain: bool
+    context: bool
 
 
 class Asking(Resources):

@@ -92,7 +92,7 @@ class _GraphViews:
         self.entities: dict[int, tuple[str, ...]] = {}
         self.relations: dict[int, tuple[RelationEvidence, ...]] = {}
         self.paths: dict[int, tuple[PathStep, ...]] = {}
-        if asking.evidence is None or not chunks:
+        if asking.evidence is None or not chunks or not asking.options.explain:
             return
         self._asking = asking
         self._snapshot = asking.snapshot

@@ -58,6 +58,10 @@ class Options:
     """Ask each part of a question that has several, and fuse by the maximum."""
     rerank: bool = True
     """Use the reranker where one is configured."""
+    explain: bool = True
+    """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
+    context: bool = True
+    """Assemble the context; without it that is empty."""
 
     def __post_init__(self) -> None:
         _check("limit", self.limit, 1, None)

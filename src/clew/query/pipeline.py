@@ -102,7 +102,8 @@ def _can_be_asked(asking: Asking) -> bool:
 
 def _assemble(asking: Asking, found: Found, hits: tuple[Hit, ...]) -> Context:
     embedder = asking.library.embedder
-    blocks = found.arrange(asking, hits) if hits else []
+    wanted = hits and asking.options.context
+    blocks = found.arrange(asking, hits) if wanted else []
     return assemble(blocks, asking.options.max_tokens, embedder.count_tokens, embedder.name)
 
 

@@ -43,6 +43,7 @@ def query(call: Call, arguments: Arguments) -> Result:
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
+        context=False,
     ).to_dict()
     hits = [_hit(hit) for hit in found["results"]]
     around: Result = {**_about(found), "results": [], "left_out": len(hits)}
@@ -100,7 +101,8 @@ def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Clew)
 
 def search(call: Call, arguments: Arguments) -> Result:
     """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
-    hits = call.engine.search(arguments["query"], limit=3 * FOUND).hits
+    found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
+    hits = found.hits
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
