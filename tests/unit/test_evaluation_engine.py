@@ -37,7 +37,7 @@ QUESTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("clew.engine.make_embedder", lambda settings: HashEmbedder())
+    monkeypatch.setattr("clew.engine.resources.make_embedder", lambda settings: HashEmbedder())
     folder = tmp_path / "tiny"
     (folder / "qrels").mkdir(parents=True)
     for name, records in (("corpus", PASSAGES), ("queries", QUESTIONS)):
