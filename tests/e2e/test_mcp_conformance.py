@@ -127,3 +127,15 @@ def call(target: list[str], name: str, arguments: dict[str, Any], home: Path) ->
     pairs = [f"{name}={text}" for name, text in texts.items()]
     options = ["--method", "tools/call", "--tool-name", name]
     return inspect(target, *options, *(["--tool-arg", *pairs] if pairs else []), home=home)
+
+
+def test_the_inspectors_load_meets_no_error(tmp_path: Path) -> None:
+    with serving(tmp_path, "--insecure") as (url, _):
+        call([url], "ingest_document", {"text": "Jonas Reed built the mill."}, tmp_path)
+        asked = ["--method", "tools/call", "--tool-name", "search", "--tool-arg", "query=The mill?"]
+        load = ["--load", "--load-concurrency", "10", "--load-duration", "5"]
+        summary = inspect([url], *asked, *load, home=tmp_path)
+
+    assert summary["requests"] >= 10
+    assert summary["ok"] == summary["requests"]
+    assert (summary["errors"], summary["toolErrors"]) == (0, 0)
