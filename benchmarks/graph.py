@@ -13,13 +13,13 @@ from __future__ import annotations
 import argparse
 import json
 import statistics
-import time
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 
 import numpy as np
 from scipy.sparse import csr_array
 
+from benchmarks.speed import timed
 from clew.graph.communities import partition, weighted
 from clew.graph.entity_graph import Bonds, EntityGraph, tie
 from clew.graph.leiden import leiden
@@ -183,13 +183,6 @@ def to_markdown(graph: EntityGraph, figures: list[Figure]) -> str:
         f" | {f.target:g} |"
         for f in figures
     )
-
-
-def timed(work: Callable[[], object]) -> float:
-    """Seconds that the work takes."""
-    started = time.perf_counter()
-    work()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

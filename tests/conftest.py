@@ -13,6 +13,8 @@ settings.register_profile(
 )
 settings.load_profile("clew")
 
+pytest_plugins = ["tests.neo4j_server"]
+
 
 @pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,6 +7,7 @@ ClewError
 │   └── SettingsError         a setting or a combination of settings that cannot be
 ├── StoreError                the store cannot do what was asked
 │   ├── StoreBusyError        another process kept the store locked for longer than the time limit
+│   ├── StoreUnavailableError a server that holds the store, or its vectors, cannot be reached
 │   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
 │   └── StoreCorruptError     the database is damaged
 ├── ModelError                a model cannot be found, loaded or run
@@ -50,6 +51,10 @@ class StoreError(ClewError):
 
 class StoreBusyError(StoreError):
     """Another process kept the store locked for longer than the time limit."""
+
+
+class StoreUnavailableError(StoreError):
+    """A server that holds the store, or its vectors, cannot be reached."""
 
 
 class StoreMismatchError(StoreError):

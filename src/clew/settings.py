@@ -6,14 +6,19 @@ Order of precedence: arguments, environment (`CLEW_STORE`, `CLEW_SPLIT__CHUNK_TO
 
 from __future__ import annotations
 
+import re
+import zlib
 from pathlib import Path
 from typing import Annotated, Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from platformdirs import user_cache_path
 from pydantic import (
     BaseModel,
+    BeforeValidator,
     ConfigDict,
     Field,
+    SecretStr,
     ValidationError,
     field_validator,
     model_validator,
@@ -30,12 +35,30 @@ from clew.types import Fusion
 
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
+VectorBackend = Literal["store", "qdrant", "chroma"]
+ChromaKind = Literal["traditional", "contextual", "graph"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """What a namespace's name looks like."""
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
+_SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
+
+
+def _place(value: object) -> object:
+    """A folder as a path, a server's address as text."""
+    if not isinstance(value, str) or "://" not in value:
+        return Path(value) if isinstance(value, str) else value
+    scheme, _, rest = value.partition("://")
+    if scheme not in _SCHEMES:
+        raise ValueError(f"expected a folder, or an address that begins with {_SCHEMES[0]}://")
+    if "@" in rest:
+        raise ValueError(
+            "an address must not hold a password, since addresses are logged; set neo4j.user and"
+            " CLEW_NEO4J__PASSWORD"
+        )
+    return value
 
 
 class _Values(BaseModel):
@@ -197,6 +220,80 @@ class UsageSettings(_Values):
     )
 
 
+class Neo4jSettings(_Values):
+    """A store on a Neo4j server: `store` is its address."""
+
+    user: str = Field(default="neo4j", description="Who logs in; empty: without logging in.")
+    password: SecretStr = Field(
+        default=SecretStr(""), description="Their password; best given as CLEW_NEO4J__PASSWORD."
+    )
+    database: str = Field(
+        default="neo4j",
+        pattern=r"^[A-Za-z][A-Za-z0-9.-]{2,62}$",
+        description="Database on the server; every namespace is a part of it.",
+    )
+    connect_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="How long connecting may take."
+    )
+    query_seconds: float = Field(
+        default=120.0, gt=0, le=3600, description="How long one query may take."
+    )
+    retry_seconds: float = Field(
+        default=10.0,
+        ge=0,
+        le=600,
+        description="How long a query is repeated that failed for a reason that passes.",
+    )
+    local: Path | None = Field(
+        default=None,
+        description="Where jobs and what is derived are kept here; default the user's cache.",
+    )
+
+
+class QdrantSettings(_Values):
+    """Vectors in Qdrant (`vectors` is `qdrant`): on a server, or in a folder."""
+
+    url: str = Field(default="", description="The server, such as http://localhost:6333.")
+    api_key: SecretStr = Field(
+        default=SecretStr(""), description="Its key; best given as CLEW_QDRANT__API_KEY."
+    )
+    path: Path | None = Field(
+        default=None, description="Folder of a local Qdrant; default one beside the store."
+    )
+    quantization: bool = Field(
+        default=False, description="Keep vectors as int8 in memory; a quarter of the size."
+    )
+    on_disk: bool = Field(
+        default=False, description="Keep vectors on disk; for collections beyond memory."
+    )
+    seconds: float = Field(default=10.0, gt=0, le=600, description="How long one call may take.")
+
+
+class ChromaSettings(_Values):
+    """Vectors in Chroma (`vectors` is `chroma`): on a server, or in a folder."""
+
+    url: str = Field(default="", description="The server, such as http://localhost:8000.")
+    token: SecretStr = Field(
+        default=SecretStr(""), description="Its token; best given as CLEW_CHROMA__TOKEN."
+    )
+    path: Path | None = Field(
+        default=None, description="Folder of a local Chroma; default one beside the store."
+    )
+    kind: ChromaKind = Field(
+        default="contextual", description="Collection: documents_KIND_v1, one each kind."
+    )
+    ef_construction: int = Field(
+        default=200, ge=8, le=4096, description="HNSW: candidates when adding; more is better."
+    )
+    ef_search: int = Field(
+        default=200, ge=8, le=4096, description="HNSW: candidates when asking; more is better."
+    )
+    max_neighbors: int = Field(
+        default=32, ge=4, le=256, description="HNSW: ties of each vector; more is better."
+    )
+    seconds: float = Field(default=10.0, gt=0, le=600, description="How long one call may take.")
+
+
 class TokenSettings(_Values):
     """A caller of `clew serve` who shows a token."""
 
@@ -331,8 +428,12 @@ class Settings(BaseSettings):
         extra="forbid",
     )
 
-    store: Path = Field(
-        default=Path(".clew"), description="Folder that holds the stores, one a namespace."
+    store: Annotated[Path | str, BeforeValidator(_place)] = Field(
+        default=Path(".clew"),
+        description="Folder that holds the stores, one a namespace, or neo4j://HOST:7687.",
+    )
+    vectors: VectorBackend = Field(
+        default="store", description="Where vectors are searched: the store itself, or beside it."
     )
     namespace: str = Field(
         default="default",
@@ -353,9 +454,35 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    neo4j: Neo4jSettings = Neo4jSettings()
+    qdrant: QdrantSettings = QdrantSettings()
+    chroma: ChromaSettings = ChromaSettings()
     jobs: JobSettings = JobSettings()
     access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
+
+    @property
+    def on_server(self) -> bool:
+        """Whether the store is on a server; `store` is its address then."""
+        return isinstance(self.store, str)
+
+    @property
+    def folder(self) -> Path:
+        """The namespace's folder on this machine.
+
+        It is the store itself; of one on a server it holds jobs and what is derived.
+        """
+        return self.stores_folder / self.namespace
+
+    @property
+    def stores_folder(self) -> Path:
+        """The folder that holds those of all namespaces."""
+        if isinstance(self.store, Path):
+            return self.store.expanduser()
+        # Told apart by the server and by the database on it, readably.
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{self.store.partition('://')[2]}/").strip("-")
+        place = f"{name}-{self.neo4j.database}-{zlib.crc32(self.store.encode()):08x}"
+        return (self.neo4j.local or user_cache_path("clew") / "servers").expanduser() / place
 
     @classmethod
     def settings_customise_sources(
@@ -384,6 +511,8 @@ def load_settings(**given: object) -> Settings:
 def _explain(item: object) -> str:
     assert isinstance(item, dict)
     name = ".".join(str(part) for part in item["loc"]) or "settings"
-    # Somebody may have written a token where its hash belongs.
-    given = "(not shown)" if "tokens" in item["loc"] else repr(item["input"])
+    # Somebody may have written a token where its hash belongs, or a password into an address.
+    secret = {"tokens", "password", "api_key", "token"}.intersection(item["loc"])
+    hidden = secret or "@" in str(item["input"])
+    given = "(not shown)" if hidden else repr(item["input"])
     return f"setting {name} = {given}: {item['msg']}"

@@ -29,7 +29,6 @@ Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
 
 Operator = Literal["=", "!=", ">=", "<=", ">", "<"]
-Layer = Literal["document", "section", "passage"]
 Fusion = Literal["rrf", "weighted"]
 AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 
@@ -387,6 +386,32 @@ class Relation:
     sentence: int | None
     """Ordinal of the sentence within the chunk."""
     extractor: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRecord:
+    """A chunk with what an answer shows of it."""
+
+    chunk: StoredChunk
+    section: StoredSection
+    provenance: Provenance
+    times: tuple[Period, ...]
+    """When it was said (where that is known), then what it speaks of."""
+    sentences: tuple[str, ...]
+    sentence_ranges: tuple[tuple[int, int], ...]
+    """In the document."""
+    relations: tuple[Relation, ...]
+    """That it states, by id."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRecords:
+    """Chunks, and the names that go with them."""
+
+    passages: Mapping[int, PassageRecord]
+    """By chunk id."""
+    names: Mapping[int, str]
+    """By entity id: those asked for, and the ends of the passages' relations."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

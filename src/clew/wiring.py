@@ -9,53 +9,105 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.ingest.pipeline import Ingest
-    from clew.ports import Embedder, Extractor, Reranker
-    from clew.settings import Settings
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.sqlite_audit import SqliteAudit
-    from clew.stores.sqlite_communities import SqliteCommunities
-    from clew.stores.sqlite_jobs import SqliteJobs
-    from clew.stores.vectors import VectorMatrix
-
-
-def make_store(settings: Settings) -> SqliteStore:
-    """The store of the settings' namespace, made where there is none."""
-    from clew.stores.sqlite import SqliteStore
-
-    folder = settings.store.expanduser() / settings.namespace
-    return SqliteStore(
-        folder,
-        busy_seconds=settings.busy_seconds,
-        functional=settings.relations.functional,
+    from clew.ports import (
+        AuditLog,
+        CommunityKeeper,
+        Embedder,
+        Extractor,
+        JobStore,
+        KeptVectorIndex,
+        Reranker,
+        Store,
     )
+    from clew.settings import Settings
+    from clew.stores.sqlite_connection import Database
 
 
-def make_vectors(store: SqliteStore) -> VectorMatrix:
+def make_store(settings: Settings) -> Store:
+    """The store of the settings' namespace, made where there is none."""
+    functional = settings.relations.functional
+    if isinstance(settings.store, str):
+        from clew.stores.neo4j import Neo4jStore
+
+        return Neo4jStore(
+            settings.store,
+            settings.neo4j,
+            settings.namespace,
+            settings.folder,
+            functional=functional,
+        )
+    from clew.stores.sqlite import SqliteStore
+
+    return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
+
+
+def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
     """The vector index of a store."""
+    if settings.vectors == "qdrant":
+        from clew.stores.qdrant import QdrantIndex
+
+        return QdrantIndex(store, settings.qdrant, settings.namespace, settings.folder)
+    if settings.vectors == "chroma":
+        from clew.stores.chroma import ChromaIndex
+
+        return ChromaIndex(store, settings.chroma, settings.namespace, settings.folder)
+    if settings.on_server:
+        from clew.stores.neo4j import Neo4jStore
+        from clew.stores.neo4j_search import Neo4jVectors
+
+        assert isinstance(store, Neo4jStore)
+        return Neo4jVectors(store, settings.folder)
+    return make_spare_vectors(store)
+
+
+def make_spare_vectors(store: Store) -> KeptVectorIndex:
+    """A vector index that needs nothing but the store."""
     from clew.stores.vectors import VectorMatrix
 
     return VectorMatrix(store, store.folder)
 
 
-def make_communities(store: SqliteStore) -> SqliteCommunities:
+def make_communities(settings: Settings, store: Store) -> CommunityKeeper:
     """The communities and topics of a store."""
+    if settings.on_server:
+        from clew.stores.neo4j import Neo4jStore
+        from clew.stores.neo4j_communities import Neo4jCommunities
+
+        assert isinstance(store, Neo4jStore)
+        return Neo4jCommunities(store.database)
+    from clew.stores.sqlite import SqliteStore
     from clew.stores.sqlite_communities import SqliteCommunities
 
+    assert isinstance(store, SqliteStore)
     return SqliteCommunities(store.database)
 
 
-def make_jobs(store: SqliteStore) -> SqliteJobs:
+def make_journal(settings: Settings, store: Store) -> Database:
+    """The file that jobs and the audit log are kept in: the store's own, or one on this machine.
+
+    A job reads this machine's files, and has to outlast a server that is away for a while.
+    """
+    from clew.stores.sqlite import SqliteStore
+
+    if isinstance(store, SqliteStore):
+        return store.database
+    from clew.stores.sqlite_journal import open_journal
+
+    return open_journal(settings.folder, settings.busy_seconds)
+
+
+def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
     from clew.stores.sqlite_jobs import SqliteJobs
 
-    return SqliteJobs(store.database)
+    return SqliteJobs(journal)
 
 
-def make_audit(store: SqliteStore) -> SqliteAudit:
+def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
     from clew.stores.sqlite_audit import SqliteAudit
 
-    return SqliteAudit(store.database)
+    return SqliteAudit(journal)
 
 
 def make_embedder(settings: Settings) -> Embedder:
@@ -87,7 +139,7 @@ def make_extractor() -> Extractor:
 
 
 def make_ingest(
-    settings: Settings, store: SqliteStore, embedder: Embedder, extractor: Extractor | None
+    settings: Settings, store: Store, embedder: Embedder, extractor: Extractor | None
 ) -> Ingest:
     """The steps of indexing; `extractor` replaces the one that the settings name."""
     from clew.ingest.pipeline import Ingest

@@ -14,6 +14,7 @@ from clew.testing.conformance import (
     GraphWriterSuite,
     KeywordIndexSuite,
     LineageSuite,
+    PassageRecordsSuite,
     ReadingLogSuite,
     RelationTimesSuite,
     SnapshotSourceSuite,
@@ -39,6 +40,10 @@ class TestDocuments(OnSqlite, DocumentStoreSuite):
 
 
 class TestLineage(OnSqlite, LineageSuite):
+    pass
+
+
+class TestRecords(OnSqlite, PassageRecordsSuite):
     pass
 
 

@@ -33,6 +33,8 @@ class Scripted:
     act: Callable[[str], str | None] = lambda name: None
     done: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
+    finished: int = 0
+    at_end: Callable[[], None] = lambda: None
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         if "fault" in arguments:
@@ -49,6 +51,11 @@ class Scripted:
             self.done.append(name)
             advance(number)
         return errors
+
+    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
+        self.finished += 1
+        go_on()
+        self.at_end()
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_validity import Fact, ends
+from clew.stores.validity import Fact, ends
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import IndexedDocument
 

@@ -9,6 +9,7 @@ import typer
 from clew.cli.commands import (
     asking,
     copies,
+    copying,
     demo,
     entities,
     exploring,
@@ -100,6 +101,7 @@ app.command("check")(command(upkeep.check))
 app.command("reindex")(command(copies.reindex))
 app.command("backup")(command(copies.backup))
 app.command("restore")(command(copies.restore))
+app.command("copy")(command(copying.copy))
 app.command("eval")(command(upkeep.evaluate))
 app.command("export")(command(looking.export))
 app.command("import")(command(importing.import_memory))

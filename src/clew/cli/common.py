@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
 
 import typer
@@ -21,11 +20,11 @@ if TYPE_CHECKING:
 P = ParamSpec("P")
 
 StoreOption = Annotated[
-    Path | None,
+    str | None,
     typer.Option(
         "--store",
-        metavar="DIR",
-        help="Folder that holds the stores; else CLEW_STORE, else ./.clew.",
+        metavar="PLACE",
+        help="Folder that holds the stores, or neo4j://HOST:7687; else CLEW_STORE, else ./.clew.",
         show_default=False,
     ),
 ]
@@ -48,7 +47,7 @@ VerboseOption = Annotated[
 class Common:
     """The values of the options that every command takes."""
 
-    store: Path | None = None
+    store: str | None = None
     namespace: str | None = None
     json: bool = False
     verbose: bool = False

@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from clew.engine.resources import Resources
+from clew.errors import StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -104,8 +105,11 @@ class Asking(Resources):
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""
+        with self.store.steady():
+            return self._answer_steadily(question, options)
+
+    def _answer_steadily(self, question: str, options: Options) -> SearchResult:
         from clew.query.meanwhile import ask_meanwhile
-        from clew.query.pipeline import ask
 
         self._claim_embedder()
         started = time.perf_counter()
@@ -116,11 +120,26 @@ class Asking(Resources):
             return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
         if self._answers_meanwhile and not self.ready:
             return ask_meanwhile(self, question, options)
-        result = ask(self, question, options)
+        result = self._ask(question, options)
         if self.settings.usage.weight:
             self.store.record_use([hit.chunk.id for hit in result.hits], options.now)
-        self._answers.put(key, result)
+        if self.vectors_away is None:
+            self._answers.put(key, result)
         return result
+
+    def _ask(self, question: str, options: Options) -> SearchResult:
+        """The answer; where the vector index is away, by the store's own, and it says so."""
+        from clew.query.pipeline import ask
+
+        try:
+            result = ask(self, question, options)
+        except StoreUnavailableError as error:  # it went away after it was brought up to date
+            self._lose_vectors(error)
+            result = ask(self, question, options)
+        if self.vectors_away is None:
+            return result
+        note = f"{self.vectors_away}; the store's own vectors were searched in its place"
+        return replace(result, notes=(note, *result.notes))
 
     def search_entities(
         self,

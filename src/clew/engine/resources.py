@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import logging
 import threading
+import time
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
-from clew.errors import ModelError, NotFoundError
+from clew.errors import ModelError, NotFoundError, StoreUnavailableError
 from clew.query.cache import RecentlyUsed
 from clew.wiring import (
     make_communities,
     make_embedder,
     make_ingest,
+    make_journal,
     make_reranker,
+    make_spare_vectors,
     make_store,
     make_vectors,
 )
@@ -27,10 +31,17 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
     from clew.ingest.pipeline import Ingest
-    from clew.ports import CommunityStore, Embedder, Extractor, LanguageModel, Reranker
+    from clew.ports import (
+        CommunityStore,
+        Embedder,
+        Extractor,
+        KeptVectorIndex,
+        LanguageModel,
+        Reranker,
+    )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
-    from clew.stores.vectors import VectorMatrix
+    from clew.stores.sqlite_connection import Database
     from clew.types import (
         Entity,
         SearchResult,
@@ -40,6 +51,10 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int | None], None]
     """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
 
+logger = logging.getLogger("clew")
+
+AWAY_SECONDS = 30.0
+"""How long a vector index is left alone that could not be reached."""
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
 
@@ -73,10 +88,12 @@ class Resources:
         """Embeddings of entities' names."""
         self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(settings.search.cache)
         self._extractor = extractor
-        self._communities = make_communities(self.store)
+        self._communities = make_communities(settings, self.store)
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
-        self._vectors = make_vectors(self.store)
+        self._vectors = make_vectors(settings, self.store)
+        self._spare_vectors: KeptVectorIndex | None = None
+        self._vectors_away: tuple[float, str] | None = None
         self._snapshot: Snapshot | None = None
         self._before_close: list[Callable[[], None]] = []
         self._loading: threading.Thread | None = None
@@ -96,6 +113,7 @@ class Resources:
         """Let go of files; may be called twice."""
         while self._before_close:
             self._before_close.pop()()
+        self._vectors.close()
         self.store.close()
 
     def before_close(self, action: Callable[[], None]) -> None:
@@ -122,11 +140,45 @@ class Resources:
             self.embedder.embed_query("warm")
 
     @property
-    def vectors(self) -> VectorMatrix:
-        """The vector index, brought up to the store's generation."""
+    def vectors(self) -> KeptVectorIndex:
+        """The vector index, brought up to the store's generation.
+
+        Where it is kept on a server that is away, one over the store stands in for it; the server
+        is tried again after `AWAY_SECONDS`.
+        """
         with self._refreshing:
-            self._vectors.refresh()
-        return self._vectors
+            if self._spare_vectors is None or self.vectors_away is None:
+                try:
+                    self._vectors.refresh()
+                    self._vectors_away = None
+                    return self._vectors
+                except StoreUnavailableError as error:
+                    self._lose_vectors(error)
+            spare = self._spare_vectors or make_spare_vectors(self.store)
+            self._spare_vectors = spare
+            spare.refresh()
+            return spare
+
+    @property
+    def vectors_away(self) -> str | None:
+        """Why the vector index is not asked now; None where it is."""
+        if self._vectors_away is None or time.monotonic() > self._vectors_away[0]:
+            return None
+        return self._vectors_away[1]
+
+    def _lose_vectors(self, error: StoreUnavailableError) -> None:
+        """Do without the vector index for a while; raises where the store itself is away."""
+        if self.settings.vectors == "store":
+            raise error
+        logger.warning("%s; the store's own vectors stand in", error)
+        self._vectors_away = time.monotonic() + AWAY_SECONDS, str(error)
+
+    @cached_property
+    def journal(self) -> Database:
+        """Where jobs and the audit log are kept."""
+        journal = make_journal(self.settings, self.store)
+        self.before_close(journal.close)
+        return journal
 
     @property
     def snapshot(self) -> Snapshot:

@@ -5,22 +5,24 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.engine.resources import Resources
+from clew.engine.reindexing import Reindexing
+from clew.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clew.stores.sqlite import SqliteStore
     from clew.types import (
         CheckReport,
     )
 
 
-class Upkeep(Resources):
+class Upkeep(Reindexing):
     """The store as a whole."""
 
     def stats(self) -> dict[str, Any]:
-        """Counts of everything in the store, its embedder, its size on disk."""
-        return self.store.statistics()
+        """Counts of everything in the store, its embedder, its size on disk, its vector index."""
+        return {**self.store.statistics(), "vectors": self._vectors.state()}
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""
@@ -29,22 +31,32 @@ class Upkeep(Resources):
     def backup(self, path: str | Path) -> int:
         """Write the store as it is now to a new file and check that file; its bytes.
 
-        Raises `InputError` where there is such a file already.
+        Raises `InputError` where there is such a file already, and for a store on a server.
         """
         from clew.stores.sqlite_backup import back_up
 
-        return back_up(self.store, Path(path).expanduser())
+        return back_up(self._file_store(), Path(path).expanduser())
 
     def restore(self, path: str | Path) -> None:
         """Put a backup's content in place of the store's; jobs and the audit log stay.
 
         Raises `StoreError` for a backup that is not sound or of another embedder; then nothing has
-        changed.
+        changed. Raises `InputError` for a store on a server.
         """
         from clew.stores.sqlite_backup import restore
 
         with self._writing:
-            restore(self.store, Path(path).expanduser())
+            restore(self._file_store(), Path(path).expanduser())
+
+    def _file_store(self) -> SqliteStore:
+        from clew.stores.sqlite import SqliteStore
+
+        if isinstance(self.store, SqliteStore):
+            return self.store
+        raise InputError(
+            f"backup and restore are for a store in a folder, not for {str(self.settings.store)!r};"
+            " use the server's own backup, or `clew copy` to and from a folder"
+        )
 
     def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
         """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""

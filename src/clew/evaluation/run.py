@@ -42,7 +42,7 @@ def evaluate(
     *,
     strategies: Sequence[str],
     ks: Sequence[int] = DEFAULT_KS,
-    store: Path | None,
+    store: Path | str | None,
     settings: Settings,
     split: str = "test",
     progress: Progress | None = None,
@@ -158,7 +158,7 @@ def _was_trained_on(digest: str) -> bool:
 
 
 @contextmanager
-def _store_folder(store: Path | None) -> Iterator[Path]:
+def _store_folder(store: Path | str | None) -> Iterator[Path | str]:
     if store is not None:
         yield store
         return

@@ -6,11 +6,6 @@ first asked for. A graph of another generation is of no use: strengths depend on
 
 from __future__ import annotations
 
-import os
-import re
-import tempfile
-import zipfile
-from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +14,7 @@ import numpy as np
 
 from clew.graph.analysis import EntityRanks, entity_ranks
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
+from clew.graph.kept_files import read_arrays, write_arrays
 from clew.graph.snapshot_files import current_snapshot
 
 if TYPE_CHECKING:
@@ -35,7 +31,7 @@ UNTIED = "date"
 _GRAPH, _RANKS = (
     [f.name for f in fields(kind) if f.name != "generation"] for kind in (EntityGraph, EntityRanks)
 )
-_NAME = re.compile(r"entities-(\d+)\.npz")
+_KIND = "entities"
 
 
 def current_entity_graph(
@@ -91,29 +87,16 @@ def _kept_ranks(folder: Path, generation: int) -> EntityRanks | None:
 
 def _read(folder: Path, generation: int, names: list[str]) -> list[NDArray[Any]] | None:
     """The arrays of these names; None where there is no file of the generation that can be read."""
-    with (
-        suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile),
-        # Opened here, since numpy leaves open what it cannot read.
-        (folder / f"entities-{generation}.npz").open("rb") as file,
-        np.load(file) as arrays,
-    ):
-        if arrays["format"] == FORMAT:
-            return [arrays[name] for name in names]
-    return None
+    arrays = read_arrays(folder / f"{_KIND}-{generation}.npz")
+    if arrays is None or not {"format", *names}.issubset(arrays) or arrays["format"] != FORMAT:
+        return None
+    return [arrays[name] for name in names]
 
 
 def _write(graph: EntityGraph, ranks: EntityRanks, folder: Path) -> None:
-    """Keep these and drop older ones. A disk that refuses costs time later, no more."""
     stored = {
         "format": np.array(FORMAT),
         **{name: getattr(graph, name) for name in _GRAPH},
         **{name: getattr(ranks, name) for name in _RANKS},
     }
-    with suppress(OSError):
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
-            np.savez(file, allow_pickle=False, **stored)
-        os.replace(file.name, folder / f"entities-{graph.generation}.npz")
-        for path in folder.iterdir():
-            match = _NAME.fullmatch(path.name)
-            if match and int(match[1]) < graph.generation:
-                path.unlink()
+    write_arrays(folder, _KIND, graph.generation, stored)

@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from clew.graph.analysis import EntityRanks
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.subgraph import Subgraph
-    from clew.ports import DocumentStore, GraphStore
+    from clew.ports import GraphStore, PassageStore
     from clew.types import Entity, Relation
 
-    class SubgraphStore(DocumentStore, GraphStore, Protocol):
+    class SubgraphStore(PassageStore, GraphStore, Protocol):
         """What reading a subgraph needs of a store."""
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.graph.outlines import length_norm, outline
 from clew.graph.snapshot import distinct, find_sorted
-from clew.ports import CommunityReport, DocumentStore, GraphStore, ReportBasis, SnapshotSource
+from clew.ports import CommunityReport, GraphStore, PassageStore, ReportBasis, SnapshotSource
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ _BATCH = 500
 """Communities that are read at once."""
 
 
-class ReportStore(DocumentStore, GraphStore, SnapshotSource, Protocol):
+class ReportStore(PassageStore, GraphStore, SnapshotSource, Protocol):
     """What reports are read from."""
 
 

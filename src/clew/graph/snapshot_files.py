@@ -1,22 +1,15 @@
-"""Snapshots on disk, so that a new process need not read the whole store again.
-
-`snapshot-<generation>.npz` lies beside the database; it is written beside and then moved into its
-place, and whatever cannot be read is built anew from the store.
-"""
+"""Snapshots on disk, so that a new process need not read the whole store again."""
 
 from __future__ import annotations
 
-import os
-import re
-import tempfile
-import zipfile
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.kept_files import kept_files, read_arrays, write_arrays
 from clew.graph.snapshot import Columns, Snapshot, build
 
 if TYPE_CHECKING:
@@ -24,8 +17,7 @@ if TYPE_CHECKING:
 
 FORMAT = 2
 """Grows whenever what is stored means something else."""
-
-_NAME = re.compile(r"snapshot-(\d+)\.npz")
+_KIND = "snapshot"
 
 
 def current_snapshot(
@@ -40,39 +32,26 @@ def current_snapshot(
 
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Keep this snapshot and drop older ones. A disk that refuses costs time later, no more."""
+    """Keep this snapshot and drop older ones."""
     columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
-    target = folder / f"snapshot-{snapshot.generation}.npz"
-    with suppress(OSError):
-        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tmp", delete=False) as file:
-            numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
-            stored: dict[str, Any] = {"numbers": numbers, **columns, **snapshot.arrays()}
-            np.savez(file, **stored)
-        os.replace(file.name, target)
-        for path, generation in _files(folder).items():
-            if generation < snapshot.generation:
-                path.unlink()
+    numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
+    stored = {"numbers": numbers, **columns, **snapshot.arrays()}
+    write_arrays(folder, _KIND, snapshot.generation, stored)
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
     """The newest snapshot that is not ahead of the store and can be read."""
-    files = {g: path for path, g in _files(folder).items() if g <= generation}
-    for kept in sorted(files, reverse=True):
-        with suppress(OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile):
+    files = kept_files(folder, _KIND)
+    for kept in sorted((g for g in files if g <= generation), reverse=True):
+        with suppress(KeyError, ValueError):
             return _read(files[kept], kept)
     return None
 
 
 def _read(path: Path, generation: int) -> Snapshot:
-    # Opened here, since numpy leaves open what it cannot read.
-    with path.open("rb") as file, np.load(file) as arrays:
-        version, epoch = arrays["numbers"].tolist()
-        if version != FORMAT:
-            raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
-        columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
-        return Snapshot.restore(columns, arrays, generation=generation, epoch=epoch)
-
-
-def _files(folder: Path) -> dict[Path, int]:
-    found = ((path, _NAME.fullmatch(path.name)) for path in folder.iterdir())
-    return {path: int(match[1]) for path, match in found if match}
+    arrays = read_arrays(path) or {}
+    version, epoch = arrays["numbers"].tolist()
+    if version != FORMAT:
+        raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
+    columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
+    return Snapshot.restore(columns, arrays, generation=generation, epoch=epoch)

@@ -28,7 +28,7 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
             f"path {str(path)!r} lies outside the folders that may be used ({shown}); move the file"
             " below one of them, or add its folder to the setting access.roots"
         )
-    if real.is_relative_to(_resolved(settings.store)):
+    if real.is_relative_to(_resolved(settings.stores_folder)):
         raise InputError(
             f"path {str(path)!r} lies in the folder of the stores, which is not for documents;"
             " give a path outside it"

@@ -12,7 +12,7 @@ import re
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 from clew.ingest.readers.common import clean_text, text_digest
@@ -29,13 +29,6 @@ if TYPE_CHECKING:
 
     Ready = tuple[Prepared, Vectors]
     """A document that only needs to be saved."""
-
-    class MemoryStore(Store, Protocol):
-        """What writing by hand needs of a store."""
-
-        def batch(self) -> AbstractContextManager[None]:
-            """One commit for all that is written inside."""
-            ...
 
 
 WORDING = "wording"
@@ -55,7 +48,7 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 class Memory:
     """Writing by hand into one store. Each method writes all that it is given, or nothing."""
 
-    store: MemoryStore
+    store: Store
     ingest: Callable[[], Ingest]
     """The steps of indexing; asked for where there is a text to index."""
     writing: AbstractContextManager[object]

@@ -11,25 +11,18 @@ import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from clew.ingest.split import split
 from clew.types import IndexedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from clew.ingest.link import Linker
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
     from clew.types import AliasEvidence, Document, Extraction, Split, Vectors
-
-    class IngestStore(Store, Protocol):
-        """What indexing needs of a store."""
-
-        def link_rules(self) -> Mapping[str, str]:
-            """Names that a person tied together or apart."""
-            ...
 
 
 BATCH_CHUNKS = 128
@@ -58,7 +51,7 @@ class Progress:
 class Ingest:
     """The steps, put together once for one store."""
 
-    store: IngestStore
+    store: Store
     embedder: Embedder
     extractor: Extractor
     split_settings: SplitSettings

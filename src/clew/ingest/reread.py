@@ -9,29 +9,13 @@ from typing import TYPE_CHECKING, Protocol
 from clew.types import Chunk, Document
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence, Set
+    from collections.abc import Callable, Mapping, Sequence
 
-    from clew.ports import DocumentStore, Extractor
-    from clew.types import DocumentInfo, ExtractedRelation, StoredChunk
+    from clew.ports import DocumentStore, Extractor, FoundRelation, RelationLog
+    from clew.types import DocumentInfo, StoredChunk
 
-    Found = tuple[int, ExtractedRelation]
-
-    class RelationStore(DocumentStore, Protocol):
+    class RelationStore(DocumentStore, RelationLog, Protocol):
         """What reading again needs of a store."""
-
-        def entity_documents(self, entity_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
-            """Entities by the id of a document that mentions them."""
-            ...
-
-        def add_found_relations(
-            self, found: Sequence[Found], among: Set[int], extractor: str
-        ) -> tuple[Set[tuple[int, str, int]], int]:
-            """Add what is new; the facts found as (head, type, tail), and how many were added."""
-            ...
-
-        def log_reading(self, found: Mapping[int, int]) -> None:
-            """Remember how many relations were found of each entity."""
-            ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -74,7 +58,9 @@ def reread(
     return Reread(found=counts, added=added)
 
 
-def _relations_of(store: RelationStore, extractor: Extractor, document_id: str) -> list[Found]:
+def _relations_of(
+    store: RelationStore, extractor: Extractor, document_id: str
+) -> list[FoundRelation]:
     """(chunk id, relation) of what a stored document states; none where it is gone by now."""
     infos = store.documents(ids=[document_id])
     chunks = store.document_chunks(document_id)

@@ -5,6 +5,8 @@ They are kept small on purpose: what a list does not know is decided by the docu
 
 from __future__ import annotations
 
+from clew.times.names import MONTH
+
 
 def word_list(text: str) -> frozenset[str]:
     """The words of a list that is written as text."""
@@ -218,13 +220,8 @@ COMMON_WORDS = word_list(
 )
 """Ordinary words that often open a sentence; a name alone only where the document shows it."""
 
-MONTHS = (
-    *("january", "february", "march", "april", "may", "june", "july", "august"),
-    *("september", "october", "november", "december"),
-)
-MONTHS_SHORT = ("jan", "feb", "mar", "apr", "jun", "jul", "aug", "sept", "sep", "oct", "nov", "dec")
 WEEKDAYS = word_list("monday tuesday wednesday thursday friday saturday sunday")
-CALENDAR = frozenset((*MONTHS, *MONTHS_SHORT, *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
+CALENDAR = frozenset((*MONTH.casefold().split("|"), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
 """Months and weekdays; never names alone."""
 
 CONNECTORS = word_list(

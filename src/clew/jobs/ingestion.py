@@ -58,6 +58,9 @@ class Ingestion:
             return [self._run_upload(given, names, advance)]
         return self._run(given, names, advance)
 
+    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
+        """See `runner.Kind`; each document is there already."""
+
     def _run_upload(
         self, given: Given, names: Sequence[str], advance: Callable[[int], None]
     ) -> str | None:

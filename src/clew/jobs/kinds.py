@@ -20,7 +20,7 @@ def make_runner(engine: Clew, *, lease_seconds: float = LEASE_SECONDS) -> JobRun
     left.
     """
     runner = JobRunner(
-        make_jobs(engine.store),
+        make_jobs(engine.journal),
         {"ingest": Ingestion(engine), "reindex": Reindexing(engine)},
         engine.settings.jobs,
         lease_seconds=lease_seconds,

@@ -57,6 +57,13 @@ class Kind(Protocol):
         """
         ...
 
+    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
+        """Do what is left once every document is done; again where it was cut short.
+
+        `go_on` is to be called now and then, and may raise `JobStopped`.
+        """
+        ...
+
 
 class JobStopped(Exception):
     """The job is not to be gone on with: cancelled, taken over, or the runner closes."""
@@ -263,7 +270,19 @@ class JobRunner:
                 errors = self._do(job, kind, [item.name for item in items], items[0].ordinal)
             outcome = {item.ordinal: error for item, error in zip(items, errors, strict=True)}
             self._go_on(self._store.settle(job.id, job.owner, outcome))
+        if exhausted:
+            raise StoreError(_given_up(job))
+        self._finish(job, kind)
         return self._verdict(job.id)
+
+    def _finish(self, job: Job, kind: Kind) -> None:
+        completed = self.job(job.id).completed
+
+        def go_on() -> None:
+            self._go_on(self._store.advance(job.id, job.owner, completed))
+            self._go_on(not self._closing.is_set())
+
+        kind.finish(job.arguments, go_on)
 
     def _do(self, job: Job, kind: Kind, names: Sequence[str], done: int) -> Sequence[str | None]:
         """Do some documents together; where that fails, each by itself."""

@@ -19,10 +19,28 @@ from clew.ports.communities import (
     TopicSet,
 )
 from clew.ports.derived import PassageRow, RelationRows, SnapshotSource
-from clew.ports.documents import DocumentStore, KeywordIndex, TimeIndex, UsageLog, VectorIndex
-from clew.ports.graph import GraphStore, GraphWriter, ReadingLog
+from clew.ports.documents import (
+    DocumentStore,
+    DualIndex,
+    KeptVectorIndex,
+    KeywordIndex,
+    PassageStore,
+    TimeIndex,
+    UsageLog,
+    VectorIndex,
+)
+from clew.ports.graph import (
+    Fact,
+    FoundRelation,
+    GraphMender,
+    GraphStore,
+    GraphWriter,
+    ReadingLog,
+    RelationLog,
+)
 from clew.ports.jobs import AuditEntry, AuditLog, ItemStatus, Job, JobItem, JobStatus, JobStore
 from clew.ports.models import Embedder, Extractor, LanguageModel, Reranker
+from clew.ports.upkeep import StoreUpkeep
 
 __all__ = [
     "AuditEntry",
@@ -32,8 +50,12 @@ __all__ = [
     "CommunityReport",
     "CommunityStore",
     "DocumentStore",
+    "DualIndex",
     "Embedder",
     "Extractor",
+    "Fact",
+    "FoundRelation",
+    "GraphMender",
     "GraphStore",
     "GraphWriter",
     "ItemStatus",
@@ -41,16 +63,20 @@ __all__ = [
     "JobItem",
     "JobStatus",
     "JobStore",
+    "KeptVectorIndex",
     "KeywordIndex",
     "LanguageModel",
     "Partition",
     "PassageRow",
+    "PassageStore",
     "ReadingLog",
+    "RelationLog",
     "RelationRows",
     "ReportBasis",
     "Reranker",
     "SnapshotSource",
     "Store",
+    "StoreUpkeep",
     "TimeIndex",
     "TopicSet",
     "UsageLog",
@@ -60,17 +86,17 @@ __all__ = [
 
 class Store(
     DocumentStore,
+    PassageStore,
     TimeIndex,
     UsageLog,
     KeywordIndex,
     GraphStore,
+    GraphMender,
     GraphWriter,
+    RelationLog,
     ReadingLog,
     SnapshotSource,
+    StoreUpkeep,
     Protocol,
 ):
     """A database that is the whole truth of one namespace."""
-
-    def close(self) -> None:
-        """Let go of files and connections; may be called twice."""
-        ...

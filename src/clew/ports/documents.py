@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from clew.types import (
     Condition,
     DocumentInfo,
     DocumentVersion,
     IndexedDocument,
+    PassageRecords,
     Period,
     Provenance,
     StoredChunk,
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class DocumentStore(Protocol):
-    """Documents with their sections and chunks."""
+    """Documents as wholes."""
 
     def save(self, entry: IndexedDocument) -> None:
         """Write one document whole, in place of the one with the same source: all of it or nothing.
@@ -37,6 +39,14 @@ class DocumentStore(Protocol):
         """Delete documents and all that only they held; the number that existed."""
         ...
 
+    def batch(self) -> AbstractContextManager[None]:
+        """A context whose writes share one commit, which is faster.
+
+        What was done before an exception of the caller's lasts. This thread sees it at once, others
+        after the end; other writers wait meanwhile.
+        """
+        ...
+
     def documents(
         self,
         *,
@@ -47,12 +57,41 @@ class DocumentStore(Protocol):
         """Documents by id, by origin, by metadata, or all; ordered by source."""
         ...
 
-    def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
-        """Chunks in the order of the ids given; unknown ids are left out."""
+    def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
+        """(origin, sha256, recipe) by source, of every document."""
         ...
 
     def document_chunks(self, document_id: str) -> list[StoredChunk]:
         """A document's chunks in order; none for an unknown document."""
+        ...
+
+    def document_sections(self, document_id: str) -> list[StoredSection]:
+        """A document's sections in order; their texts in a row are the document's text."""
+        ...
+
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """The versions of a document, oldest first; none for an unknown document."""
+        ...
+
+
+class PassageStore(Protocol):
+    """Parts of documents, by the ids of their chunks and sections."""
+
+    def chunks(self, chunk_ids: Sequence[int]) -> list[StoredChunk]:
+        """Chunks in the order of the ids given; unknown ids are left out."""
+        ...
+
+    def passage_records(
+        self,
+        chunk_ids: Sequence[int],
+        entity_ids: Sequence[int] = (),
+        *,
+        as_of: datetime | None = None,
+    ) -> PassageRecords:
+        """All that an answer shows of chunks, and the names of entities, in one look.
+
+        Unknown ids are left out. `as_of` chooses relations as in `GraphStore.relations`.
+        """
         ...
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
@@ -67,8 +106,8 @@ class DocumentStore(Protocol):
         """Character ranges of the sentences in the document, by chunk id; unknown ids left out."""
         ...
 
-    def document_sections(self, document_id: str) -> list[StoredSection]:
-        """A document's sections in order; their texts in a row are the document's text."""
+    def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
+        """Where each chunk comes from, by chunk id; unknown ids are left out."""
         ...
 
     def matching_chunks(self, where: Sequence[Condition]) -> Ids:
@@ -78,14 +117,6 @@ class DocumentStore(Protocol):
         both are numbers, as times where both are ISO dates, else as text. A missing name meets no
         condition, not even `!=`. Lists meet `=` where one of their items does.
         """
-        ...
-
-    def lineage(self, document_id: str) -> list[DocumentVersion]:
-        """The versions of a document, oldest first; none for an unknown document."""
-        ...
-
-    def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
-        """Where each chunk comes from, by chunk id; unknown ids are left out."""
         ...
 
 
@@ -162,4 +193,46 @@ class VectorIndex(Protocol):
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """Embeddings of the chunks given, in that order. Unknown ids raise `StoreError`."""
+        ...
+
+
+@runtime_checkable
+class DualIndex(Protocol):
+    """What finds by vectors and by words at once."""
+
+    def search_both(
+        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """`search_vector` and `search_keywords` in one round trip, each with its own scores."""
+        ...
+
+
+class KeptVectorIndex(VectorIndex, Protocol):
+    """A `VectorIndex` that is derived from a store's embeddings and kept beside it.
+
+    Whatever is lost of it is made again from the store, which is the truth: it may be deleted at
+    any time, and a server that was down while documents were indexed catches up afterwards.
+    """
+
+    def refresh(self) -> None:
+        """Take in what was saved and deleted since; cheap where nothing was.
+
+        Raises `StoreUnavailableError` where its server cannot be reached.
+        """
+        ...
+
+    def persist(self) -> None:
+        """Bring it up to the store now, so that the next process need not."""
+        ...
+
+    def state(self) -> dict[str, Any]:
+        """`backend`, `available`, `connected`, `version`, `points`; never raises.
+
+        `available`: what it needs is installed. `connected`: it can be reached now. `version` of
+        the back end ("" unknown), `points`: vectors held of this namespace (None: unknown).
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
         ...

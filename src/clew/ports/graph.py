@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +11,7 @@ from clew.types import (
     AliasEvidence,
     ChunkExtraction,
     Entity,
+    ExtractedRelation,
     NewEntity,
     NewRelation,
     Observation,
@@ -19,6 +20,12 @@ from clew.types import (
 
 if TYPE_CHECKING:
     from clew.types import Ids
+
+
+FoundRelation = tuple[int, ExtractedRelation]
+"""Id of a chunk, and a relation that it states."""
+Fact = tuple[int, str, int]
+"""(id of the head, relation type, id of the tail)"""
 
 
 class GraphStore(Protocol):
@@ -72,6 +79,14 @@ class GraphStore(Protocol):
         """Relations in the order of the ids given; unknown and retracted ones are left out."""
         ...
 
+    def relation_counts(self) -> list[tuple[str, int, int]]:
+        """(type, relations, causal ones among them) of what is not retracted; most first."""
+        ...
+
+
+class GraphMender(Protocol):
+    """Mending by hand what was found in texts; remembered when these are indexed again."""
+
     def retract(self, relation_ids: Sequence[int]) -> int:
         """Say that relations were wrong from now on; the number that were not retracted before.
 
@@ -89,6 +104,35 @@ class GraphStore(Protocol):
 
     def rename(self, entity_id: int, name: str) -> None:
         """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+    def link_rules(self) -> Mapping[str, str]:
+        """Target key by key, for what was merged, split or renamed by hand."""
+        ...
+
+
+class RelationLog(Protocol):
+    """Reading stored passages once more for relations."""
+
+    def unread_entities(self, limit: int | None = None) -> list[int]:
+        """Ids of entities whose passages were never read for relations and had none, by id."""
+        ...
+
+    def entity_documents(self, entity_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
+        """Entities by the id of a document that mentions them, both in order."""
+        ...
+
+    def add_found_relations(
+        self, found: Sequence[FoundRelation], among: Set[int], extractor: str
+    ) -> tuple[Set[Fact], int]:
+        """Add what passages state of some entities and what the store does not hold yet.
+
+        The facts found of them, and the number of relations added.
+        """
+        ...
+
+    def log_reading(self, found: Mapping[int, int]) -> None:
+        """Remember how many relations the passages of entities held when they were read."""
         ...
 
 

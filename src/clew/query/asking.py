@@ -16,6 +16,7 @@ from clew.query.features import Evidence, gather
 from clew.query.retrieve import Channels, Ranking
 from clew.query.second_hop import relate
 from clew.text import terms
+from clew.types import PassageRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from clew.query.ranker import Ranker
     from clew.query.route import Features, Route
     from clew.settings import Settings
-    from clew.types import Ids, Period, Vector, Vectors
+    from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
@@ -132,6 +133,8 @@ class Asking:
         self.timings = Timings()
         self.notes: list[str] = []
         self.evidence: Evidence | None = None
+        self.records = PassageRecords(passages={}, names={})
+        """What has been read of the passages found; see `read_records`."""
         by_hand = options.period is not None or options.as_of is not None
         self.applied: Applied = "filtered" if by_hand else "none"
         self.allowed: Ids | None = _allowed(library.store, options)
@@ -140,6 +143,21 @@ class Asking:
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
         self.notes += [remark for remark in remarks if remark not in self.notes]
+
+    def read_records(self, chunk_ids: Sequence[int], entity_ids: Sequence[int]) -> PassageRecords:
+        """Read all that is shown of chunks and entities, the question's own among them, at once."""
+        seeds = [seed.entity_id for seed in self.known_seeds]
+        self.records = self.library.store.passage_records(
+            list(dict.fromkeys(chunk_ids)), [*entity_ids, *seeds], as_of=self.options.as_of
+        )
+        return self.records
+
+    def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
+        """Sections in the order of the ids, from what has been read where they are all there."""
+        known = {p.section.id: p.section for p in self.records.passages.values()}
+        if all(id_ in known for id_ in section_ids):
+            return [known[id_] for id_ in section_ids]
+        return self.library.store.sections(section_ids)
 
     def allows(self, chunk_ids: Ids) -> NDArray[np.bool_]:
         """(n,) whether each chunk may be found."""
@@ -168,7 +186,10 @@ class Asking:
 
     def _shared(self) -> dict[str, Any]:
         """What does not depend on the question's words; notes and timings go to one account."""
-        names = ("library", "options", "timings", "notes", "applied", "allowed", "snapshot")
+        names = (
+            *("library", "options", "timings", "notes", "applied", "allowed", "records"),
+            *("snapshot", "vectors"),
+        )
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     @cached_property
@@ -228,7 +249,7 @@ class Asking:
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
-            vector_index=self.library.vectors,
+            vector_index=self.vectors,
             keyword_index=self.library.store,
             allowed=self.allowed,
         )
@@ -248,6 +269,11 @@ class Asking:
         """The graph, the same one for the whole of this question."""
         with self.timings.step("snapshot"):
             return self.library.snapshot
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vector index, brought up to date once for the whole of this question."""
+        return self.library.vectors
 
     @cached_property
     def analysis(self) -> Analysis:
@@ -288,8 +314,7 @@ class Asking:
         )
 
     def _graph_channels(self) -> GraphChannels:
-        by_vector = self._rows(self.channels.by_vector())
-        by_keyword = self._rows(self.channels.by_keyword())
+        by_vector, by_keyword = map(self._rows, self.channels.both())
         allowed = None if self.allowed is None else self.allows(self.snapshot.chunk_ids)
         return GraphChannels(*by_vector, *by_keyword, allowed)
 
@@ -299,7 +324,7 @@ class Asking:
         return self.snapshot.rows(ranking.ids[known]), ranking.scores[known]
 
     def _vectors_of(self, rows: Ints) -> Vectors:
-        return self.library.vectors.vectors(self.snapshot.chunk_ids[rows])
+        return self.vectors.vectors(self.snapshot.chunk_ids[rows])
 
 
 def _allowed(store: Store, options: Options) -> Ids | None:

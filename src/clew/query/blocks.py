@@ -52,7 +52,7 @@ def sections_found(
     chunks: dict[int, list[StoredChunk]] = {}
     for hit in hits:
         chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
-    sections = asking.library.store.sections(list(chunks))
+    sections = asking.sections(list(chunks))
     whole = whole_sections(asking, sections)
     for section in sections:
         found = chunks[section.id]
@@ -108,3 +108,9 @@ def cite_chunks(chunks: Sequence[StoredChunk]) -> tuple[Citation, ...]:
 def trail(chunk: StoredChunk, headings: Sequence[str] = ()) -> str:
     """Title (or source) and headings, as a reader sees them."""
     return " › ".join(dict.fromkeys([chunk.title or chunk.source, *headings]))
+
+
+def statement(head: str, relation: str, tail: str, sentence: str = "") -> str:
+    """A relation on one line, with the sentence that states it."""
+    said = f": “{' '.join(sentence.split())}”" if sentence else ""
+    return f"{head} — {relation} → {tail}{said}"

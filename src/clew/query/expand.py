@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from clew.query.explain import Step, find_threads
-from clew.query.stated import read_relations
-from clew.types import Hit, PathStep, RelationEvidence
+from clew.query.stated import evidence_of
+from clew.types import Hit, PathStep
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.graph.snapshot import Ints
+    from clew.graph.snapshot import Snapshot
     from clew.query.asking import Asking
     from clew.query.found import Found
-    from clew.types import StoredChunk
+    from clew.types import Ids, PassageRecord, PassageRecords, RelationEvidence
 
     Channel = Literal["vector", "keyword", "graph"]
 
@@ -31,28 +32,30 @@ EXPLAINED = 20
 
 def expand(asking: Asking, found: Found) -> tuple[Hit, ...]:
     """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
-    store, ids = asking.library.store, found.ranking.ids.tolist()
-    chunks = store.chunks(ids)
+    ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
     channels = _channel_scores(asking) | dict(found.scores)
-    origins, times = store.provenance(ids), store.chunk_times(ids)
-    matched = _Matched(asking, found)
-    views = _GraphViews(asking, chunks)
-    return tuple(
-        Hit(
-            chunk=chunk,
-            score=scores[chunk.id],
-            scores={name: found[chunk.id] for name, found in channels.items() if chunk.id in found},
-            source=_source([name for name in _CHANNELS if chunk.id in channels.get(name, ())]),
-            entities=views.entities.get(chunk.id, ()),
-            relations=views.relations.get(chunk.id, ()),
-            path=views.paths.get(chunk.id, ()),
-            matched=matched.of(chunk.id),
-            times=times.get(chunk.id, ()),
-            provenance=origins.get(chunk.id),
+    matched = _matched(asking, found)
+    view = _GraphView.of(asking, found.ranking.ids)
+    records = asking.read_records([*ids, *view.passages], view.entity_ids)
+    hits = []
+    for passage in (records.passages[id_] for id_ in ids if id_ in records.passages):
+        id_ = passage.chunk.id
+        hits.append(
+            Hit(
+                chunk=passage.chunk,
+                score=scores[id_],
+                scores={name: found[id_] for name, found in channels.items() if id_ in found},
+                source=_source([name for name in _CHANNELS if id_ in channels.get(name, ())]),
+                entities=tuple(records.names.get(e, "?") for e in view.mentioned.get(id_, ())),
+                relations=_relations(passage, records) if id_ in view.threads else (),
+                path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
+                matched=matched.get(id_, ()),
+                times=passage.times,
+                provenance=passage.provenance,
+            )
         )
-        for chunk in chunks
-    )
+    return tuple(hits)
 
 
 def _channel_scores(asking: Asking) -> dict[str, Mapping[int, float]]:
@@ -72,96 +75,94 @@ def _source(channels: Sequence[Channel]) -> Channel | Literal["hybrid"]:
     return channels[0] if len(channels) == 1 else "hybrid"
 
 
-class _Matched:
+def _matched(asking: Asking, found: Found) -> dict[int, tuple[str, ...]]:
     """Public ids of the children that matched, by the chunk that stands for their parent."""
-
-    def __init__(self, asking: Asking, found: Found) -> None:
-        self._matched = found.matched
-        shown = [i for id_ in found.ranking.ids.tolist() for i in found.matched.get(id_, ())]
-        self._ids = {c.id: c.public_id for c in asking.library.store.chunks(shown)}
-
-    def of(self, chunk_id: int) -> tuple[str, ...]:
-        children = self._matched.get(chunk_id, ())
-        return tuple(self._ids[child] for child in children if child in self._ids)
+    shown = {id_: found.matched[id_] for id_ in found.ranking.ids.tolist() if id_ in found.matched}
+    children = [child for matched in shown.values() for child in matched]
+    known = {c.id: c.public_id for c in asking.library.store.chunks(children)} if children else {}
+    return {id_: tuple(known[c] for c in found if c in known) for id_, found in shown.items()}
 
 
-class _GraphViews:
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Step:
+    """A step of a thread, by the ids that the store knows."""
+
+    entity_id: int
+    chunk_id: int
+    sentence: int
+    """Position in the chunk; -1: its context."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _GraphView:
     """What the graph has to say of the chunks found, by chunk id; empty for other strategies."""
 
-    def __init__(self, asking: Asking, chunks: Sequence[StoredChunk]) -> None:
-        self.entities: dict[int, tuple[str, ...]] = {}
-        self.relations: dict[int, tuple[RelationEvidence, ...]] = {}
-        self.paths: dict[int, tuple[PathStep, ...]] = {}
-        if asking.evidence is None or not chunks or not asking.options.explain:
-            return
-        self._asking = asking
-        self._snapshot = asking.snapshot
-        ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        ids = ids[self._snapshot.known(ids)]
-        self._read(self._snapshot.rows(ids))
+    mentioned: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Ids of the entities shown."""
+    threads: Mapping[int, Sequence[_Step]] = field(default_factory=dict)
+    """Of those hits that are explained."""
 
-    def _read(self, hits: Ints) -> None:
-        snapshot, evidence = self._snapshot, self._asking.evidence
-        assert evidence is not None
-        mentioned = {int(hit): _rarest(self._asking, int(hit)) for hit in hits}
+    @classmethod
+    def of(cls, asking: Asking, chunk_ids: Ids) -> _GraphView:
+        """Of the chunks that the snapshot knows."""
+        evidence = asking.evidence
+        if evidence is None or not len(chunk_ids) or not asking.options.explain:
+            return cls()
+        snapshot = asking.snapshot
+        hits = snapshot.rows(chunk_ids[snapshot.known(chunk_ids)])
         explained = hits[:EXPLAINED]
         bridges = snapshot.sentence_chunk[evidence.bridges.sentences]
         seeds = [seed.row for seed in evidence.analysis.seeds]
         threads = find_threads(snapshot, evidence.coverage, seeds, explained, bridges)
-        names = self._names([*mentioned.values(), *([s.entity for s in t] for t in threads)])
-        for hit, rows in mentioned.items():
-            self.entities[int(snapshot.chunk_ids[hit])] = tuple(names[row] for row in rows)
-        for hit, path in zip(explained, self._paths(threads, names), strict=True):
-            self.paths[int(snapshot.chunk_ids[hit])] = path
-        self._read_relations(snapshot.chunk_ids[explained].tolist())
+        return cls(
+            mentioned={
+                int(snapshot.chunk_ids[hit]): snapshot.entity_ids[
+                    _rarest(asking, int(hit))
+                ].tolist()
+                for hit in hits
+            },
+            threads={
+                int(snapshot.chunk_ids[hit]): [_step(snapshot, step) for step in thread]
+                for hit, thread in zip(explained, threads, strict=True)
+            },
+        )
 
-    def _names(self, groups: Sequence[Sequence[int]]) -> dict[int, str]:
-        rows = sorted({row for group in groups for row in group})
-        ids = self._snapshot.entity_ids[rows].tolist()
-        known = self._asking.library.store.entity_names(ids)
-        return {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
+    @property
+    def passages(self) -> list[int]:
+        """The chunks that the threads lead through."""
+        return sorted({step.chunk_id for thread in self.threads.values() for step in thread})
 
-    def _paths(
-        self, threads: Sequence[Sequence[Step]], names: Mapping[int, str]
-    ) -> list[tuple[PathStep, ...]]:
-        texts = _SentenceTexts(self._asking, [s.sentence for thread in threads for s in thread])
-        return [
-            tuple(PathStep(entity=names[s.entity], **texts.of(s.sentence)) for s in thread)
-            for thread in threads
-        ]
-
-    def _read_relations(self, chunk_ids: Sequence[int]) -> None:
-        store, as_of = self._asking.library.store, self._asking.options.as_of
-        found = store.chunk_relations(chunk_ids, as_of=as_of)
-        for relation, evidence in zip(found, read_relations(store, found), strict=True):
-            assert relation.chunk_id is not None
-            shown = self.relations.get(relation.chunk_id, ())
-            if len(shown) < SHOWN_RELATIONS:
-                self.relations[relation.chunk_id] = (*shown, evidence)
+    @property
+    def entity_ids(self) -> list[int]:
+        """All entities that are shown."""
+        on_threads = {step.entity_id for thread in self.threads.values() for step in thread}
+        return sorted(on_threads.union(*self.mentioned.values()))
 
 
-class _SentenceTexts:
-    """Texts of sentences, by row of the snapshot, with the document that each stands in."""
+def _step(snapshot: Snapshot, step: Step) -> _Step:
+    row = int(snapshot.sentence_chunk[step.sentence])
+    return _Step(
+        entity_id=int(snapshot.entity_ids[step.entity]),
+        chunk_id=int(snapshot.chunk_ids[row]),
+        sentence=step.sentence - int(snapshot.sentence_starts[row]) - 1,
+    )
 
-    def __init__(self, asking: Asking, rows: Sequence[int]) -> None:
-        self._snapshot = asking.snapshot
-        ids = sorted({int(self._snapshot.chunk_ids[self._chunk_of(row)]) for row in rows})
-        self._chunks = {chunk.id: chunk for chunk in asking.library.store.chunks(ids)}
-        self._sentences = asking.library.store.sentences(ids)
 
-    def of(self, row: int) -> dict[str, str]:
-        """`sentence` and `document`; empty where the chunk was deleted meanwhile."""
-        place = self._chunk_of(row)
-        chunk = self._chunks.get(int(self._snapshot.chunk_ids[place]))
-        if chunk is None:
-            return {"sentence": "", "document": ""}
-        position = row - int(self._snapshot.sentence_starts[place]) - 1
-        sentences = self._sentences.get(chunk.id, ())
-        text = sentences[position] if 0 <= position < len(sentences) else chunk.context
-        return {"sentence": text.lstrip("# "), "document": chunk.title or chunk.source}
+def _path_step(step: _Step, records: PassageRecords) -> PathStep:
+    """The step in words; its sentence is empty where the chunk was deleted meanwhile."""
+    entity = records.names.get(step.entity_id, "?")
+    passage = records.passages.get(step.chunk_id)
+    if passage is None:
+        return PathStep(entity=entity, sentence="", document="")
+    known = 0 <= step.sentence < len(passage.sentences)
+    text = passage.sentences[step.sentence] if known else passage.chunk.context
+    document = passage.chunk.title or passage.chunk.source
+    return PathStep(entity=entity, sentence=text.lstrip("# "), document=document)
 
-    def _chunk_of(self, row: int) -> int:
-        return int(self._snapshot.sentence_chunk[row])
+
+def _relations(passage: PassageRecord, records: PassageRecords) -> tuple[RelationEvidence, ...]:
+    shown = passage.relations[:SHOWN_RELATIONS]
+    return tuple(evidence_of(relation, records.names, passage) for relation in shown)
 
 
 def _rarest(asking: Asking, hit: int) -> list[int]:

@@ -29,7 +29,7 @@ def weigh(asking: Asking) -> Found:
     inverse_hops = _inverse_hops(asking)
     ids = distinct(np.concatenate([near, snapshot.chunk_ids[inverse_hops > 0]]))
     ids = ids[snapshot.known(ids)]
-    cosines = asking.library.vectors.vectors(ids) @ asking.vector if len(ids) else np.zeros(0)
+    cosines = asking.vectors.vectors(ids) @ asking.vector if len(ids) else np.zeros(0)
     parts = {
         "vector_share": np.clip(cosines, 0, 1),
         "hops": inverse_hops[snapshot.rows(ids)],

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.paths import neighbourhood
-from clew.query.blocks import Block, Form, cite_chunks
+from clew.query.blocks import Block, Form, cite_chunks, statement
 from clew.query.found import Found, after
 from clew.query.permitted import (
     permitted_entities,
@@ -148,6 +148,6 @@ def _relation_lines(
         ends = (relation.from_entity_id, relation.to_entity_id)
         if all(end in names for end in ends):
             head, tail = (names[end] for end in ends)
-            said = f": “{sentences[relation.id]}”" if sentences[relation.id] else ""
-            lines.append(f"- {head} — {relation.relation_type} → {tail}{said}")
+            said = statement(head, relation.relation_type, tail, sentences[relation.id])
+            lines.append(f"- {said}")
     return lines

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.query.blocks import Block, Form, cite_chunks, sections_found, trail
+from clew.query.blocks import (
+    Block,
+    Form,
+    cite_chunks,
+    sections_found,
+    statement,
+    trail,
+)
 from clew.query.found import Found, after
 from clew.query.permitted import document_sections, permitted_relations
 from clew.query.retrieve import Ranking
@@ -77,7 +84,7 @@ def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranki
     scored: list[tuple[float, int, float]] = []
     for chunks in members:
         ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        vectors = asking.library.vectors.vectors(ids)
+        vectors = asking.vectors.vectors(ids)
         mean = vectors.mean(axis=0)
         whole = float(mean @ asking.vector) / (float(np.linalg.norm(mean)) or 1.0)
         cosines = vectors @ asking.vector
@@ -265,4 +272,4 @@ def _ends(relations: Iterable[Relation]) -> list[int]:
 
 def _line(relation: Relation, names: Mapping[int, str]) -> str:
     head, tail = names.get(relation.from_entity_id, "?"), names.get(relation.to_entity_id, "?")
-    return f"- {head} — {relation.relation_type} → {tail}"
+    return f"- {statement(head, relation.relation_type, tail)}"

@@ -30,8 +30,9 @@ def ask(library: Library, question: str, options: Options) -> SearchResult:
     """The passages that answer the question, best first, and their context."""
     asking = Asking(library, question[:MAX_QUESTION], options)
     keep_to_period(asking)
-    strategy, reason = _choose(asking)
-    found = _find(asking, strategy)
+    there_is = _can_be_asked(asking)
+    strategy, reason = _choose(asking, there_is)
+    found = _find(asking, strategy) if there_is else Found(ranking=Ranking.empty())
     with asking.timings.step("expand"):
         hits = expand(asking, found)
     if not hits and not len(library.store.chunk_ids()):
@@ -55,12 +56,12 @@ def ask(library: Library, question: str, options: Options) -> SearchResult:
     return result
 
 
-def _choose(asking: Asking) -> tuple[str, str]:
-    """The strategy and the reason for it."""
+def _choose(asking: Asking, there_is: bool) -> tuple[str, str]:
+    """The strategy and the reason for it; `there_is` anything to choose by."""
     if asking.options.strategy != AUTO:
         find_strategy(asking.options.strategy)
         return asking.options.strategy, "asked for"
-    if not _can_be_asked(asking):
+    if not there_is:
         return "graph", "there is nothing to choose by"
     chosen = asking.route
     asking.note(*([chosen.note] if chosen.note else []))
@@ -69,8 +70,6 @@ def _choose(asking: Asking) -> tuple[str, str]:
 
 def _find(asking: Asking, strategy: str) -> Found:
     """What the strategy finds, refined, as many passages as were asked for."""
-    if not _can_be_asked(asking):
-        return Found(ranking=Ranking.empty())
     _note_youth(asking)
     found = refine(asking, find_strategy(strategy))
     return replace(found, ranking=found.ranking.top(asking.options.limit))
@@ -110,7 +109,8 @@ def _assemble(asking: Asking, found: Found, hits: tuple[Hit, ...]) -> Context:
 def _entity_names(asking: Asking) -> tuple[str, ...]:
     """The entities that the question names, where the strategy or the router looked for them."""
     ids = [seed.entity_id for seed in asking.known_seeds]
-    return tuple(asking.library.store.entity_names(ids).values())
+    names = asking.records.names
+    return tuple(names[entity_id] for entity_id in ids if entity_id in names)
 
 
 def _log(result: SearchResult) -> None:

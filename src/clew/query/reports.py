@@ -162,7 +162,7 @@ def by_topics(asking: Asking) -> Found:
         best[chunk] = max(best.get(chunk, 0.0), relevance[topic])
     ids = np.array(sorted(best), dtype=np.int64)
     values = np.array([best[id_] for id_ in ids.tolist()])
-    cosines = np.clip(asking.library.vectors.vectors(ids) @ asking.vector, 0, 1)
+    cosines = np.clip(asking.vectors.vectors(ids) @ asking.vector, 0, 1)
     scores = values * (1 + cosines) / 2
     order = np.lexsort((ids, -scores))
     topics = asking.library.communities.topics(ids=list(relevance))

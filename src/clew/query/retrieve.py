@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import starmap
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from clew.ports import DualIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -78,6 +81,14 @@ class Channels:
             found = self.keyword_index.search_keywords(self.terms, self.depth, self.allowed)
             self._found["keyword"] = Ranking(*found)
         return self._found["keyword"]
+
+    def both(self) -> tuple[Ranking, Ranking]:
+        """By vector and by keyword; in one round trip where the index can."""
+        index = self.vector_index
+        if not self._found and self.terms and isinstance(index, DualIndex):
+            found = index.search_both(self.vector(), self.terms, self.depth, self.allowed)
+            self._found = dict(zip(("vector", "keyword"), starmap(Ranking, found), strict=True))
+        return self.by_vector(), self.by_keyword()
 
     def scores(self) -> dict[str, dict[int, float]]:
         """Score by chunk id by channel, for the channels that were asked."""

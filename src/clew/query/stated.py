@@ -11,56 +11,52 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.ports import Store
-    from clew.types import Provenance, Relation
+    from clew.types import PassageRecord, Provenance, Relation
 
 
 def read_relations(store: Store, relations: Sequence[Relation]) -> list[RelationEvidence]:
     """The relations with names, sentences and where these stand, in the order given."""
+    if not relations:
+        return []
     ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
-    names = store.entity_names(sorted(ends))
-    chunk_ids = [r.chunk_id for r in relations if r.chunk_id is not None]
-    sentences, origins = store.sentences(chunk_ids), store.provenance(chunk_ids)
-    ranges = store.sentence_ranges(chunk_ids)
-    return [
-        RelationEvidence(
-            head=names.get(relation.from_entity_id, "?"),
-            relation=relation.relation_type,
-            tail=names.get(relation.to_entity_id, "?"),
-            evidence=_stating(relation, sentences),
-            valid_from=relation.valid_from,
-            valid_until=relation.valid_until,
-            provenance=_origin(relation, origins, ranges),
-        )
-        for relation in relations
-    ]
+    stating = list(dict.fromkeys(r.chunk_id for r in relations if r.chunk_id is not None))
+    found = store.passage_records(stating, sorted(ends))
+    return [evidence_of(r, found.names, found.passages.get(r.chunk_id or 0)) for r in relations]
+
+
+def evidence_of(
+    relation: Relation, names: Mapping[int, str], passage: PassageRecord | None
+) -> RelationEvidence:
+    """A relation with the names of its ends and what its passage says of it, if that is there."""
+    return RelationEvidence(
+        head=names.get(relation.from_entity_id, "?"),
+        relation=relation.relation_type,
+        tail=names.get(relation.to_entity_id, "?"),
+        evidence="" if passage is None else _sentence_of(relation, passage.sentences),
+        valid_from=relation.valid_from,
+        valid_until=relation.valid_until,
+        provenance=None if passage is None else _origin(relation, passage),
+    )
 
 
 def stating_sentences(store: Store, relations: Sequence[Relation]) -> dict[int, str]:
     """The sentence that states each relation, by relation id; empty where none does."""
     texts = store.sentences([r.chunk_id for r in relations if r.chunk_id is not None])
-    return {relation.id: _stating(relation, texts) for relation in relations}
+    return {r.id: _sentence_of(r, texts.get(r.chunk_id or 0, ())) for r in relations}
 
 
-def _stating(relation: Relation, texts: Mapping[int, Sequence[str]]) -> str:
-    of_chunk = texts.get(relation.chunk_id, ()) if relation.chunk_id is not None else ()
+def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
     position = -1 if relation.sentence is None else relation.sentence
-    return of_chunk[position] if 0 <= position < len(of_chunk) else ""
+    return sentences[position] if 0 <= position < len(sentences) else ""
 
 
-def _origin(
-    relation: Relation,
-    origins: Mapping[int, Provenance],
-    ranges: Mapping[int, Sequence[tuple[int, int]]],
-) -> Provenance | None:
-    """Where the passage comes from, narrowed to the sentence; None where no text states it."""
-    if relation.chunk_id is None or relation.chunk_id not in origins:
-        return None
+def _origin(relation: Relation, passage: PassageRecord) -> Provenance:
+    """Where the passage comes from, narrowed to the sentence."""
     origin = replace(
-        origins[relation.chunk_id], extractor=relation.extractor, confidence=relation.confidence
+        passage.provenance, extractor=relation.extractor, confidence=relation.confidence
     )
-    of_chunk = ranges.get(relation.chunk_id, ())
     position = -1 if relation.sentence is None else relation.sentence
-    if not 0 <= position < len(of_chunk):
+    if not 0 <= position < len(passage.sentence_ranges):
         return origin
-    start, end = of_chunk[position]
+    start, end = passage.sentence_ranges[position]
     return replace(origin, start=start, end=end)

@@ -126,7 +126,7 @@ def find_strategy(name: str) -> Strategy:
 
 
 def _fuse(asking: Asking) -> Ranking:
-    by_vector, by_keyword = asking.channels.by_vector(), asking.channels.by_keyword()
+    by_vector, by_keyword = asking.channels.both()
     if asking.options.fusion == "weighted":
         return weighted_fusion(by_keyword, by_vector, asking.alpha)
     return reciprocal_rank_fusion([by_vector, by_keyword])

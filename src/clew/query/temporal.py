@@ -12,7 +12,7 @@ from clew.query.blocks import passage_block
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -154,14 +154,6 @@ def describe_time(asking: Asking, hits: Sequence[Hit]) -> TemporalInfo | None:
         applied=asking.applied,
         timeline=tuple((label, tuple(ids)) for label, ids in timeline.items()),
     )
-
-
-def with_times(asking: Asking, hits: Sequence[Hit]) -> tuple[Hit, ...]:
-    """The hits with their times."""
-    times: Mapping[int, tuple[Period, ...]] = asking.library.store.chunk_times(
-        [hit.chunk.id for hit in hits]
-    )
-    return tuple(replace(hit, times=times.get(hit.chunk.id, ())) for hit in hits)
 
 
 def _describe(period: Period) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.query.blocks import statement
 from clew.query.stated import read_relations
 from clew.types import Period, TimelineEntry
 
@@ -50,7 +51,7 @@ def _relations(store: Store, entity_id: int, as_of: datetime | None) -> list[Tim
         entries.append(
             TimelineEntry(
                 period=Period(start=relation.valid_from, end=relation.valid_until),
-                text=f"{evidence.head} — {evidence.relation} → {evidence.tail}",
+                text=statement(evidence.head, evidence.relation, evidence.tail),
                 reference=chunk.public_id if chunk else "",
                 provenance=evidence.provenance,
             )

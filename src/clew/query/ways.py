@@ -10,7 +10,7 @@ import numpy as np
 
 from clew.graph.paths import all_paths
 from clew.graph.snapshot import find_sorted
-from clew.query.blocks import Block, Form, cite_chunks
+from clew.query.blocks import Block, Form, cite_chunks, statement
 from clew.query.permitted import permitted_graph
 from clew.query.stated import read_relations
 from clew.types import RelationEvidence
@@ -145,12 +145,10 @@ def _blocks(asking: Asking, paths: Sequence[Path]) -> list[Block]:
     ways = read_paths(store, graph, paths, asking.options.as_of)
     for path, way in zip(paths, ways, strict=True):
         stating = [chunks[id_] for id_ in graph.chunks[list(path.ties)].tolist() if id_ in chunks]
-        form = Form(text="\n".join(map(_line, way)), citations=cite_chunks(stating))
+        form = Form(
+            text="\n".join(statement(t.head, t.relation, t.tail, t.evidence) for t in way),
+            citations=cite_chunks(stating),
+        )
         hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
         blocks.append(Block(heading=hops, forms=(form,)))
     return blocks
-
-
-def _line(tie: RelationEvidence) -> str:
-    said = f": “{' '.join(tie.evidence.split())}”" if tie.evidence else ""
-    return f"{tie.head} — {tie.relation} → {tie.tail}{said}"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,11 +23,14 @@ from clew.stores import (
     sqlite_statistics,
     sqlite_validity,
 )
-from clew.stores.derived import derived_files, folder_size, remove_files
+from clew.stores.copy_marks import folder_place, refuse_unfinished
+from clew.stores.derived import folder_size
+from clew.stores.records import read_records
 from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_copy import read_mark
 from clew.stores.sqlite_graph_store import SqliteGraphStore
 from clew.stores.sqlite_graph_writer import SqliteGraphWriter
-from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite_migrations import open_database
 from clew.stores.sqlite_time_index import SqliteTimeIndex
 from clew.types import (
     CheckReport,
@@ -34,6 +38,7 @@ from clew.types import (
     DocumentInfo,
     DocumentVersion,
     IndexedDocument,
+    PassageRecords,
     Provenance,
     StoredChunk,
     StoredSection,
@@ -72,33 +77,21 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         `sqlite_validity`; they are remembered, and every end is derived anew where they change.
         """
         self.folder = folder
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise StoreError(
-                f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
-                " give another one with --store"
-            ) from error
-        self._database = Database(folder / "clew.db", busy_seconds, sqlite_filters.define_functions)
+        self._database = open_database(folder, busy_seconds, sqlite_filters.define_functions)
         self._embedder = embedder
         try:
-            self._open(embedder)
+            self._refuse_unfinished()
+            if embedder is not None:
+                self.claim(*embedder)
             if functional is not None:
                 self._declare(functional)
         except BaseException:
             self._database.close()
             raise
 
-    def _open(self, embedder: tuple[str, int] | None) -> None:
+    def _refuse_unfinished(self) -> None:
         with self._database.read() as connection:
-            version = schema_version(connection)
-        if version != SCHEMA_VERSION:
-            if version == 0:  # what is left of an earlier database would be taken for this one's
-                remove_files(derived_files(self.folder))
-            with self._database.write() as connection:
-                migrate(connection)
-        if embedder is not None:
-            self.claim(*embedder)
+            refuse_unfinished(read_mark(connection), folder_place(self.folder))
 
     def _declare(self, functional: Collection[str]) -> None:
         with self._database.read() as connection:
@@ -135,7 +128,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
 
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
-        from clew.stores import sqlite_prepare
+        from clew.stores.prepare import prepare
 
         embedder = self._embedder or self.embedder()
         if embedder is None:
@@ -143,7 +136,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
                 f"the store in {str(self.folder)!r} has no embedder yet; open it with"
                 " embedder=(name, dimension) before saving"
             )
-        prepared = sqlite_prepare.prepare(entry, embedder[1])
+        prepared = prepare(entry, embedder[1])
         with self._database.write() as connection:
             sqlite_save.write_document(connection, prepared)
 
@@ -222,6 +215,17 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         with self._database.read() as connection:
             return sqlite_lineage.read_provenance(connection, chunk_ids)
 
+    def passage_records(
+        self,
+        chunk_ids: Sequence[int],
+        entity_ids: Sequence[int] = (),
+        *,
+        as_of: datetime | None = None,
+    ) -> PassageRecords:
+        """See `ports.PassageStore`."""
+        with self._database.read():
+            return read_records(self, chunk_ids, entity_ids, as_of)
+
     # --- keywords
 
     def search_keywords(
@@ -238,6 +242,10 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         """See `ports.SnapshotSource`."""
         with self._database.read():
             yield
+
+    def steady(self) -> AbstractContextManager[None]:
+        """See `ports.SnapshotSource`; here nothing is saved by it."""
+        return nullcontext()
 
     def generation(self) -> int:
         """See `ports.SnapshotSource`."""

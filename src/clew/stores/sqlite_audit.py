@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import AuditEntry
-from clew.stores.sqlite_documents import now
+from clew.stores.values import now
 
 if TYPE_CHECKING:
     from clew.stores.sqlite_connection import Database

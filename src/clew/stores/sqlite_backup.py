@@ -7,8 +7,9 @@ import os
 import shutil
 import sqlite3
 import tempfile
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 from clew.errors import InputError, StoreCorruptError, StoreError
@@ -16,9 +17,11 @@ from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
 
+KEPT = ("jobs", "job_items", "audit")
+"""Tables that no copy brings back: who did what here, and what is being done."""
 _FILE = "clew.db"
-# What the copy does not bring back: who did what here, and what is being done.
-_OURS = ("jobs", "job_items", "audit", "meta")
+_PREFIX = ".clew-copy-"
+_ABANDONED_SECONDS = 3600.0
 # Never taken back: numbers that tell derived structures and other processes what changed.
 _NUMBERS = ("generation", "epoch", "schema_version")
 _TABLES = """
@@ -37,8 +40,8 @@ def back_up(store: SqliteStore, target: Path) -> int:
         raise InputError(f"{str(target)!r} exists already; give the name of a new file")
     with _folder_beside(target.parent) as folder:
         copy = folder / _FILE
-        with store.database.read() as connection, closing(sqlite3.connect(copy)) as written:
-            connection.backup(written)
+        with store.database.read() as connection:
+            copy_database(connection, copy)
         _checked(folder, copy)
         os.replace(copy, target)
     return target.stat().st_size
@@ -62,27 +65,45 @@ def restore(store: SqliteStore, source: Path) -> None:
                 f"the backup {str(source)!r} was made with the embedder {found!r}, the store with"
                 f" {store.embedder()!r}; open the store with the former, or restore into a new one"
             )
-        _replace_content(store, copy)
+        with attached(store, copy) as connection:
+            replace_content(connection, kept=KEPT)
     remove_files(derived_files(store.folder))
 
 
-def _replace_content(store: SqliteStore, copy: Path) -> None:
+def copy_database(connection: sqlite3.Connection, file: Path) -> None:
+    """Write the state that a transaction sees to a new file, while others write."""
+    with closing(sqlite3.connect(file)) as written:
+        connection.backup(written)
+
+
+@contextmanager
+def attached(store: SqliteStore, copy: Path) -> Iterator[sqlite3.Connection]:
+    """A transaction that may write to the store, in which another store's file is `copy`."""
+
     def attach(connection: sqlite3.Connection) -> None:
         connection.execute("ATTACH DATABASE ? AS copy", (str(copy),))
 
     database = Database(store.database.path, store.database.busy_seconds, attach)
     try:
         with database.write() as connection:
-            connection.execute("PRAGMA defer_foreign_keys = ON")
-            tables = [row[0] for row in connection.execute(_TABLES, (_json(_OURS),))]
-            # Deleting from one table may delete from others: all of it comes first.
-            for table in tables:
-                connection.execute(f"DELETE FROM main.{table}")
-            for table in tables:
-                _copy_rows(connection, table)
-            _copy_meta(connection)
+            yield connection
     finally:
         database.close()
+
+
+def replace_content(connection: sqlite3.Connection, kept: Sequence[str]) -> None:
+    """Put the rows of the attached copy in place of the store's, but for the tables in `kept`.
+
+    Generation and epoch grow beyond both stores'. Rows in `kept` whose chunks go, go with them.
+    """
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    tables = [row[0] for row in connection.execute(_TABLES, (json.dumps([*kept, "meta"]),))]
+    # Deleting from one table may delete from others: all of it comes first.
+    for table in tables:
+        connection.execute(f"DELETE FROM main.{table}")
+    for table in tables:
+        _copy_rows(connection, table)
+    _copy_meta(connection)
 
 
 def _copy_rows(connection: sqlite3.Connection, table: str) -> None:
@@ -95,10 +116,10 @@ def _copy_rows(connection: sqlite3.Connection, table: str) -> None:
 
 
 def _copy_meta(connection: sqlite3.Connection) -> None:
-    kept = _json(_NUMBERS)
+    numbers = json.dumps(_NUMBERS)
     others = "name NOT IN (SELECT value FROM json_each(?))"
-    connection.execute(f"DELETE FROM main.meta WHERE {others}", (kept,))
-    connection.execute(f"INSERT INTO main.meta SELECT * FROM copy.meta WHERE {others}", (kept,))
+    connection.execute(f"DELETE FROM main.meta WHERE {others}", (numbers,))
+    connection.execute(f"INSERT INTO main.meta SELECT * FROM copy.meta WHERE {others}", (numbers,))
     for name in ("generation", "epoch"):
         # Higher than either has ever been: nothing built from one is taken for the other's.
         connection.execute(
@@ -132,7 +153,8 @@ def _checked(folder: Path, shown: Path) -> tuple[str, int] | None:
 def _folder_beside(parent: Path) -> Iterator[Path]:
     """A folder on the disk that the result is to be on, gone afterwards."""
     try:
-        with tempfile.TemporaryDirectory(dir=parent, prefix=".clew-copy-") as folder:
+        _remove_abandoned(parent)
+        with tempfile.TemporaryDirectory(dir=parent, prefix=_PREFIX) as folder:
             yield Path(folder)
     except OSError as error:
         raise StoreError(
@@ -141,5 +163,10 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
         ) from error
 
 
-def _json(names: tuple[str, ...]) -> str:
-    return json.dumps(names)
+def _remove_abandoned(parent: Path) -> None:
+    """Remove what processes left that were killed: nothing in it has changed for long."""
+    for folder in parent.glob(f"{_PREFIX}*"):
+        with suppress(OSError):  # it may just have gone
+            newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
+            if time.time() - newest > _ABANDONED_SECONDS:
+                shutil.rmtree(folder)

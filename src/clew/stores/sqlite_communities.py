@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.ports import Partition, ReportBasis
+from clew.ports import ReportBasis
+from clew.stores.communities import (
+    CommunityRow,
+    PartitionState,
+    entity_places,
+    make_partition,
+)
 from clew.stores.sqlite_communities_write import (
     write_partition,
     write_reports,
@@ -22,7 +28,7 @@ from clew.types import Community, Topic
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.ports import CommunityChanges
+    from clew.ports import CommunityChanges, Partition
     from clew.stores.sqlite_connection import Database
     from clew.types import Ids, Vectors
 
@@ -70,6 +76,7 @@ CREATE TABLE topic_chunks (
 CREATE TABLE partition_state (name TEXT PRIMARY KEY, value) WITHOUT ROWID
 """
 
+_ROWS = "SELECT id, level, parent, members FROM communities"
 _COMMUNITY = """
 SELECT id, level, parent, title, summary, entities, size, sources FROM communities
 WHERE embedding IS NOT NULL
@@ -104,20 +111,8 @@ class SqliteCommunities:
     def members(self) -> NDArray[np.int64]:
         """See `ports.CommunityStore`."""
         with self._database.read() as connection:
-            rows = connection.execute(
-                "SELECT id, level, members FROM communities WHERE embedding IS NOT NULL"
-            ).fetchall()
-        ids, levels, sets = _columns(rows, 3)
-        held = [_integers(blob) for blob in sets]
-        counts = [len(h) for h in held]
-        found = np.column_stack(
-            [
-                _joined(held),
-                np.repeat(np.array(levels, dtype=np.int64), counts),
-                np.repeat(np.array(ids, dtype=np.int64), counts),
-            ]
-        )
-        return found[np.lexsort((found[:, 2], found[:, 1], found[:, 0]))]
+            rows = connection.execute(f"{_ROWS} WHERE embedding IS NOT NULL").fetchall()
+        return entity_places([_row(*row) for row in rows])
 
     def communities(
         self, *, ids: Sequence[int] | None = None, level: int | None = None
@@ -187,25 +182,17 @@ class SqliteCommunities:
         """See `ports.CommunityKeeper`."""
         with self._database.read() as connection:
             state = dict(connection.execute("SELECT name, value FROM partition_state"))
-            rows = connection.execute(
-                "SELECT id, level, parent, members FROM communities ORDER BY id"
-            ).fetchall()
+            rows = connection.execute(f"{_ROWS} ORDER BY id").fetchall()
         if not state:
             return None
-        ids, levels, parents, sets = _columns(rows, 4)
-        held = [_integers(blob) for blob in sets]
-        owners = np.repeat(np.array(ids, dtype=np.int64), [len(h) for h in held])
-        return Partition(
-            ids=np.array(ids, dtype=np.int64),
-            levels=np.array(levels, dtype=np.int64),
-            parents=np.array(parents, dtype=np.int64),
-            members=np.column_stack([owners, _joined(held)]),
+        kept = PartitionState(
             entity_ids=_integers(state["entity_ids"]),
             neighbourhoods=_integers(state["neighbourhoods"]),
             strengths=np.frombuffer(state["strengths"], dtype="<f4"),
             moved=int(state["moved"]),
             next_id=int(state["next_id"]),
         )
+        return make_partition([_row(*row) for row in rows], kept)
 
     def report_bases(self) -> Mapping[int, ReportBasis]:
         """See `ports.CommunityKeeper`."""
@@ -249,8 +236,8 @@ def _integers(blob: bytes) -> Ids:
     return np.frombuffer(blob, dtype="<i8")
 
 
-def _joined(parts: Sequence[Ids]) -> Ids:
-    return np.concatenate([np.empty(0, dtype=np.int64), *parts])
+def _row(id: int, level: int, parent: int, members: bytes) -> CommunityRow:
+    return CommunityRow(id, level, parent, _integers(members))
 
 
 def _community(

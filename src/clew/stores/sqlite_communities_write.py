@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
+from clew.stores.communities import changed_rows, topic_ids, topic_passages
 from clew.stores.sqlite_documents import id_list
 
 if TYPE_CHECKING:
     from clew.ports import CommunityReport, Partition, TopicSet
-    from clew.types import Ids
 
 
 def write_partition(connection: sqlite3.Connection, partition: Partition) -> None:
@@ -25,16 +23,15 @@ def write_partition(connection: sqlite3.Connection, partition: Partition) -> Non
     known = {
         row[0]: row[1:] for row in connection.execute("SELECT id, level, parent FROM communities")
     }
-    new, placed = [], []
-    for place, members in zip(_places(partition), _member_sets(partition), strict=True):
-        if place[0] not in known:
-            new.append((*place, len(members), members.astype("<i8").tobytes()))
-        elif known[place[0]] != place[1:]:
-            placed.append((*place[1:], place[0]))
+    new, moved = changed_rows(partition, known)
     connection.executemany(
-        "INSERT INTO communities (id, level, parent, size, members) VALUES (?, ?, ?, ?, ?)", new
+        "INSERT INTO communities (id, level, parent, size, members) VALUES (?, ?, ?, ?, ?)",
+        [(*row[:3], len(row.members), row.members.astype("<i8").tobytes()) for row in new],
     )
-    connection.executemany("UPDATE communities SET level = ?, parent = ? WHERE id = ?", placed)
+    connection.executemany(
+        "UPDATE communities SET level = ?, parent = ? WHERE id = ?",
+        [(row.level, row.parent, row.id) for row in moved],
+    )
     write_state(
         connection,
         {
@@ -45,18 +42,6 @@ def write_partition(connection: sqlite3.Connection, partition: Partition) -> Non
             "next_id": partition.next_id,
         },
     )
-
-
-def _places(partition: Partition) -> Iterator[tuple[int, int, int]]:
-    """(id, level, parent) of each community."""
-    columns = (partition.ids, partition.levels, partition.parents)
-    return zip(*(column.tolist() for column in columns), strict=True)
-
-
-def _member_sets(partition: Partition) -> list[Ids]:
-    """Entity ids of each community, in the order of its ids."""
-    starts = np.searchsorted(partition.members[:, 0], partition.ids)
-    return np.split(partition.members[:, 1], starts[1:]) if len(starts) else []
 
 
 def write_reports(connection: sqlite3.Connection, reports: Sequence[CommunityReport]) -> None:
@@ -93,9 +78,11 @@ def write_topics(connection: sqlite3.Connection, topics: TopicSet) -> None:
             )
         ],
     )
-    ids = _topic_ids(connection, topics.keys, known)
-    passages = np.bincount(topics.chunks[:, 0], minlength=len(ids)).tolist()
-    columns = (ids, topics.keys, topics.names, topics.themes.tolist(), passages)
+    row = connection.execute("SELECT value FROM partition_state WHERE name = 'next_topic'")
+    ids, free = topic_ids(topics.keys, known, int((row.fetchone() or (1,))[0]))
+    write_state(connection, {"next_topic": free})
+    passages = topic_passages(topics)
+    columns = (ids, topics.keys, topics.names, topics.themes.tolist(), map(len, passages))
     rows = zip(*columns, topics.documents.tolist(), topics.vectors, strict=True)
     connection.executemany(
         "INSERT INTO topics VALUES (?, ?, ?, ?, ?, ?, ?)",
@@ -103,22 +90,8 @@ def write_topics(connection: sqlite3.Connection, topics: TopicSet) -> None:
     )
     connection.executemany(
         "INSERT INTO topic_chunks VALUES (?, ?)",
-        ((ids[topic], chunk) for topic, chunk in topics.chunks.tolist()),
+        ((id_, chunk) for id_, held in zip(ids, passages, strict=True) for chunk in held),
     )
-
-
-def _topic_ids(
-    connection: sqlite3.Connection, keys: Sequence[str], known: Mapping[str, int]
-) -> list[int]:
-    """The id that each key had, or one that none ever had."""
-    row = connection.execute("SELECT value FROM partition_state WHERE name = 'next_topic'")
-    next_id = int((row.fetchone() or (1,))[0])
-    ids = []
-    for key in keys:
-        ids.append(known.get(key, next_id))
-        next_id += key not in known
-    write_state(connection, {"next_topic": next_id})
-    return ids
 
 
 def write_state(connection: sqlite3.Connection, values: Mapping[str, int | bytes]) -> None:

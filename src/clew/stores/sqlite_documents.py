@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 
 from clew.stores.sqlite_filters import document_condition
+from clew.stores.values import to_time
 from clew.types import Condition, DocumentInfo, StoredChunk, StoredSection
 
 _DOCUMENT = """
@@ -24,24 +25,6 @@ SELECT c.id, c.document_id, d.source, d.title, c.ordinal, c.section_id, c.start,
 FROM chunks c JOIN documents d ON d.id = c.document_id
 """
 _SECTION = 'SELECT id, document_id, ordinal, start, "end", headings, text FROM sections'
-
-
-def to_text(time: datetime | None) -> str | None:
-    """ISO 8601 in UTC; a time without a zone is taken for UTC."""
-    if time is None:
-        return None
-    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat()
-
-
-def to_time(text: str | None) -> datetime | None:
-    """The time that `to_text` wrote."""
-    return None if text is None else datetime.fromisoformat(text)
-
-
-def now() -> str:
-    """This moment, as it is stored."""
-    return datetime.now(UTC).isoformat()
 
 
 def id_list(ids: Iterable[int | str]) -> str:

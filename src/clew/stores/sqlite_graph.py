@@ -9,12 +9,19 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Sequence
-from math import log1p
-from typing import Any
 
-from clew.errors import InputError, NotFoundError
+from clew.stores.entities import EntityRow, to_entity
+from clew.stores.prepare import ABOUT
+from clew.stores.refusals import (
+    half_without_source,
+    merged_with_itself,
+    missing_keys,
+    name_of_another,
+    unknown_entities,
+    unusable_name,
+)
 from clew.stores.sqlite_documents import id_list
-from clew.stores.sqlite_save import ABOUT, show_living_names
+from clew.stores.sqlite_save import show_living_names
 from clew.stores.sqlite_validity import heads_around, settle
 from clew.text import entity_key
 from clew.types import Alias, Entity
@@ -69,7 +76,7 @@ def read_entities(
 ) -> list[Entity]:
     """Entities in the order of the ids; unknown ids are left out."""
     found = {
-        row[0]: _entity(row, most_mentioned)
+        row[0]: to_entity(EntityRow(*row), most_mentioned)
         for row in connection.execute(_ENTITY, (id_list(entity_ids),))
     }
     return [found[i] for i in map(int, entity_ids) if i in found]
@@ -125,7 +132,7 @@ def merge_entities(
 ) -> None:
     """Make every alias of the source an alias of the target, and remember it."""
     if source_id == target_id:
-        raise InputError(f"cannot merge entity {source_id!r} with itself; give two entities")
+        raise merged_with_itself(source_id)
     keys = _keys_of(connection, source_id)
     _keys_of(connection, target_id)
     target = connection.execute("SELECT key FROM entities WHERE id = ?", (target_id,)).fetchone()[0]
@@ -145,9 +152,7 @@ def split_entity(connection: sqlite3.Connection, entity_id: int, keys: Sequence[
     wanted, held = list(dict.fromkeys(keys)), _keys_of(connection, entity_id)
     missing = [key for key in wanted if key not in held]
     if missing or not wanted:
-        raise NotFoundError(
-            f"entity {entity_id!r} has no alias of the keys {missing!r}; expected some of {held!r}"
-        )
+        raise missing_keys(entity_id, missing, held)
     left = [key for key in held if key not in wanted]
     for part in (wanted, left):
         _check_used(connection, part, held)
@@ -167,13 +172,10 @@ def rename_entity(connection: sqlite3.Connection, entity_id: int, name: str) -> 
     """Show an entity under another name, which becomes one of its aliases, and remember it."""
     keys, key = _keys_of(connection, entity_id), entity_key(name)
     if not key:
-        raise InputError(f"cannot rename an entity to {name!r}: expected letters or digits")
+        raise unusable_name(name)
     other = resolve_keys(connection, [key]).get(key, entity_id)
     if other != entity_id:
-        raise InputError(
-            f"{name!r} is a name of another entity ({other}); merge the two with"
-            " `clew entity merge` instead"
-        )
+        raise name_of_another(name, other)
     if key not in keys:
         connection.execute(
             "INSERT INTO aliases (key, name, entity_id, method, score, evidence)"
@@ -191,19 +193,14 @@ def _keys_of(connection: sqlite3.Connection, entity_id: int) -> list[str]:
     )
     keys = [row[0] for row in rows]
     if not keys:
-        raise NotFoundError(
-            f"no entity with the id {entity_id!r}; `clew entity show NAME` finds one by its name"
-        )
+        raise unknown_entities([entity_id])
     return keys
 
 
 def _check_used(connection: sqlite3.Connection, part: Sequence[str], held: Sequence[str]) -> None:
     """Refuse a half that no text names: it would be an entity without a source."""
     if connection.execute(_NAMED, (json.dumps(list(part)),)).fetchone() is None:
-        raise InputError(
-            f"cannot split the names {list(held)!r}: no text names the half {list(part)!r};"
-            " each half needs a name that some document holds"
-        )
+        raise half_without_source(part, held)
 
 
 def _group(connection: sqlite3.Connection, key: str) -> str:
@@ -245,21 +242,3 @@ def _insert_part(connection: sqlite3.Connection, entity_id: int, key: str) -> in
     )
     assert cursor.lastrowid is not None  # an INSERT always sets it
     return cursor.lastrowid
-
-
-# --- values ------------------------------------------------------------------------------
-
-
-def _entity(row: tuple[Any, ...], most_mentioned: int) -> Entity:
-    entity_id, name, key, entity_type, content, tier, mentions, documents = row
-    return Entity(
-        id=entity_id,
-        name=name,
-        key=key,
-        entity_type=entity_type,
-        content=content,
-        tier=tier,
-        salience_score=log1p(mentions) / log1p(most_mentioned) if mentions else 0.0,
-        mentions=mentions,
-        documents=documents,
-    )

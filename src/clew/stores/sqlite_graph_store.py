@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.ports import Fact, FoundRelation
 from clew.stores import (
     sqlite_found_relations,
     sqlite_graph,
@@ -19,7 +20,7 @@ from clew.stores import (
     sqlite_statistics,
 )
 from clew.stores.sqlite_connection import Database
-from clew.stores.sqlite_found_relations import Fact, Found
+from clew.stores.values import now
 from clew.types import Alias, Entity, Relation
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class SqliteGraphStore:
             return sqlite_statistics.read_relation_counts(connection)
 
     def add_found_relations(
-        self, found: Sequence[Found], among: Set[int], extractor: str
+        self, found: Sequence[FoundRelation], among: Set[int], extractor: str
     ) -> tuple[set[Fact], int]:
         """Add what passages state of some entities and what the store does not hold yet.
 
@@ -115,7 +116,7 @@ class SqliteGraphStore:
     def log_reading(self, found: Mapping[int, int]) -> None:
         """Remember how many relations the passages of entities held when they were read."""
         with self._database.write() as connection:
-            sqlite_found_relations.log_reading(connection, found)
+            sqlite_relations.log_reading(connection, found, now())
 
     def unread_entities(self, limit: int | None = None) -> list[int]:
         """Ids of entities whose passages were never read for relations and had none, by id."""

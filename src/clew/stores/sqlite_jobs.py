@@ -16,7 +16,6 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import Job, JobItem
-from clew.stores.sqlite_documents import now, to_text
 from clew.stores.sqlite_job_rows import (
     JOB,
     changed,
@@ -26,6 +25,7 @@ from clew.stores.sqlite_job_rows import (
     lease,
     read_job,
 )
+from clew.stores.values import now, to_text
 
 if TYPE_CHECKING:
     from clew.ports import ItemStatus

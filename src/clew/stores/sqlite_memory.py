@@ -12,13 +12,13 @@ import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
-from clew.errors import InputError
+from clew.stores.naming import Named
+from clew.stores.refusals import named_key, unknown_entities
 from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_graph import split_entity
-from clew.stores.sqlite_links import Named, next_ids, resolve_names
+from clew.stores.sqlite_links import next_ids, resolve_names
 from clew.stores.sqlite_save import count_change, delete_documents, sweep
-from clew.stores.sqlite_written import delete_relations, unknown_entities
-from clew.text import entity_key
+from clew.stores.sqlite_written import delete_relations
 from clew.types import NewEntity, Observation
 
 _M005 = """
@@ -83,7 +83,7 @@ def add_entities(
     connection: sqlite3.Connection, entities: Sequence[NewEntity]
 ) -> list[tuple[int, bool]]:
     """Make entities by hand; (id, whether it was not made by hand before) of each, in order."""
-    keys = [_key(entity.name) for entity in entities]
+    keys = [named_key(entity.name) for entity in entities]
     freed = _free_guesses(connection, keys)
     names: dict[str, Named] = {}
     for key, entity in zip(keys, entities, strict=True):
@@ -100,15 +100,6 @@ def add_entities(
     if any(new for _, new in results):
         count_change(connection, entities_moved=freed)
     return results
-
-
-def _key(name: str) -> str:
-    key = entity_key(name)
-    if not key:
-        raise InputError(
-            f"an entity cannot be named {name!r}; expected a name with letters or digits"
-        )
-    return key
 
 
 def _free_guesses(connection: sqlite3.Connection, keys: Sequence[str]) -> bool:

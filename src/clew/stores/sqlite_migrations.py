@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from pathlib import Path
 
-from clew.errors import StoreMismatchError
+from clew.errors import StoreError, StoreMismatchError
+from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite_communities import m003_communities_and_topics
+from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_job_rows import m004_jobs_and_audit
 from clew.stores.sqlite_memory import m005_memory
 from clew.stores.sqlite_times import write_all_times
@@ -261,3 +264,37 @@ def migrate(connection: sqlite3.Connection) -> None:
     for number, migration in enumerate(MIGRATIONS[version:], version + 1):
         migration(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (number,))
+
+
+def open_database(
+    folder: Path, busy_seconds: float, prepare: Callable[[sqlite3.Connection], None]
+) -> Database:
+    """The file in a store's folder, made or brought up to this version's schema where needed.
+
+    Raises `StoreError` where the folder cannot be made, and what `migrate` raises.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
+            " give another one with --store"
+        ) from error
+    database = Database(folder / "clew.db", busy_seconds, prepare)
+    try:
+        _bring_up_to_date(database, folder)
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _bring_up_to_date(database: Database, folder: Path) -> None:
+    with database.read() as connection:
+        version = schema_version(connection)
+    if version == SCHEMA_VERSION:
+        return
+    if version == 0:  # what is left of an earlier database would be taken for this one's
+        remove_files(derived_files(folder))
+    with database.write() as connection:
+        migrate(connection)

@@ -2,33 +2,42 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import islice
-from typing import Any
 
-from clew.stores.sqlite_documents import id_list, now, to_text, to_time
-from clew.stores.sqlite_lineage import extractor_of
-from clew.stores.sqlite_links import ResolvedNames
+from clew.stores.lineage import extractor_of
+from clew.stores.naming import ResolvedNames
+from clew.stores.relations import (
+    History,
+    RelationRow,
+    count_by_entity,
+    document_rows,
+    heads_of,
+    holding,
+    to_relation,
+)
+from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_times import known_until
-from clew.stores.sqlite_validity import FOREVER, ends_known_at, read_functional, settle
-from clew.text import entity_key
-from clew.types import ExtractedRelation, IndexedDocument, Relation
+from clew.stores.sqlite_validity import ends_known_at, read_functional, settle
+from clew.stores.validity import FOREVER
+from clew.stores.values import now, to_text
+from clew.types import IndexedDocument, Relation
 
-Row = dict[str, Any]
-Statement = tuple[str, str, str]
-"""(key of the head, relation type, key of the tail)"""
-History = Mapping[Statement, tuple[str, str | None]]
-"""(recorded_at, retracted_at) of what a document stated before."""
-
-_TEXT_RELATION_WEIGHT = 0.5
 _INSERT = """
 INSERT INTO relations (id, from_alias_id, to_alias_id, relation_type, weight, is_causal, confidence,
-    valid_from, valid_until, stated_until, recorded_at, retracted_at, chunk_id, sentence, extractor)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    context, valid_from, valid_until, stated_until, recorded_at, retracted_at, chunk_id, sentence,
+    extractor)
+VALUES (:id, :from_alias_id, :to_alias_id, :relation_type, :weight, :is_causal, :confidence,
+    :context, :valid_from, :valid_until, :stated_until, :recorded_at, :retracted_at, :chunk_id,
+    :sentence, :extractor)
+"""
+_UPDATE = """
+UPDATE relations SET weight = :weight, is_causal = :is_causal, confidence = :confidence,
+    context = :context, valid_from = :valid_from, valid_until = :valid_until,
+    stated_until = :stated_until, sentence = :sentence, extractor = :extractor
+WHERE id = :id
 """
 _HISTORY = """
 SELECT h.key, r.relation_type, t.key, min(r.recorded_at),
@@ -40,6 +49,15 @@ WHERE r.chunk_id IN (SELECT id FROM chunks WHERE document_id = ?)
 GROUP BY 1, 2, 3
 """
 
+_ROWS = """
+SELECT r.id, h.entity_id, t.entity_id, r.from_alias_id, r.to_alias_id, r.relation_type, r.weight,
+    r.is_causal, r.confidence, r.context, r.valid_from, r.valid_until, r.stated_until,
+    r.recorded_at, r.retracted_at, r.chunk_id, r.sentence, r.extractor
+FROM relations r
+JOIN aliases h ON h.id = r.from_alias_id
+JOIN aliases t ON t.id = r.to_alias_id
+"""
+_AMONG = "IN (SELECT value FROM json_each(:ids))"
 # `known`: only what was recorded by then and not yet retracted. `held`: only what held then, as
 # far as the text says; NULL for whenever.
 _WHEN = """
@@ -47,29 +65,26 @@ r.recorded_at <= :known AND coalesce(r.retracted_at, '~') > :known
 AND (:held IS NULL OR
     coalesce(r.valid_from, '') <= :held AND coalesce(r.stated_until, '~') > :held)
 """
+_OF_ENTITIES = f"""
+SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id WHERE a.entity_id {_AMONG}
+UNION SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id WHERE a.entity_id {_AMONG}
+"""
 _RELATIONS = f"""
-SELECT * FROM entity_relations r WHERE id IN (
-    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id
-    WHERE a.entity_id IN (SELECT value FROM json_each(:ids))
-    UNION SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id
-    WHERE a.entity_id IN (SELECT value FROM json_each(:ids)))
-AND {_WHEN} ORDER BY weight DESC, id LIMIT :limit
+{_ROWS} WHERE r.id IN ({_OF_ENTITIES}) AND {_WHEN} ORDER BY r.weight DESC, r.id LIMIT :limit
 """
 _CHUNK_RELATIONS = f"""
-SELECT r.* FROM json_each(:ids) AS wanted JOIN entity_relations r ON r.chunk_id = wanted.value
+{_ROWS} JOIN json_each(:ids) AS wanted ON wanted.value = r.chunk_id
 WHERE {_WHEN} ORDER BY wanted.key, r.id LIMIT :limit
 """
 _RELATIONS_BY_ID = f"""
-SELECT r.* FROM json_each(:ids) AS wanted JOIN entity_relations r ON r.id = wanted.value
+{_ROWS} JOIN json_each(:ids) AS wanted ON wanted.value = r.id
 WHERE {_WHEN} ORDER BY wanted.key LIMIT :limit
 """
-_UNSTATED = """
-SELECT * FROM entity_relations r
-WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL
-    AND (r.from_entity_id IN (SELECT value FROM json_each(:ids))
-        OR r.to_entity_id IN (SELECT value FROM json_each(:ids)))
+_UNSTATED = f"""
+{_ROWS} WHERE r.id IN ({_OF_ENTITIES}) AND r.chunk_id IS NULL AND r.retracted_at IS NULL
 ORDER BY r.id
 """
+_STATED_BY_CHUNKS = f"{_ROWS} WHERE r.chunk_id {_AMONG} ORDER BY r.id"
 _RETRACT = """
 UPDATE relations SET retracted_at = ?, valid_until = stated_until
 WHERE retracted_at IS NULL AND id IN (SELECT value FROM json_each(?))
@@ -101,47 +116,36 @@ def write_relations(
 
     What it stated before was known since then.
     """
-    moment, extractor = now(), extractor_of(entry.recipe)
-    rows: list[tuple[object, ...]] = []
-    found: Counter[int] = Counter()
-    heads: dict[str, set[int]] = {}
-    for chunk_id, relation in _stated(entry, chunk_ids):
-        head, tail = entity_key(relation.head), entity_key(relation.tail)
-        if not head or not tail:
-            continue
-        found.update({resolved.entity_ids[head], resolved.entity_ids[tail]})
-        heads.setdefault(relation.relation_type, set()).add(resolved.entity_ids[head])
-        aliases = (resolved.alias_ids[head], resolved.alias_ids[tail])
-        recorded = history.get((head, relation.relation_type, tail), (moment, None))
-        place = (chunk_id, relation.sentence, extractor)
-        rows.append((first_id + len(rows), *aliases, *_values(relation), *recorded, *place))
-    connection.executemany(_INSERT, rows)
-    connection.executemany(
-        "INSERT INTO relationship_extraction_log VALUES (?, ?, ?)",
-        [(entity_id, count, moment) for entity_id, count in found.items()],
+    moment = now()
+    rows = document_rows(
+        entry,
+        chunk_ids,
+        resolved,
+        first_id=first_id,
+        history=history,
+        moment=moment,
+        extractor=extractor_of(entry.recipe),
     )
-    functional = read_functional(connection) if heads else ()
-    return set().union(*(heads[kind] for kind in functional if kind in heads))
+    insert_rows(connection, rows)
+    log_reading(connection, count_by_entity(rows), moment)
+    return heads_of(rows, read_functional(connection)) if rows else set()
 
 
-def _stated(
-    entry: IndexedDocument, chunk_ids: Sequence[int]
-) -> Iterator[tuple[int, ExtractedRelation]]:
-    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
-        for relation in chunk.relations:
-            yield chunk_id, relation
+def insert_rows(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -> None:
+    """Write new relations."""
+    connection.executemany(_INSERT, [row._asdict() for row in rows])
 
 
-def _values(relation: ExtractedRelation) -> tuple[object, ...]:
-    until = to_text(relation.valid_until)
-    return (
-        relation.relation_type,
-        _TEXT_RELATION_WEIGHT,
-        relation.is_causal,
-        relation.confidence,
-        to_text(relation.valid_from),
-        until,
-        until,
+def update_rows(connection: sqlite3.Connection, rows: Iterable[RelationRow]) -> None:
+    """Write what is said of relations now; their ends and types stay."""
+    connection.executemany(_UPDATE, [row._asdict() for row in rows])
+
+
+def log_reading(connection: sqlite3.Connection, found: Mapping[int, int], moment: str) -> None:
+    """Remember that entities were read for relations, and how many were found of each."""
+    connection.executemany(
+        "INSERT INTO relationship_extraction_log SELECT id, ?, ? FROM entities WHERE id = ?",
+        [(count, moment, entity_id) for entity_id, count in found.items()],
     )
 
 
@@ -181,8 +185,19 @@ def read_unstated_relations(
     connection: sqlite3.Connection, entity_ids: Sequence[int]
 ) -> list[Relation]:
     """Relations of the entities that no text states, those not retracted; by id."""
-    values = {"ids": id_list(entity_ids)}
-    return [_relation(row) for row in _rows(connection, _UNSTATED, values)]
+    return [to_relation(row) for row in read_unstated_rows(connection, entity_ids)]
+
+
+def read_unstated_rows(
+    connection: sqlite3.Connection, entity_ids: Iterable[int]
+) -> list[RelationRow]:
+    """What is written of the entities and not retracted; by id."""
+    return _rows(connection, _UNSTATED, {"ids": id_list(entity_ids)})
+
+
+def read_stated_rows(connection: sqlite3.Connection, chunk_ids: Iterable[int]) -> list[RelationRow]:
+    """What the chunks state, retracted relations among it; by id."""
+    return _rows(connection, _STATED_BY_CHUNKS, {"ids": id_list(chunk_ids)})
 
 
 def _read(
@@ -194,40 +209,16 @@ def _read(
 ) -> list[Relation]:
     values = {"ids": id_list(ids), "limit": limit, "held": None, "known": FOREVER}
     if as_of is None:
-        return [_relation(row) for row in _rows(connection, sql, values)]
+        return [to_relation(row) for row in _rows(connection, sql, values)]
     known = known_until(connection, as_of) or FOREVER
-    held = to_text(as_of)
-    stated = _rows(connection, sql, {**values, "limit": -1, "held": held, "known": known})
-    found = (_relation(row) for row in _holding(connection, stated, held or FOREVER, known))
+    held = to_text(as_of) or FOREVER
+    rows = _rows(connection, sql, {**values, "limit": -1, "held": held, "known": known})
+    derived = ends_known_at(connection, {row.from_entity_id for row in rows}, known)
+    found = (to_relation(row) for row in holding(rows, held, derived))
     return list(found if limit < 0 else islice(found, limit))
 
 
-def _rows(connection: sqlite3.Connection, sql: str, values: Row) -> list[Row]:
-    rows = connection.execute(sql, values)
-    names = [column[0] for column in rows.description]
-    return [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def _holding(
-    connection: sqlite3.Connection, rows: Sequence[Row], held: str, known: str
-) -> Iterator[Row]:
-    """Those that no other fact had ended by then, with the end that was known."""
-    derived = ends_known_at(connection, {row["from_entity_id"] for row in rows}, known)
-    for row in rows:
-        until = derived.get(row["id"], row["stated_until"])
-        if until is None or until > held:
-            yield {**row, "valid_until": until}
-
-
-def _relation(row: Row) -> Relation:
-    del row["stated_until"]
-    times = ("valid_from", "valid_until", "retracted_at")
-    return Relation(
-        **{
-            **row,
-            **{name: to_time(row[name]) for name in times},
-            "recorded_at": datetime.fromisoformat(row["recorded_at"]),
-            "is_causal": bool(row["is_causal"]),
-            "context": json.loads(row["context"]),
-        }
-    )
+def _rows(
+    connection: sqlite3.Connection, sql: str, values: Mapping[str, object]
+) -> list[RelationRow]:
+    return [RelationRow(*row) for row in connection.execute(sql, values)]

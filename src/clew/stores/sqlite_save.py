@@ -6,23 +6,32 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
-from clew.stores.sqlite_documents import id_list, now
-from clew.stores.sqlite_lineage import Version, forget_versions, next_version, write_version
-from clew.stores.sqlite_links import ResolvedNames, next_ids, resolve_names
-from clew.stores.sqlite_prepare import PreparedDocument
-from clew.stores.sqlite_relations import History, read_history, write_relations
+from clew.stores.lineage import Version
+from clew.stores.prepare import PreparedDocument, mention_rows, number_rows
+from clew.stores.relations import History
+from clew.stores.sqlite_documents import id_list
+from clew.stores.sqlite_lineage import forget_versions, next_version, write_version
+from clew.stores.sqlite_links import next_ids, resolve_names
+from clew.stores.sqlite_relations import read_history, write_relations
 from clew.stores.sqlite_times import write_times
 from clew.stores.sqlite_validity import heads_around, heads_of_documents, settle
-from clew.text import entity_key
-from clew.types import IndexedDocument, Mention
-
-ABOUT = -1
-"""The sentence number of "the chunk's document is about the entity"."""
+from clew.stores.values import now
 
 _INSERT_DOCUMENT = """
 INSERT INTO documents (id, source, origin, title, sha256, media_type, created_at, updated_at,
-    characters, recipe, metadata, indexed_at, version, derived_from)
-VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+    indexed_at, characters, recipe, metadata, version, derived_from)
+VALUES (:id, :source, :origin, :title, :sha256, :media_type, :created_at, :updated_at,
+    :indexed_at, :characters, :recipe, :metadata, :version, :derived_from)
+"""
+_INSERT_SECTION = """
+INSERT INTO sections VALUES (:id, :document_id, :ordinal, :start, :end, :headings, :text)
+"""
+_INSERT_CHUNK = """
+INSERT INTO chunks VALUES (:id, :document_id, :section_id, :ordinal, :start, :end, :page, :key,
+    :metadata, :sentences, :context, :text)
+"""
+_INSERT_MENTION = """
+INSERT INTO mentions VALUES (:chunk_id, :sentence, :alias_id, :start, :end, :count)
 """
 _CHUNKS_OF = "SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(?1))"
 _ENTITIES_OF = f"""
@@ -53,7 +62,7 @@ def write_document(connection: sqlite3.Connection, prepared: PreparedDocument) -
     free = next_ids(connection)
     chunk_ids = _write_text(connection, prepared, free, version)
     resolved = resolve_names(connection, prepared.names, entry.links, free)
-    _write_mentions(connection, entry, chunk_ids, resolved)
+    connection.executemany(_INSERT_MENTION, mention_rows(entry, chunk_ids, resolved))
     heads = write_relations(
         connection, entry, chunk_ids, resolved, free["relations"], former.history
     )
@@ -141,64 +150,21 @@ def _write_text(
     version: Version,
 ) -> range:
     """Write document, sections, chunks, vectors, terms and times; the chunks' ids."""
-    document_id, moment = prepared.entry.document.id, now()
-    chunk_ids = range(free["chunks"], free["chunks"] + len(prepared.chunks))
-    sections = prepared.entry.split.sections
-    section_ids = {s.ordinal: free["sections"] + i for i, s in enumerate(sections)}
-    connection.execute(
-        _INSERT_DOCUMENT, (*prepared.document_row, moment, version.number, version.derived_from)
+    moment = now()
+    rows = number_rows(
+        prepared, version, moment, first_section=free["sections"], first_chunk=free["chunks"]
     )
+    connection.execute(_INSERT_DOCUMENT, rows.document)
     write_version(connection, prepared.entry.document, version, moment)
+    connection.executemany(_INSERT_SECTION, rows.sections)
+    connection.executemany(_INSERT_CHUNK, rows.chunks)
+    vectors = (row.tobytes() for row in prepared.vectors)
     connection.executemany(
-        "INSERT INTO sections VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [(free["sections"] + i, document_id, *row) for i, row in enumerate(prepared.sections)],
-    )
-    connection.executemany(
-        "INSERT INTO chunks VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        [
-            (chunk_id, document_id, section_ids[chunk.section], *row)
-            for chunk_id, chunk, row in zip(
-                chunk_ids, prepared.entry.split.chunks, prepared.chunks, strict=True
-            )
-        ],
-    )
-    connection.executemany(
-        "INSERT INTO embeddings VALUES (?, ?)", zip(chunk_ids, prepared.vectors, strict=True)
+        "INSERT INTO embeddings VALUES (?, ?)", zip(rows.chunk_ids, vectors, strict=True)
     )
     connection.executemany(
         "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
-        zip(chunk_ids, prepared.terms, strict=True),
+        zip(rows.chunk_ids, prepared.terms, strict=True),
     )
-    write_times(connection, chunk_ids, prepared.times)
-    return chunk_ids
-
-
-def _write_mentions(
-    connection: sqlite3.Connection,
-    entry: IndexedDocument,
-    chunk_ids: Sequence[int],
-    resolved: ResolvedNames,
-) -> None:
-    rows: dict[tuple[int, int, int], tuple[int, int, int]] = {}
-    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
-        for mention in chunk.mentions:
-            alias_id = resolved.alias_ids.get(entity_key(mention.name))
-            if alias_id is not None:
-                place = (chunk_id, mention.sentence, alias_id)
-                rows[place] = _joined(rows.get(place), mention)
-    for name, _ in entry.extraction.about:
-        alias_id = resolved.alias_ids.get(entity_key(name))
-        if alias_id is not None:
-            rows.update({(chunk_id, ABOUT, alias_id): (0, 0, 1) for chunk_id in chunk_ids})
-    connection.executemany(
-        "INSERT INTO mentions VALUES (?, ?, ?, ?, ?, ?)",
-        [(*place, *values) for place, values in rows.items()],
-    )
-
-
-def _joined(before: tuple[int, int, int] | None, mention: Mention) -> tuple[int, int, int]:
-    """Names with one key in one sentence are one row: the first range, all counts."""
-    if before is None:
-        return mention.start, mention.end, mention.count
-    first = min((before[0], before[1]), (mention.start, mention.end))
-    return *first, before[2] + mention.count
+    write_times(connection, rows.times)
+    return rows.chunk_ids

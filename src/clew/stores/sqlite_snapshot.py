@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.ports import PassageRow, RelationRows
+from clew.stores.snapshot_rows import merge_mentions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -66,12 +67,7 @@ def read_mention_rows(connection: sqlite3.Connection, after: int) -> NDArray[np.
         ),
         4,
     )
-    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
-    if len(rows) == 0:
-        return rows
-    # Two aliases of one entity in one sentence are two rows of the table and one of the graph.
-    first = np.append(True, (rows[1:, :3] != rows[:-1, :3]).any(axis=1)).nonzero()[0]
-    return np.column_stack([rows[first, :3], np.add.reduceat(rows[:, 3], first)])
+    return merge_mentions(rows)
 
 
 def read_relation_rows(connection: sqlite3.Connection) -> RelationRows:

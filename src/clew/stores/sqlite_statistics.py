@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
-from clew.stores.sqlite_documents import now
+from clew.stores.values import now
 
 _ENDED = """
 SELECT (SELECT count(*) FROM relations WHERE retracted_at IS NOT NULL)

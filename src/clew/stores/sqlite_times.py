@@ -1,45 +1,48 @@
-"""When chunks were said and the times that they speak of; how often chunks were used.
-
-Times are whole seconds of UTC since 1970, periods half-open; what a fraction of a second touches
-counts whole. An open side is the least or the greatest integer that SQLite knows.
-"""
+"""When chunks were said and the times that they speak of; how often chunks were used."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.stores.sqlite_documents import id_list, to_text, to_time
+from clew.stores.prepare import Row
+from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_snapshot import read_chunk_ids
-from clew.times import read_period, written_at
+from clew.stores.times import (
+    LONG,
+    DateMention,
+    bounds,
+    earliest_short,
+    moment_of,
+    period_of,
+    seconds,
+    time_rows,
+)
+from clew.stores.values import to_text, to_time
+from clew.times import in_utc, written_at
 from clew.types import Period
 
 if TYPE_CHECKING:
     from clew.types import Ids
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_SECOND = timedelta(seconds=1)
-_OPEN_START, _OPEN_END = -(2**63), 2**63 - 1
-_INSERT = "INSERT INTO chunk_times VALUES (?, ?, ?, ?, ?)"
+_INSERT = "INSERT INTO chunk_times VALUES (:chunk_id, :said, :start, :end, :text)"
 _DATES = """
 SELECT m.chunk_id, m.sentence, m.start, m."end", a.name, m.count
 FROM mentions m JOIN aliases a ON a.id = m.alias_id JOIN entities e ON e.id = a.entity_id
 WHERE e.entity_type = 'date' AND m.sentence >= 0
 """
-_LONG = 366 * 24 * 60 * 60
 # What overlaps a period starts before its end; all that started over a year before its start can
 # be left out but for the few long ones (decades, open sides), which have an index of their own.
 _WITHIN = f"""
 SELECT chunk_id FROM chunk_times WHERE start >= :earliest AND start < :end AND "end" > :start
 UNION ALL SELECT chunk_id FROM chunk_times
-    WHERE "end" - start > {_LONG} AND start < :earliest AND start < :end AND "end" > :start
+    WHERE "end" - start > {LONG} AND start < :earliest AND start < :end AND "end" > :start
 """
 # What came to the store later is told by its version, since the same text may be indexed anew.
 _LATER_THAN = """
@@ -48,64 +51,12 @@ UNION SELECT c.id FROM document_versions v JOIN chunks c ON c.document_id = v.do
     WHERE v.replaced_at IS NULL AND v.indexed_at > ?2
 """
 
-TimeRow = tuple[int, int, int, str]
-"""(said, start, end, text)"""
+# --- writing -----------------------------------------------------------------------------
 
 
-class DateMention(NamedTuple):
-    """A date as a sentence of a chunk names it."""
-
-    sentence: int
-    start: int
-    end: int
-    name: str
-    times: int
-    """Occurrences within the sentence."""
-
-
-# --- making rows -------------------------------------------------------------------------
-
-
-def time_rows(said: datetime | None, dates: Sequence[DateMention]) -> list[TimeRow]:
-    """The times of one chunk: when it was said, if that is known, and those that it speaks of."""
-    rows: dict[tuple[int, int, int], TimeRow] = {}
-    if said is not None:
-        second = _seconds(said)
-        rows[1, second, second + 1] = (1, second, second + 1, said.date().isoformat())
-    for name in _names_apart(dates):
-        bounds = _named_bounds(name)
-        if bounds is not None:
-            rows.setdefault((0, *bounds), (0, *bounds, name))
-    return list(rows.values())
-
-
-@lru_cache(maxsize=65_536)
-def _named_bounds(name: str) -> tuple[int, int] | None:
-    period = read_period(name)
-    return None if period is None else _bounds(period)
-
-
-def _names_apart(dates: Sequence[DateMention]) -> Iterator[str]:
-    """Names of the dates, without those said as a part of another alone: the year of a day."""
-    for date in dates:
-        wholes = [other for other in dates if _is_part(date, other)]
-        nested = any(w.start <= date.start and date.end <= w.end for w in wholes)
-        if not (nested and date.times <= sum(w.times for w in wholes)):
-            yield date.name
-
-
-def _is_part(date: DateMention, of: DateMention) -> bool:
-    return date.sentence == of.sentence and date.name != of.name and date.name in of.name
-
-
-def write_times(
-    connection: sqlite3.Connection, chunk_ids: Iterable[int], times: Iterable[Sequence[TimeRow]]
-) -> None:
-    """Write the times of new chunks."""
-    connection.executemany(
-        _INSERT,
-        [(chunk_id, *row) for chunk_id, rows in zip(chunk_ids, times, strict=True) for row in rows],
-    )
+def write_times(connection: sqlite3.Connection, rows: Iterable[Row]) -> None:
+    """Write the times of new chunks: `TimeRow` by name, and `chunk_id`."""
+    connection.executemany(_INSERT, rows)
 
 
 def write_all_times(connection: sqlite3.Connection) -> None:
@@ -121,7 +72,7 @@ def write_all_times(connection: sqlite3.Connection) -> None:
         whole = written_at(json.loads(of_document), to_time(created_at))
         said = written_at(json.loads(own), whole)
         times = time_rows(said, dates.get(chunk_id, ()))
-        connection.executemany(_INSERT, [(chunk_id, *row) for row in times])
+        write_times(connection, ({"chunk_id": chunk_id, **row._asdict()} for row in times))
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -129,16 +80,16 @@ def write_all_times(connection: sqlite3.Connection) -> None:
 
 def read_chunks_within(connection: sqlite3.Connection, period: Period) -> Ids:
     """Ids (sorted) of the chunks of which any time overlaps the period."""
-    start, end = _bounds(period)
-    earliest = max(start - _LONG, _OPEN_START)
-    rows = connection.execute(_WITHIN, {"start": start, "end": end, "earliest": earliest})
+    start, end = bounds(period)
+    values = {"start": start, "end": end, "earliest": earliest_short(start)}
+    rows = connection.execute(_WITHIN, values)
     return np.unique(_ids(rows))
 
 
 def read_chunks_as_of(connection: sqlite3.Connection, moment: datetime) -> Ids:
     """Ids (sorted) of the chunks that there were at that moment."""
     known = known_until(connection, moment)
-    later = _ids(connection.execute(_LATER_THAN, (_seconds(moment), known)))
+    later = _ids(connection.execute(_LATER_THAN, (seconds(moment), known)))
     return np.setdiff1d(read_chunk_ids(connection), later, assume_unique=True)
 
 
@@ -154,8 +105,7 @@ def read_times(
     )
     found: dict[int, list[Period]] = {}
     for chunk_id, start, end, text in rows:
-        period = Period(start=_moment(start), end=_moment(end), text=text)
-        found.setdefault(chunk_id, []).append(period)
+        found.setdefault(chunk_id, []).append(period_of(start, end, text))
     return {chunk_id: tuple(periods) for chunk_id, periods in found.items()}
 
 
@@ -166,7 +116,7 @@ def read_said_at(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> di
         " WHERE said = 1 AND chunk_id IN (SELECT value FROM json_each(?))",
         (id_list(chunk_ids),),
     )
-    return {chunk_id: _EPOCH + second * _SECOND for chunk_id, second in rows}
+    return {chunk_id: moment for chunk_id, second in rows if (moment := moment_of(second))}
 
 
 def read_is_dated(connection: sqlite3.Connection) -> bool:
@@ -185,7 +135,7 @@ def read_first_recorded(connection: sqlite3.Connection) -> datetime | None:
 def known_until(connection: sqlite3.Connection, moment: datetime) -> str | None:
     """The moment, as it is stored, where it limits what the store knew; None in a younger one."""
     first = read_first_recorded(connection)
-    return None if first is None or first > _aware(moment) else to_text(moment)
+    return None if first is None or first > in_utc(moment) else to_text(moment)
 
 
 # --- usage -------------------------------------------------------------------------------
@@ -212,28 +162,6 @@ def read_usage(
         (id_list(chunk_ids),),
     )
     return {chunk_id: (uses, datetime.fromisoformat(last)) for chunk_id, uses, last in rows}
-
-
-# --- seconds -----------------------------------------------------------------------------
-
-
-def _aware(moment: datetime) -> datetime:
-    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-
-
-def _seconds(moment: datetime) -> int:
-    return (_aware(moment) - _EPOCH) // _SECOND
-
-
-def _bounds(period: Period) -> tuple[int, int]:
-    """The whole seconds that the period touches."""
-    start = _OPEN_START if period.start is None else _seconds(period.start)
-    end = _OPEN_END if period.end is None else -((_EPOCH - _aware(period.end)) // _SECOND)
-    return start, end
-
-
-def _moment(second: int) -> datetime | None:
-    return None if second in (_OPEN_START, _OPEN_END) else _EPOCH + second * _SECOND
 
 
 def _ids(rows: Iterable[tuple[int]]) -> Ids:

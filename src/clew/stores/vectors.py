@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -73,7 +73,7 @@ class _State:
 
 
 class VectorMatrix:
-    """`ports.VectorIndex` over a store's embeddings; threads may share one."""
+    """`ports.KeptVectorIndex` over a store's embeddings; threads may share one."""
 
     def __init__(self, store: SnapshotSource, folder: Path) -> None:
         """Nothing is read before it is needed; `folder` is the store's."""
@@ -130,6 +130,20 @@ class VectorMatrix:
                     f"cannot write vectors to {str(self._folder)!r} ({error.strerror}); they are"
                     " derived from the store: free some space or check the folder's rights"
                 ) from error
+
+    def state(self) -> dict[str, Any]:
+        """See `ports.KeptVectorIndex`."""
+        held = self._current()
+        return {
+            "backend": "store",
+            "available": True,
+            "connected": True,
+            "version": "",
+            "points": int(np.count_nonzero(held.alive)),
+        }
+
+    def close(self) -> None:
+        """See `ports.KeptVectorIndex`; there is nothing to let go of."""
 
     def _current(self) -> _State:
         state = self._state

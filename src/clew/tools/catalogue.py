@@ -35,5 +35,5 @@ def make_toolbox(
         tools,
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
-        audit=audit_to(make_audit(engine.store)),
+        audit=audit_to(make_audit(engine.journal)),
     )

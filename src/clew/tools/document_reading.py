@@ -244,7 +244,7 @@ def _counts(engine: Clew, namespace: str) -> Result:
     wanted = ("documents", "chunks", "entities", "relations")
     if namespace == engine.settings.namespace:
         return {name: engine.stats()[name] for name in wanted}
-    folder = engine.settings.store.expanduser() / namespace
+    folder = engine.settings.stores_folder / namespace
     if not (folder / "clew.db").is_file():
         return dict.fromkeys(wanted, 0)
     store = make_store(engine.settings.model_copy(update={"namespace": namespace}))

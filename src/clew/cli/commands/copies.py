@@ -11,29 +11,21 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.output import write_json
+from clew.cli.progress import reporting
 
 
 def reindex(common: Common) -> None:
-    """Split, embed and extract again what was made with other settings or another model."""
-    from clew.jobs.kinds import make_runner
+    """Split, embed and extract again what was made with other settings or another model.
 
-    with common.open() as engine:
-        runner = make_runner(engine)
-        job = runner.submit("reindex", {}, description="index again", at_once=True)
-        failures = runner.failures(job.id, limit=100)
+    The new is built beside the store, which goes on as it is until all is ready. Cut short, the
+    same command goes on where it was.
+    """
+    with common.open() as engine, reporting(bars=not common.json) as progress:
+        report = engine.reindex(progress=progress)
     if common.json:
-        write_json(
-            {"documents": job.completed - job.failed, "error": job.error, "failed": failures}
-        )
+        write_json({"documents": report.changed})
     else:
-        typer.echo(f"{job.completed - job.failed:,} documents indexed again")
-    for failure in failures:
-        note(f"{failure.name}: {failure.error}")
-    if job.status != "completed":
-        note(f"Error: {job.error or 'not finished; repeat the command to go on'}")
-        raise typer.Exit(FAILED)
-    if failures:
-        raise typer.Exit(INCOMPLETE)
+        typer.echo(f"{report.changed:,} documents indexed again")
 
 
 def backup(

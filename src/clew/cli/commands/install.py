@@ -72,7 +72,7 @@ def server_command(common: Common) -> list[str]:
     from clew.settings import load_settings
 
     settings = load_settings(store=common.store, namespace=common.namespace)
-    store = settings.store.expanduser().resolve()
+    store = settings.store if settings.on_server else settings.stores_folder.resolve()
     command = [sys.executable, "-m", "clew", "mcp", "--store", str(store)]
     if settings.namespace != "default":
         command += ["--namespace", settings.namespace]

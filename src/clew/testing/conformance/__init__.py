@@ -13,6 +13,7 @@ from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
 from clew.testing.conformance.jobs import AuditLogSuite, JobStoreSuite
 from clew.testing.conformance.lineage import LineageSuite
+from clew.testing.conformance.records import PassageRecordsSuite
 from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
 from clew.testing.conformance.times import TimeIndexSuite, UsageLogSuite
@@ -28,6 +29,7 @@ __all__ = [
     "JobStoreSuite",
     "KeywordIndexSuite",
     "LineageSuite",
+    "PassageRecordsSuite",
     "ReadingLogSuite",
     "RelationTimesSuite",
     "SnapshotSourceSuite",

@@ -1,0 +1,247 @@
+"""Copying a whole store to another place: in batches, resumable, compared at the end."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, StoreError
+from clew.ports.copying import SHAPES, CopyReport, Mark, Table, TableCopy
+
+if TYPE_CHECKING:
+    from clew.ports.copying import CopySource, CopyTarget, Header, Key, Row
+    from clew.settings import Settings
+
+    Progress = Callable[[str, int, int | None], None]
+    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+
+_ROWS = 1000
+_ROWS_WITH_VECTORS = 250
+_DIGEST_BYTES = 16
+
+
+def copy(
+    source: Settings, target: Settings, *, anew: bool = False, progress: Progress | None = None
+) -> CopyReport:
+    """Copy the store of one settings' namespace to that of the other's; see `copy_store`."""
+    if (source.store, source.namespace) == (target.store, target.namespace):
+        raise InputError(
+            f"{str(source.store)!r} cannot be copied onto itself; give another place with --to, or"
+            " another name there with --to-namespace"
+        )
+    with closing(open_source(source)) as read, closing(open_target(target)) as written:
+        return copy_store(read, written, anew=anew, progress=progress)
+
+
+def open_source(settings: Settings) -> CopySource:
+    """The store of the settings' namespace, to be read; `InputError` where there is none."""
+    return _open(settings, make=False)
+
+
+def open_target(settings: Settings) -> CopyTarget:
+    """The store of the settings' namespace, to be written; made where there is none."""
+    return _open(settings, make=True)
+
+
+def _open(settings: Settings, *, make: bool) -> CopyTarget:
+    if isinstance(settings.store, str):
+        from clew.stores.neo4j_copy import Neo4jCopy
+
+        return Neo4jCopy(
+            settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
+        )
+    from clew.stores.sqlite_copy import SqliteCopy
+
+    return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
+
+
+def copy_store(
+    source: CopySource,
+    target: CopyTarget,
+    *,
+    anew: bool = False,
+    progress: Progress | None = None,
+) -> CopyReport:
+    """Make an empty target the same as the source; go on where an earlier copy was interrupted.
+
+    A target that is the same already is left as it is. `anew` throws away what an unfinished copy
+    left there. The source is read as it is at the beginning; at the end both are read back.
+
+    Raises `InputError` for a target that holds anything else, and `StoreError` where what was
+    written is not what is read; then the target stays an unfinished copy.
+    """
+    started = time.monotonic()
+    say = progress or (lambda step, done, total: None)
+    with source.reading():
+        done = _Copying(source, target, say).run(anew=anew)
+    return CopyReport(
+        source=source.place,
+        target=target.place,
+        tables=done.tables,
+        written=done.written,
+        resumed=done.resumed,
+        seconds=time.monotonic() - started,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Done:
+    tables: tuple[TableCopy, ...]
+    written: int = 0
+    resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Copying:
+    """One copy, within one state of its source."""
+
+    source: CopySource
+    target: CopyTarget
+    say: Progress
+
+    def run(self, *, anew: bool) -> _Done:
+        source, target = self.source, self.target
+        self._refuse_unfinished_source()
+        mark, header = target.mark(), source.header()
+        if mark is None and not _is_empty(target):
+            return _Done(self._same_already(header))
+        resumed = mark is not None and not anew and self._goes_on(mark, header)
+        written = self._write(mark if mark and resumed else self._begin(header))
+        tables, differing = self._compare()
+        if differing and resumed:  # what no generation counts, such as uses, changed meanwhile
+            resumed, written = False, self._write(self._begin(header))
+            tables, differing = self._compare()
+        if differing:
+            raise StoreError(
+                f"the tables {', '.join(differing)} of {target.place} are not those of"
+                f" {source.place}: something else wrote to them, or a disk failed; repeat the"
+                " command with --anew"
+            )
+        target.finish(header)
+        return _Done(tables, written, resumed)
+
+    # --- may it be written to
+
+    def _refuse_unfinished_source(self) -> None:
+        mark = self.source.mark()
+        if mark is not None:
+            raise InputError(
+                f"the store {self.source.place} is itself an unfinished copy of {mark.source};"
+                " finish that first, or copy from there"
+            )
+
+    def _same_already(self, header: Header) -> tuple[TableCopy, ...]:
+        """The tables of a target that is whole; it has to be the same."""
+        tables: tuple[TableCopy, ...] = ()
+        alike = self.target.header().embedder == header.embedder and all(
+            self.source.count_rows(table) == self.target.count_rows(table) for table in SHAPES
+        )
+        if alike:
+            tables, differing = self._compare()
+            alike = not differing
+        if not alike:
+            raise InputError(
+                f"the store {self.target.place} holds something else already; copy to another"
+                " place, or to another name there with --to-namespace"
+            )
+        return tables
+
+    def _goes_on(self, mark: Mark, header: Header) -> bool:
+        """Whether an unfinished copy is worth going on with; where not, it begins anew."""
+        if mark.source != self.source.place:
+            raise InputError(
+                f"the store {self.target.place} is an unfinished copy of another one,"
+                f" {mark.source}; go on with that one, or throw it away with --anew"
+            )
+        if self.target.header().generation != mark.held:
+            raise InputError(
+                f"something else wrote to the store {self.target.place} while it was an unfinished"
+                " copy; throw both away with --anew, or copy to another place"
+            )
+        return mark.generation == header.generation
+
+    # --- writing
+
+    def _begin(self, header: Header) -> Mark:
+        mark = Mark(
+            source=self.source.place,
+            generation=header.generation,
+            held=self.target.header().generation,
+            table=next(iter(SHAPES)),
+            after=None,
+        )
+        self.target.begin(mark, header)
+        return mark
+
+    def _write(self, mark: Mark) -> int:
+        """Write all rows after the mark; how many they were."""
+        total, there = _count(self.source), _count(self.target)
+        written = 0
+        self.say("copy", there, total)
+        tables = list(SHAPES)
+        for table in tables[tables.index(mark.table) :]:
+            mark = replace(mark, table=table, after=mark.after if table == mark.table else None)
+            for rows in _pages(self.source, table, mark.after):
+                mark = replace(mark, after=SHAPES[table].key_of(rows[-1]))
+                self.target.write_rows(table, rows, mark)
+                written += len(rows)
+                self.say("copy", there + written, total)
+        return written
+
+    # --- comparing
+
+    def _compare(self) -> tuple[tuple[TableCopy, ...], list[Table]]:
+        """The source's tables, and the names of those that are others in the target."""
+        done, total = 0, _count(self.source) + _count(self.target)
+        tables: list[TableCopy] = []
+        differing: list[Table] = []
+
+        def advance(rows: int) -> None:
+            nonlocal done
+            done += rows
+            self.say("check", done, total)
+
+        for table in SHAPES:
+            tables.append(digest(self.source, table, advance))
+            if digest(self.target, table, advance) != tables[-1]:
+                differing.append(table)
+        return tuple(tables), differing
+
+
+def digest(store: CopySource, table: Table, advance: Callable[[int], None]) -> TableCopy:
+    """Count and hash of a table's rows as they are read; `advance` is told of each batch.
+
+    The hash is the sum of the rows' hashes: back ends may order texts in different ways.
+    """
+    rows = total = 0
+    for page in _pages(store, table, None):
+        total += sum(_row_hash(table, row) for row in page)
+        rows += len(page)
+        advance(len(page))
+    width = 2 * _DIGEST_BYTES
+    return TableCopy(name=table, rows=rows, digest=f"{total % 16**width:0{width}x}")
+
+
+def _row_hash(table: Table, row: Row) -> int:
+    text = repr([row[name] for name in SHAPES[table].columns])
+    return int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
+
+
+def _pages(source: CopySource, table: Table, after: Key | None) -> Iterator[list[Row]]:
+    """The rows of a table after a key, in batches."""
+    limit = _ROWS_WITH_VECTORS if table == "chunks" else _ROWS
+    while rows := source.read_rows(table, after, limit):
+        yield rows
+        after = SHAPES[table].key_of(rows[-1])
+
+
+def _count(store: CopySource) -> int:
+    return sum(store.count_rows(table) for table in SHAPES)
+
+
+def _is_empty(store: CopySource) -> bool:
+    return not any(store.count_rows(table) for table in SHAPES)

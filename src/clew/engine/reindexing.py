@@ -1,0 +1,188 @@
+"""Indexing again what was made with other settings or another model."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from clew.engine.resources import Resources
+from clew.errors import InputError
+from clew.types import IndexReport, document_id
+from clew.wiring import make_ingest
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
+
+    from clew.engine.resources import Progress
+    from clew.ingest.pipeline import Progress as Made
+    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite_staging import Staging
+    from clew.types import AliasEvidence, Document, Extraction
+
+MAKE = "reindex"
+"""The step that makes documents anew."""
+WAIT = "wait for another process that reindexes"
+SWITCH = "switch"
+"""The step that puts them in their places; others may have to wait for the store in it."""
+_WAIT_SECONDS = 0.2
+_PATIENT = 3
+"""Attempts at switching that let others write; after these, others wait."""
+
+
+class Reindexing(Resources):
+    """Making documents anew. Where the store is a file, nobody sees any of it before the end."""
+
+    def outdated(self) -> list[str]:
+        """Sources of the documents that were made with other settings or another model, sorted."""
+        digests, recipe = self.store.document_digests(), self.recipe
+        every = self._holds_other_vectors()
+        return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
+
+    def reindex(self, *, progress: Progress | None = None) -> IndexReport:
+        """Split, embed and extract again what was made with other settings or another model.
+
+        It is built beside the store and switched to at once; what is written meanwhile is kept.
+        Cut short, it goes on where it was when called again. `changed` of the report counts the
+        documents switched to, the rest what this call did for it.
+
+        A store on a server is changed document by document, and raises `InputError` for another
+        model.
+        """
+        from clew.stores.sqlite import SqliteStore
+
+        say, started = progress or _ignore, time.perf_counter()
+        if isinstance(self.store, SqliteStore):
+            made = self._build_and_switch(self.store, say)
+        else:
+            made = self._make_in_place(self.outdated(), say)
+        if made.documents:
+            self._persist()
+        return IndexReport(
+            changed=made.documents,
+            chunks=made.chunks,
+            seconds=time.perf_counter() - started,
+            embedding_seconds=made.embedding_seconds,
+        )
+
+    def make_again(self, sources: Sequence[str], *, progress: Progress | None = None) -> None:
+        """Do a part of the work of `reindex`, which is still to be called: make some documents.
+
+        Documents that were deleted need nothing.
+        """
+        from clew.stores.sqlite import SqliteStore
+
+        say = progress or _ignore
+        if isinstance(self.store, SqliteStore):
+            with self._staging(self.store, say) as staging:
+                self._make_beside(self.store, staging, say, [document_id(s) for s in sources])
+        else:
+            self._make_in_place(sources, say)
+
+    # --- beside a store that is a file
+
+    def _build_and_switch(self, store: SqliteStore, say: Progress) -> Made:
+        """`documents` are those switched to."""
+        from clew.ingest.pipeline import Progress as Made
+        from clew.stores.sqlite_switch import is_switched, switch
+
+        made, attempts = Made(), 0
+        with self._staging(store, say) as staging:
+            while not is_switched(store.database, staging.target):
+                more = self._make_beside(store, staging, say)
+                made.chunks += more.chunks
+                made.embedding_seconds += more.embedding_seconds
+                attempts += 1
+                switched = switch(
+                    store, staging, self._links_in, _step(SWITCH, say), directly=attempts > _PATIENT
+                )
+                made.documents += switched or 0
+            staging.remove()
+        return made
+
+    def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
+        from clew.stores.sqlite_staging import Target, open_staging
+
+        def wait() -> None:
+            say(WAIT, 0, None)
+            time.sleep(_WAIT_SECONDS)
+
+        name, dimension = self.embedder.name, self.embedder.dimension
+        target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
+        return open_staging(store.folder, target, self.settings.busy_seconds, wait)
+
+    def _make_beside(
+        self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
+    ) -> Made:
+        """Make what is not ready, of the documents given or of all."""
+        from clew.ingest.again import Making
+        from clew.stores.sqlite_switch import read_outdated
+
+        outdated = read_outdated(store.database, staging.target, ids)
+        missing = staging.missing(outdated)
+        written: dict[str, str] = {}
+        count = _counting(MAKE, say, len(outdated) - len(missing), len(outdated))
+        making = Making(
+            store=store,
+            embedder=self.embedder,
+            extractor=self._ingest.extractor,
+            split_settings=self.settings.split,
+            link_settings=self.settings.link,
+            keep=lambda entry: staging.put(entry, written[entry.document.id]),
+        )
+        return making.run(self._read_again(missing, written), count)
+
+    def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
+        # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
+        return make_ingest(self.settings, store, self.embedder, self._extractor).links
+
+    # --- within a store on a server
+
+    def _make_in_place(self, sources: Sequence[str], say: Progress) -> Made:
+        if self._holds_other_vectors():
+            raise InputError(
+                f"a store on a server cannot take the vectors of another model"
+                f" ({self.embedder.name!r} in place of {self.store.embedder()!r}) document by"
+                " document; choose the former, or index into another namespace (--namespace NAME)"
+            )
+        ids = [document_id(source) for source in sources]
+        with self._writing:
+            count = _counting(MAKE, say, 0, len(ids))
+            return self._ingest.run(self._read_again(ids, {}), count)
+
+    # --- both
+
+    def _holds_other_vectors(self) -> bool:
+        return self.store.embedder() not in (None, (self.embedder.name, self.embedder.dimension))
+
+    def _read_again(self, ids: Sequence[str], written: dict[str, str]) -> Iterator[Document]:
+        """The documents of those that are still there; `written` learns when each was written."""
+        from clew.ingest.again import document_again
+
+        for document_id in ids:
+            with self.store.reading():
+                found = self.store.documents(ids=[document_id])
+                documents = [document_again(self.store, info, self.settings) for info in found]
+            for info, document in zip(found, documents, strict=True):
+                written[info.id] = info.indexed_at.isoformat()
+                yield document
+
+
+def _ignore(step: str, done: int, total: int | None) -> None:
+    """Whoever asked does not want to know."""
+
+
+def _step(step: str, say: Progress) -> Callable[[int, int], None]:
+    return lambda done, total: say(step, done, total)
+
+
+def _counting(step: str, say: Progress, done: int, total: int) -> Callable[[Document], None]:
+    """Says how many documents are done: so many now, and one more each time it is called."""
+
+    def count(_: Document) -> None:
+        nonlocal done
+        done += 1
+        say(step, done, total)
+
+    say(step, done, total)
+    return count

@@ -1,0 +1,100 @@
+"""Documents that are indexed once more: as their file has them, or else as the store does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from itertools import groupby
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.ingest.access import permitted_path
+from clew.ingest.pipeline import Ingest
+from clew.ingest.read import file_digest, read_file
+from clew.types import Document, IndexedDocument, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.ingest.pipeline import Prepared
+    from clew.ports import DocumentStore
+    from clew.settings import Settings
+    from clew.types import DocumentInfo, StoredChunk, Vectors
+
+
+def document_again(store: DocumentStore, info: DocumentInfo, settings: Settings) -> Document:
+    """A stored document, whole.
+
+    It is read from its file, which knows more of it (all of its pages), as long as that may be
+    read and has not changed.
+    """
+    return _from_file(info, settings) or _from_store(store, info)
+
+
+def _from_file(info: DocumentInfo, settings: Settings) -> Document | None:
+    try:
+        path = permitted_path(info.source, settings)
+        digest = file_digest(path, settings.read)
+        found = read_file(path, settings.read, digest).documents if digest == info.sha256 else ()
+    except InputError:  # outside the roots, gone, unreadable by now, or no path at all
+        return None
+    return next((document for document in found if document.source == info.source), None)
+
+
+def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
+    chunks = store.document_chunks(info.id)
+    document = Document(
+        source=info.source,
+        text="".join(section.text for section in store.document_sections(info.id)),
+        title=info.title,
+        sha256=info.sha256,
+        media_type=info.media_type,
+        origin=info.origin if info.origin != info.source else "",
+        created_at=info.created_at,
+        updated_at=info.updated_at,
+        metadata=info.metadata,
+        page_starts=_page_starts(chunks),
+    )
+    return replace(document, pieces=_pieces(info, chunks))
+
+
+def _page_starts(chunks: Sequence[StoredChunk]) -> tuple[int, ...]:
+    """Where pages start, as far as chunks tell: where the first chunk on it or after it starts."""
+    paged = [(chunk.page, chunk.start) for chunk in chunks if chunk.page is not None]
+    last = max((page for page, _ in paged), default=0)
+    return tuple(
+        0 if number == 1 else next(start for page, start in paged if page >= number)
+        for number in range(1, last + 1)
+    )
+
+
+def _pieces(info: DocumentInfo, chunks: Sequence[StoredChunk]) -> tuple[Piece, ...]:
+    """The pieces of a document that came ready split; a long one is several chunks of its name."""
+    pieces = []
+    for key, group in groupby((c for c in chunks if c.key is not None), attrgetter("key")):
+        parts = list(group)
+        own = {k: v for k, v in parts[0].metadata.items() if info.metadata.get(k) != v}
+        pieces.append(Piece(start=parts[0].start, end=parts[-1].end, key=key, metadata=own))
+    return tuple(pieces)
+
+
+@dataclass(slots=True)
+class Making(Ingest):
+    """Indexing whose documents are kept elsewhere than in the store.
+
+    They lack their links, which are found out where they are saved.
+    """
+
+    keep: Callable[[IndexedDocument], None] = field(kw_only=True)
+
+    def save(self, item: Prepared, vectors: Vectors) -> None:
+        """Hand one document over."""
+        self.keep(
+            IndexedDocument(
+                document=item.document,
+                split=item.split,
+                vectors=vectors,
+                extraction=item.extraction,
+                recipe=self.recipe,
+            )
+        )

@@ -1,0 +1,219 @@
+"""A store as tables of rows, the same for every back end: what copying reads and writes.
+
+A row is all that one thing holds, by column; ids are kept. Times, lists and objects are text, as
+`stores.values` and JSON write them; vectors are float32 and lists of ids int64, both little-endian
+bytes; yes and no are 1 and 0. What can be derived from the rows at once (files beside the
+database) is in none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Literal, NamedTuple, Protocol, TypeAlias
+
+Table: TypeAlias = Literal[
+    "documents",
+    "versions",
+    "sections",
+    "chunks",
+    "times",
+    "entities",
+    "aliases",
+    "rules",
+    "mentions",
+    "relations",
+    "extraction_log",
+    "communities",
+    "themes",
+    "topics",
+    "partition",
+]
+Value: TypeAlias = str | int | float | bytes | None
+Row: TypeAlias = dict[str, Value]
+Key: TypeAlias = tuple[str | int, ...]
+"""Values of a row's key columns."""
+
+
+class Shape(NamedTuple):
+    """What the rows of a table look like."""
+
+    key: tuple[str, ...]
+    """Columns that tell rows apart."""
+    columns: tuple[str, ...]
+    """All of them."""
+
+    def key_of(self, row: Row) -> Key:
+        """The values of the key columns, none of which is null."""
+        return tuple(value for value in map(row.get, self.key) if isinstance(value, (str, int)))
+
+
+def _shape(key: str, others: str) -> Shape:
+    names = tuple(key.split())
+    return Shape(names, names + tuple(others.split()))
+
+
+SHAPES: Mapping[Table, Shape] = {
+    "documents": _shape(
+        "id",
+        "source origin title sha256 media_type created_at updated_at indexed_at characters recipe"
+        " metadata version derived_from",
+    ),
+    "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
+    "sections": _shape("id", "document_id ordinal start end headings text"),
+    # With its terms, its vector (null where it has none), its uses and when it was last read.
+    "chunks": _shape(
+        "id",
+        "document_id section_id ordinal start end page key metadata sentences context text terms"
+        " vector uses last_used read_at",
+    ),
+    "times": _shape("chunk_id said start end", "text"),
+    "entities": _shape("id", "name key entity_type content tier"),
+    "aliases": _shape("id", "key name entity_id method score evidence"),
+    "rules": _shape("key", "target name"),
+    "mentions": _shape("chunk_id sentence alias_id", "start end count"),
+    "relations": _shape(
+        "id",
+        "from_alias_id to_alias_id relation_type weight is_causal confidence context valid_from"
+        " valid_until stated_until recorded_at retracted_at chunk_id sentence extractor",
+    ),
+    # The same entry twice says no more than once.
+    "extraction_log": _shape("entity_id extracted_at relationships_found", ""),
+    "communities": _shape(
+        "id", "level parent size title summary entities entity_ids sources members embedding"
+    ),
+    "themes": _shape("number", "title embedding"),
+    "topics": _shape("id", "key name theme passages documents chunks embedding"),
+    # Numbers and arrays by name, but for the generation that they were made at: see `Header`.
+    "partition": _shape("name", "value"),
+}
+"""By table, in an order in which everything that a row points at comes before it."""
+
+
+class Place(NamedTuple):
+    """Where a store is, as the command line names it."""
+
+    store: str
+    """A folder of stores, absolute, or a server's address."""
+    namespace: str
+
+    def __str__(self) -> str:
+        return f"{self.store!r} (namespace {self.namespace!r})"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Header:
+    """What a store remembers of itself."""
+
+    embedder: tuple[str, int] | None
+    """Name and dimension; None where no vectors were ever claimed."""
+    functional: tuple[str, ...]
+    """Relation types of which a later fact ends an earlier one, sorted."""
+    generation: int
+    epoch: int
+    communities: int
+    """Generation that communities and topics were made at; -1 where never."""
+    next_ids: Mapping[str, int]
+    """First id never used, by table: sections, chunks, entities, aliases, relations."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Mark:
+    """How far an unfinished copy has come; the target holds it until the copy is whole."""
+
+    source: Place
+    generation: int
+    """The source's when the copy began."""
+    held: int
+    """The target's when the copy began; copying does not change it."""
+    table: Table
+    after: Key | None
+    """Key of the last row of `table` that was written; None before the first."""
+
+
+class CopySource(Protocol):
+    """A store that can be read as tables."""
+
+    @property
+    def place(self) -> Place:
+        """Where it is; the same place has the same text in every process."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
+        ...
+
+    def mark(self) -> Mark | None:
+        """How far a copy into this store has come; None for a store that is whole."""
+        ...
+
+    def header(self) -> Header:
+        """What the store remembers of itself."""
+        ...
+
+    def count_rows(self, table: Table) -> int:
+        """Rows of a table."""
+        ...
+
+    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
+        """At most `limit` rows with a key above `after` (None: from the first), by key.
+
+        Empty after the last one. How texts are ordered is the back end's, and always the same.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        ...
+
+
+class CopyTarget(CopySource, Protocol):
+    """A store that can be written as tables."""
+
+    def begin(self, mark: Mark, header: Header) -> None:
+        """Make the store one under construction, which nobody opens: all rows go, jobs stay.
+
+        `header` is the source's.
+        """
+        ...
+
+    def write_rows(self, table: Table, rows: Sequence[Row], mark: Mark) -> None:
+        """Write rows with the mark, all or none; a row whose key is there already is left as it is.
+
+        What they point at has been written before.
+        """
+        ...
+
+    def finish(self, header: Header) -> None:
+        """Make the store a whole one: what the source's header says, and no mark.
+
+        Its generation and epoch are higher than either store's were, so that nothing derived from
+        another state is taken for this one's; communities that were up to date still are.
+        """
+        ...
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TableCopy:
+    """A table of both stores."""
+
+    name: Table
+    rows: int
+    digest: str
+    """Hash of all rows, whatever their order: 32 hexadecimal digits."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class CopyReport:
+    """What a copy did."""
+
+    source: Place
+    target: Place
+    tables: tuple[TableCopy, ...]
+    """Read back from both stores and found the same."""
+    written: int
+    """Rows; 0 where the target held all of them already."""
+    resumed: bool
+    """Whether it went on with an unfinished copy."""
+    seconds: float

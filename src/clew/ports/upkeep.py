@@ -1,0 +1,40 @@
+"""A store as a whole: whose vectors it holds, its figures, whether it is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Protocol
+
+from clew.types import CheckReport
+
+
+class StoreUpkeep(Protocol):
+    """What there is to know and to do of a whole store."""
+
+    @property
+    def folder(self) -> Path:
+        """The folder on this machine that holds what is derived from it."""
+        ...
+
+    def embedder(self) -> tuple[str, int] | None:
+        """Name and dimension of the embedder that the store was built with."""
+        ...
+
+    def claim(self, embedder: str, dimension: int) -> None:
+        """Make sure that the store's vectors are this embedder's; the first one is remembered.
+
+        Raises `StoreMismatchError` where they are another's.
+        """
+        ...
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts by name, `relation_types` by type, `embedder`, `generation`, `bytes` here."""
+        ...
+
+    def check(self, repair: bool = False) -> CheckReport:
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        ...

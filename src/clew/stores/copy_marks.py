@@ -1,0 +1,50 @@
+"""The mark of an unfinished copy, as text; nobody but `clew copy` opens a store that holds one."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import asdict
+from pathlib import Path
+
+from clew.errors import StoreError
+from clew.ports.copying import Mark, Place
+
+
+def folder_place(folder: Path) -> Place:
+    """The place of a store in a folder: that of a namespace in a folder of stores."""
+    whole = folder.resolve()
+    return Place(str(whole.parent), whole.name)
+
+
+def mark_to_text(mark: Mark) -> str:
+    """JSON that `mark_from_text` reads."""
+    return json.dumps(asdict(mark), ensure_ascii=False)
+
+
+def mark_from_text(text: str | None) -> Mark | None:
+    """The mark that a store holds; None for none."""
+    if text is None:
+        return None
+    values = json.loads(text)
+    after = values.pop("after")
+    source = Place(*values.pop("source"))
+    return Mark(source=source, after=None if after is None else tuple(after), **values)
+
+
+def refuse_unfinished(text: str | None, target: Place) -> None:
+    """Raise `StoreError` where a store holds the mark of an unfinished copy."""
+    mark = mark_from_text(text)
+    if mark is not None:
+        raise StoreError(
+            f"the store {target} is an unfinished copy of {mark.source}; finish it with"
+            f" `{copy_command(mark.source, target)}`"
+        )
+
+
+def copy_command(source: Place, target: Place) -> str:
+    """The command line that copies one store to another."""
+    named = ["--namespace", source.namespace] if source.namespace != "default" else []
+    if target.namespace != source.namespace:
+        named += ["--to-namespace", target.namespace]
+    return shlex.join(["clew", "copy", "--from", source.store, "--to", target.store, *named])

@@ -1,0 +1,287 @@
+"""Connections to Neo4j, transactions, and the one place where the driver's errors become Clew's.
+
+Who writes to a namespace locks its `ClewStore` node first, until the commit: any number of
+machines may write, one at a time within a namespace, so that ids and generations grow in the order
+of the commits. Computing embeddings, which is most of indexing, needs no lock.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from clew.errors import (
+    MissingExtraError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+)
+
+if TYPE_CHECKING:
+    from neo4j import Driver, ManagedTransaction, Session, Transaction
+
+    from clew.settings import Neo4jSettings
+
+T = TypeVar("T")
+Row = list[Any]
+
+# Writing a property takes the node's lock; what is read afterwards is what the last holder left.
+_LOCK = "MATCH (s:ClewStore {namespace: $namespace}) SET s.locked = true"
+_SHOWN = 60
+_log = logging.getLogger("clew")
+
+
+class Neo4jDatabase:
+    """One namespace of a Neo4j database; threads share one, processes open their own.
+
+    Every query is sent with the parameter `namespace`. Raises `StoreUnavailableError` where the
+    server cannot be reached, `StoreBusyError` where something that should pass did not within
+    `retry_seconds`, and `StoreError` for all else; never the driver's own errors.
+    """
+
+    def __init__(self, address: str, settings: Neo4jSettings, namespace: str) -> None:
+        """Nothing is connected before the first query."""
+        self.address = address
+        self.namespace = namespace
+        self._settings = settings
+        self._here = threading.local()
+        self._driver = _open_driver(address, settings)
+        self._closed = False
+
+    def connect(self) -> None:
+        """Make sure that the server answers; at once, without trying again."""
+        with self._translated(), self._session(writes=False) as session:
+            session.run("RETURN 1").consume()
+
+    def close(self) -> None:
+        """Let go of connections; may be called twice."""
+        self._closed = True
+        self._driver.close()
+
+    # --- queries
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        """The rows that a query returns, as lists; one round trip.
+
+        Within `write`, `batch` or `reading` it is a part of their transaction; else it only reads
+        and is repeated while it fails for a reason that passes.
+        """
+        values = {"namespace": self.namespace, **parameters}
+        started = time.perf_counter()
+        transaction: Transaction | ManagedTransaction | None = getattr(
+            self._here, "transaction", None
+        )
+        with self._translated():
+            if transaction is not None:
+                found = [list(row.values()) for row in transaction.run(query, values)]
+            else:
+                found = self._read(query, values)
+        spent = 1000 * (time.perf_counter() - started)
+        _log.debug("neo4j rows=%d ms=%.1f %s", len(found), spent, " ".join(query.split())[:_SHOWN])
+        return found
+
+    def value(self, query: str, **parameters: object) -> Any:  # noqa: ANN401 - any column's
+        """The first value of the first row; None where there is none."""
+        found = self.rows(query, **parameters)
+        return found[0][0] if found else None
+
+    def _read(self, query: str, values: dict[str, object]) -> list[Row]:
+        from neo4j import Query
+        from neo4j.exceptions import DriverError, Neo4jError
+
+        asked = Query(query, timeout=self._settings.query_seconds)
+        deadline, pause = time.monotonic() + self._settings.retry_seconds, 0.05
+        while True:
+            try:
+                with self._session(writes=False) as session:
+                    return [list(row.values()) for row in session.run(asked, values)]
+            except (Neo4jError, DriverError) as error:
+                if not error.is_retryable() or time.monotonic() + pause > deadline:
+                    raise
+            time.sleep(pause)
+            pause = min(2 * pause, 2.0)
+
+    # --- transactions
+
+    def write(self, work: Callable[[], T]) -> T:
+        """Do what writes, all of it or nothing, while nobody else writes to this namespace.
+
+        The queries of `work` (`rows`) are one transaction. It may be called again, from its
+        beginning, where the transaction failed for a reason that passes.
+        """
+        if getattr(self._here, "transaction", None) is not None:
+            self._check_writing()
+            return work()
+
+        def locked(transaction: ManagedTransaction) -> T:
+            with self._within(transaction, writes=True):
+                self.rows(_LOCK)
+                return work()
+
+        from neo4j import unit_of_work
+
+        bounded = unit_of_work(timeout=self._settings.query_seconds)(locked)
+        with self._translated(), self._session(writes=True) as session:
+            return session.execute_write(bounded)
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        """Give this thread's writes inside one commit.
+
+        What was written before an exception of the caller's lasts; where the server fails, nothing
+        of the batch does. Other writers wait until the end. There are no savepoints: what may be
+        refused is to be checked before the first query that writes.
+        """
+        from neo4j.exceptions import DriverError, Neo4jError
+
+        self._refuse_nesting()
+        failed: Exception | None = None
+        with self._translated(), self._transaction() as transaction:
+            with self._within(transaction, writes=True):
+                self.rows(_LOCK)
+                try:
+                    yield
+                except (Neo4jError, DriverError):
+                    raise
+                except Exception as error:  # noqa: BLE001 - raised again after the commit
+                    failed = error
+            transaction.commit()
+        if failed is not None:
+            raise failed
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Let this thread's reads inside see one state: nobody writes to the namespace meanwhile.
+
+        Neo4j reads what is committed at each moment; only the writers' lock keeps a state.
+        """
+        if getattr(self._here, "transaction", None) is not None:
+            yield
+            return
+        with self._translated(), self._transaction() as transaction:
+            with self._within(transaction, writes=False):
+                self.rows(_LOCK)
+                yield
+            transaction.rollback()
+
+    @contextmanager
+    def _transaction(self) -> Iterator[Transaction]:
+        with (
+            self._session(writes=True) as session,
+            session.begin_transaction(timeout=self._settings.query_seconds) as transaction,
+        ):
+            yield transaction
+
+    @contextmanager
+    def _within(
+        self, transaction: Transaction | ManagedTransaction, *, writes: bool
+    ) -> Iterator[None]:
+        self._here.transaction, self._here.writes = transaction, writes
+        try:
+            yield
+        finally:
+            self._here.transaction = None
+
+    def _check_writing(self) -> None:
+        if not self._here.writes:
+            raise StoreError(
+                f"cannot begin to write to the store {self.address!r} while this thread reads one"
+                " state of it; leave `reading()` first"
+            )
+
+    def _refuse_nesting(self) -> None:
+        if getattr(self._here, "transaction", None) is not None:
+            raise StoreError(
+                f"cannot begin a batch in the store {self.address!r} within another one or within"
+                " `reading()`; leave that first"
+            )
+
+    @contextmanager
+    def _session(self, *, writes: bool) -> Iterator[Session]:
+        if self._closed:
+            raise StoreError(f"the store {self.address!r} is closed; open it again")
+        session = self._driver.session(
+            database=self._settings.database,
+            default_access_mode="WRITE" if writes else "READ",
+        )
+        with session:
+            yield session
+
+    # --- schema
+
+    def define(self, statement: str) -> None:
+        """Run a statement that defines a constraint or an index, in a transaction of its own."""
+        with self._translated(), self._session(writes=True) as session:
+            session.execute_write(lambda transaction: transaction.run(statement).consume())
+
+    # --- errors
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        from neo4j.exceptions import DriverError, Neo4jError
+
+        try:
+            yield
+        except (Neo4jError, DriverError) as error:
+            # Inside a managed transaction the driver has to see its own errors to try again.
+            if getattr(self._here, "transaction", None) is not None:
+                raise
+            raise self._translate(error) from error
+
+    def _translate(self, error: Exception) -> StoreError:
+        from neo4j.exceptions import AuthError, ServiceUnavailable, SessionExpired, TransientError
+
+        place = f"the store {self.address!r}"
+        if isinstance(error, AuthError):
+            return StoreError(
+                f"{place} refuses the user {self._settings.user!r}; set CLEW_NEO4J__USER and"
+                " CLEW_NEO4J__PASSWORD"
+            )
+        if isinstance(error, ServiceUnavailable | SessionExpired) or _is_connection(error):
+            return StoreUnavailableError(
+                f"{place} cannot be reached; start the server, or give another address with --store"
+                " (setting store)"
+            )
+        if isinstance(error, TransientError):
+            return StoreBusyError(
+                f"{place} was busy for longer than {self._settings.retry_seconds:g} s"
+                f" ({_shown(error)}); try again, or raise the setting neo4j.retry_seconds"
+            )
+        code = getattr(error, "code", "") or ""
+        if code.endswith("DatabaseNotFound"):
+            return StoreError(
+                f"{place} has no database {self._settings.database!r}; set neo4j.database"
+            )
+        return StoreError(f"{place} failed ({_shown(error)})")
+
+
+def _open_driver(address: str, settings: Neo4jSettings) -> Driver:
+    try:
+        from neo4j import GraphDatabase
+    except ImportError as error:
+        raise MissingExtraError("a store on Neo4j", "neo4j") from error
+    login = (settings.user, settings.password.get_secret_value())
+    return GraphDatabase.driver(
+        address,
+        auth=login if settings.user and login[1] else None,
+        connection_timeout=settings.connect_seconds,
+        connection_acquisition_timeout=settings.connect_seconds + 5,
+        max_transaction_retry_time=settings.retry_seconds,
+        notifications_min_severity="OFF",
+        user_agent="clew",
+    )
+
+
+def _is_connection(error: Exception) -> bool:
+    """Whether it stems from a connection that could not be made in time."""
+    return type(error).__name__ in ("ConnectionAcquisitionTimeoutError", "ReadServiceUnavailable")
+
+
+def _shown(error: Exception) -> str:
+    """The error in one line, without what parameters held."""
+    text = str(getattr(error, "message", "") or error).strip().splitlines()
+    return (text[0] if text else type(error).__name__)[:300]

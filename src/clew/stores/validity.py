@@ -1,0 +1,72 @@
+"""Functional relations: of those from one entity, a later one ends an earlier one.
+
+A person lives in one place at a time: where two facts of a type that is declared functional lead
+from one entity to different ones, the earlier holds until the later begins. A fact begins with
+its `valid_from`; one without is older than those that have one, and begins with its `recorded_at`.
+`valid_until` is derived from `stated_until` (what the text says) and from the other facts, is kept
+right whenever they change, and nothing is ever deleted by a contradiction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from heapq import nsmallest
+from itertools import groupby
+from operator import attrgetter, itemgetter
+from typing import NamedTuple
+
+FOREVER = "9999-12-31T23:59:59.999999+00:00"
+"""A time after all others, as they are stored."""
+
+
+class Fact(NamedTuple):
+    """A functional relation, with times as they are stored: they compare as text."""
+
+    id: int
+    head: int
+    relation_type: str
+    tail: int
+    is_dated: bool
+    start: str
+    stated_until: str | None
+    valid_until: str | None
+    """What the store shows."""
+
+
+_group = attrgetter("head", "relation_type")
+_place = attrgetter("is_dated", "start")
+
+
+def ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
+    """Each fact of one entity and type with its end: the earliest start of a later, other fact.
+
+    The end that the text states goes before where it is earlier; None where there is neither.
+    Facts that begin at once do not end each other.
+    """
+    starts: dict[int, str] = {}  # earliest start of a later fact, of two tails at most
+    latest_first = sorted(facts, key=_place, reverse=True)
+    for _, together in groupby(latest_first, key=_place):
+        level = list(together)
+        for fact in level:
+            found = [start for tail, start in starts.items() if tail != fact.tail]
+            stated = [fact.stated_until] if fact.stated_until else []
+            yield fact, min([*found, *stated], default=None)
+        for fact in level:
+            starts[fact.tail] = min(fact.start, starts.get(fact.tail, FOREVER))
+        starts = dict(nsmallest(2, starts.items(), key=itemgetter(1)))
+
+
+def all_ends(facts: Iterable[Fact]) -> Iterator[tuple[Fact, str | None]]:
+    """Each fact of any entities and types with its end."""
+    for _, of_group in groupby(sorted(facts, key=_group), key=_group):
+        yield from ends(of_group)
+
+
+def derived_ends(facts: Iterable[Fact]) -> dict[int, str | None]:
+    """Every fact's end by its id."""
+    return {fact.id: until for fact, until in all_ends(facts)}
+
+
+def changed_ends(facts: Iterable[Fact]) -> list[tuple[int, str | None]]:
+    """(id, end) of the facts of which the store shows another end."""
+    return [(fact.id, until) for fact, until in all_ends(facts) if until != fact.valid_until]

@@ -1,0 +1,23 @@
+"""Values as stores keep them: times as text in UTC, which compare as text."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+
+def to_text(time: datetime | None) -> str | None:
+    """ISO 8601 in UTC; a time without a zone is taken for UTC."""
+    if time is None:
+        return None
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat()
+
+
+def to_time(text: str | None) -> datetime | None:
+    """The time that `to_text` wrote."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def now() -> str:
+    """This moment, as it is stored."""
+    return datetime.now(UTC).isoformat()

@@ -1,0 +1,68 @@
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from clew.ports import Store, VectorIndex
+from clew.settings import QdrantSettings
+from clew.stores.qdrant import QdrantIndex
+from clew.stores.qdrant_collections import collection_name
+from clew.stores.qdrant_connection import QdrantConnection
+from clew.stores.qdrant_points import NamespacePoints
+from clew.stores.sqlite import SqliteStore
+from clew.testing.conformance import VectorIndexSuite
+from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from tests.unit.qdrant_server import stand_in
+
+URL = os.environ.get("QDRANT_URL", "")
+
+
+class OverSqlite(VectorIndexSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
+        yield store
+        store.close()
+
+
+class TestFolder(OverSqlite):
+    @pytest.fixture
+    def index(self, store: Store, tmp_path: Path) -> Iterator[VectorIndex]:
+        index = QdrantIndex(store, QdrantSettings(), "default", tmp_path)
+        yield index
+        index.close()
+
+
+class TestStandIn(OverSqlite):
+    @pytest.fixture
+    def index(self, store: Store, tmp_path: Path) -> Iterator[VectorIndex]:
+        with stand_in() as server:
+            index = QdrantIndex(store, QdrantSettings(url=server.url), "default", tmp_path)
+            yield index
+            index.close()
+
+
+@pytest.mark.skipif(not URL, reason="needs a Qdrant server: set QDRANT_URL to its address")
+@pytest.mark.enable_socket
+class TestServer(OverSqlite):
+    @pytest.fixture(params=[False, True], ids=["plain", "quantized"])
+    def index(
+        self, store: Store, tmp_path: Path, request: pytest.FixtureRequest
+    ) -> Iterator[VectorIndex]:
+        settings = QdrantSettings(
+            url=URL,
+            api_key=SecretStr(os.environ.get("QDRANT_API_KEY", "")),
+            quantization=request.param,
+        )
+        namespace = f"test-{secrets.token_hex(4)}"
+        index = QdrantIndex(store, settings, namespace, tmp_path)
+        yield index
+        index.close()
+        connection = QdrantConnection(settings, tmp_path)
+        NamespacePoints(connection, namespace, collection_name(EMBEDDER)).delete_all()
+        connection.close()

@@ -1,0 +1,203 @@
+"""The script that runs Neo4j, as a person runs it: real processes, a real server."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from neo4j import GraphDatabase
+from neo4j.exceptions import AuthError
+
+from tests.neo4j_server import SCRIPT, free_port, neo4j_script
+
+PASSWORD = "correct-horse"
+
+
+@pytest.fixture
+def home(tmp_path: Path, neo4j_address: str) -> Iterator[Path]:
+    """A folder for a server; skipped or failed as the shared server's tests are."""
+    folder = tmp_path / "home"
+    yield folder
+    neo4j_script("stop", "--home", folder)
+
+
+def answer(port: int, query: str, password: str = "") -> object:
+    login = ("neo4j", password) if password else None
+    address = f"neo4j://127.0.0.1:{port}"
+    with GraphDatabase.driver(address, auth=login) as driver, driver.session() as session:
+        return session.run(query).single(strict=True)[0]
+
+
+def is_listening(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def test_start_answers_and_stop_ends(home: Path) -> None:
+    port = free_port()
+    options = ("--home", home, "--port", port)
+
+    started = neo4j_script("start", *options)
+    assert started.returncode == 0, started.stderr
+    again = neo4j_script("start", *options)
+    elsewhere = neo4j_script("start", "--home", home, "--port", port + 1)
+    running = neo4j_script("status", "--home", home)
+    edition = answer(port, "CALL dbms.components() YIELD edition")
+    stopped = neo4j_script("stop", "--home", home)
+    gone = is_listening(port)
+    stopped_again = neo4j_script("stop", "--home", home)
+    status = neo4j_script("status", "--home", home)
+
+    assert edition == "community"
+    assert (again.returncode, again.stdout.startswith("running already")) == (0, True)
+    assert elsewhere.returncode == 1
+    assert f"127.0.0.1:{port}; stop it first" in elsewhere.stderr
+    assert (running.returncode, running.stdout) == (0, f"running at bolt://127.0.0.1:{port}\n")
+    assert (stopped.returncode, stopped.stdout) == (0, "stopped\n")
+    assert not gone
+    assert (stopped_again.returncode, stopped_again.stdout) == (0, "was not running\n")
+    assert (status.returncode, status.stdout) == (1, "not running\n")
+
+
+def test_password_is_asked_for_and_data_stays(home: Path) -> None:
+    port = free_port()
+    options = ("--home", home, "--port", port)
+
+    assert neo4j_script("start", *options, "--password", PASSWORD).returncode == 0
+    with pytest.raises(AuthError):
+        answer(port, "RETURN 1")
+    answer(port, "CREATE (n:Kept {value: 42}) RETURN n.value", PASSWORD)
+    neo4j_script("stop", "--home", home)
+    wrong = neo4j_script("start", *options, "--password", "another-horse")
+    assert neo4j_script("start", *options, "--password", PASSWORD).returncode == 0
+    kept = answer(port, "MATCH (n:Kept) RETURN n.value", PASSWORD)
+
+    assert kept == 42
+    assert wrong.returncode == 1
+    assert wrong.stderr == "Error: the server's home was made with another password\n"
+    assert PASSWORD not in "".join(
+        file.read_text("utf-8", "replace") for file in home.glob("*.*") if file.is_file()
+    )
+
+
+@pytest.mark.parametrize("sent", [signal.SIGINT, signal.SIGTERM])
+def test_run_ends_with_its_server(home: Path, sent: signal.Signals) -> None:
+    port = free_port()
+    command = [sys.executable, "-u", str(SCRIPT), "run", "--home", str(home), "--port", str(port)]
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        line = process.stdout.readline()
+        process.send_signal(sent)
+        process.wait(timeout=60)
+
+    assert "is running at" in line
+    assert process.returncode == 0
+    assert not is_listening(port)
+
+
+def test_taken_port_is_named(home: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        done = neo4j_script("start", "--home", home, "--port", port)
+
+    assert done.returncode == 1
+    assert done.stderr == f"Error: port {port} is taken; choose another with --port\n"
+
+
+def test_server_that_cannot_start_shows_its_log(home: Path) -> None:
+    data = home / "data"
+    data.parent.mkdir()
+    data.write_text("a file where a folder belongs")
+
+    done = neo4j_script("start", "--home", home, "--port", free_port())
+
+    assert done.returncode == 1
+    assert "the server ended while it was starting; its log:" in done.stderr
+    assert str(data) in done.stderr
+    assert "\tat " not in done.stderr
+
+
+def test_another_process_is_never_stopped(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"]) as other:
+        (tmp_path / "server.json").write_text(json.dumps({"pid": other.pid, "port": 7687}))
+        done = neo4j_script("stop", "--home", tmp_path)
+        time.sleep(0.2)
+        alive = other.poll() is None
+        other.kill()
+
+    assert alive
+    assert done.stdout == "was not running\n"
+
+
+def test_java_that_is_too_old_is_named(tmp_path: Path) -> None:
+    java = tmp_path / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"11.0.2\" 2019-01-15' >&2\n")
+    java.chmod(0o755)
+    path = os.pathsep.join([str(tmp_path), os.environ["PATH"]])
+
+    done = neo4j_script("start", "--home", tmp_path / "home", PATH=path, JAVA_HOME="", CI="")
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines() == [
+        f"Error: {java} is Java 11, and the server needs 17 or later; install Java 17 or 21"
+        " (Debian: apt-get install openjdk-17-jre-headless)"
+    ]
+
+
+def test_missing_maven_is_named(tmp_path: Path) -> None:
+    (tmp_path / "bin").mkdir()
+    java = tmp_path / "bin" / "java"
+    java.write_text("#!/bin/sh\necho 'openjdk version \"17.0.15\" 2025-04-15' >&2\n")
+    java.chmod(0o755)
+
+    done = neo4j_script(
+        "fetch", PATH=str(java.parent), JAVA_HOME="", CI="", XDG_CACHE_HOME=str(tmp_path)
+    )
+
+    assert done.returncode == 1
+    assert done.stderr == "Error: no Maven found; install it (Debian: apt-get install maven)\n"
+
+
+def test_broken_download_is_made_again(tmp_path: Path) -> None:
+    """Maven stands in for itself: it fails after the first file, then succeeds."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    for name, text in {"java": "echo 'openjdk version \"17\"' >&2", "mvn": MAVEN}.items():
+        (folder / name).write_text(f"#!/bin/sh\n{text}\n")
+        (folder / name).chmod(0o755)
+    environment = {
+        "PATH": os.pathsep.join([str(folder), os.environ["PATH"]]),
+        "JAVA_HOME": "",
+        "XDG_CACHE_HOME": str(tmp_path),
+    }
+
+    broken = neo4j_script("fetch", **environment, FAILS="yes")
+    left = [path for path in tmp_path.rglob("*.jar")]
+    whole = neo4j_script("fetch", **environment)
+    again = neo4j_script("fetch", **environment, FAILS="yes")
+
+    assert broken.returncode == 1
+    assert "no route to host" in broken.stderr
+    assert left == []
+    assert (whole.returncode, again.returncode) == (0, 0)
+    assert sorted(path.name for path in tmp_path.rglob("*.jar")) == ["one.jar", "two.jar"]
+
+
+MAVEN = """\
+for argument in "$@"; do
+  case "$argument" in -DoutputDirectory=*) folder="${argument#*=}" ;; esac
+done
+mkdir -p "$folder"
+touch "$folder/one.jar"
+if [ "$FAILS" = yes ]; then echo "no route to host"; exit 1; fi
+touch "$folder/two.jar"
+"""

@@ -1,0 +1,85 @@
+"""Real Neo4j servers for tests, each started once a session and only where a test asks for it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from clew.settings import Neo4jSettings
+
+SCRIPT = Path(__file__).parent.parent / "scripts" / "neo4j_server.py"
+
+
+def neo4j_script(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """Run scripts/neo4j_server.py as a process of its own."""
+    return subprocess.run(
+        [sys.executable, str(SCRIPT), *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        timeout=900,  # the first one in CI downloads the server
+        check=False,
+    )
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@contextmanager
+def served(home: Path, *options: str) -> Iterator[str]:
+    """The address of a server whose data goes into `home` and are gone afterwards."""
+    port = free_port()
+    done = neo4j_script("start", "--home", home, "--port", port, *options)
+    if done.returncode and not os.environ.get("CI"):
+        pytest.skip(
+            f"no Neo4j: {done.stderr.strip()}. Or set NEO4J_URI, NEO4J_USER and NEO4J_PASSWORD"
+        )
+    assert done.returncode == 0, done.stderr
+    try:
+        yield f"neo4j://127.0.0.1:{port}"
+    finally:
+        neo4j_script("stop", "--home", home)
+        shutil.rmtree(home)
+
+
+@pytest.fixture(scope="session")
+def neo4j_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of the server that NEO4J_URI names, or of one that is started here.
+
+    All tests share it: each uses a namespace or labels of its own, and removes them.
+    """
+    given = os.environ.get("NEO4J_URI")
+    if given:
+        yield given
+        return
+    with served(tmp_path_factory.mktemp("neo4j")) as address:
+        yield address
+
+
+@pytest.fixture(scope="session")
+def neo4j_settings() -> Neo4jSettings:
+    """How to log in at `neo4j_address`."""
+    return Neo4jSettings.model_validate(
+        {
+            "user": os.environ.get("NEO4J_USER", "neo4j"),
+            "password": os.environ.get("NEO4J_PASSWORD", ""),
+        }
+    )
+
+
+@pytest.fixture(scope="session")
+def gds_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a server with the open part of Graph Data Science, without a login."""
+    with served(tmp_path_factory.mktemp("neo4j-gds"), "--gds") as address:
+        yield address

@@ -1,0 +1,373 @@
+"""Indexing again: built beside the store, switched to at once, and nothing is lost."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+import clew
+from clew.engine import Clew
+from clew.engine.reindexing import MAKE, SWITCH
+from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
+from clew.testing.fakes import HashEmbedder
+from clew.types import NewEntity, NewRelation
+from tests.content import content
+
+if TYPE_CHECKING:
+    from clew.types import Vectors
+
+PEOPLE = ("Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali")
+SMALLER = {"chunk_tokens": 20, "section_tokens": 40}
+QUESTION = "Who taught Ada Morn in 1818?"
+DOCUMENTS = 24
+PATIENCE = 20.0
+
+
+class Watched(HashEmbedder):
+    """Says which texts it was given; does something before each batch, and fails if asked to."""
+
+    def __init__(self, dimension: int = 64) -> None:
+        super().__init__(dimension)
+        self.before: Callable[[], object] = lambda: None
+        self.fails_after: int | None = None
+        self.texts: list[str] = []
+        self._batches = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.before()
+        self._batches += 1
+        if self.fails_after is not None and self._batches > self.fails_after:
+            raise ModelError("the model was unplugged")
+        self.texts += texts
+        return super().embed_documents(texts)
+
+
+class Steps:
+    """Progress that is remembered, and what is to be done at a step."""
+
+    def __init__(self) -> None:
+        self.said: list[tuple[str, int, int | None]] = []
+        self.waiting: dict[tuple[str, int], Callable[[], object]] = {}
+
+    def at(self, step: str, done: int, act: Callable[[], object]) -> None:
+        """Do something once, when so much of the step is done."""
+        self.waiting[step, done] = act
+
+    def __call__(self, step: str, done: int, total: int | None) -> None:
+        self.said.append((step, done, total))
+        self.waiting.pop((step, done), lambda: None)()
+
+
+@dataclass
+class Library:
+    """A folder of letters and the stores that they are indexed into."""
+
+    root: Path
+    opened: list[Clew] = field(default_factory=list)
+
+    @property
+    def letters(self) -> Path:
+        return self.root / "letters"
+
+    def open(
+        self, store: str = "store", *, embedder: HashEmbedder | None = None, **split: int
+    ) -> Clew:
+        settings = clew.load_settings(
+            store=self.root / store, access={"roots": [self.root]}, split=split, busy_seconds=0.2
+        )
+        self.opened.append(clew.open(settings=settings, embedder=embedder or Watched()))
+        return self.opened[-1]
+
+    def content(self, store: str = "store") -> dict[str, list[Any]]:
+        return content(self.root / store / "default" / "clew.db")
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Any:
+    library = Library(tmp_path)
+    library.letters.mkdir()
+    for number in range(DOCUMENTS):
+        first, second = PEOPLE[number % 6], PEOPLE[(number * 5 + 1) % 6]
+        spelled = second.replace("Muhammad", "Mohammad") if number % 2 else second
+        (library.letters / f"{number:02}.md").write_text(
+            f"# Letter {number}\n\n{first} was taught by {spelled}. In {1800 + number} they met at"
+            f" the Guild of Lisse (GOL). {first} lived in Delft until 1850. The weather was fair,"
+            f" and the barges went up to Harrow Ford with wool and came back with lime.\n\n"
+            f"## Answer\n\n{second} wrote back from Delft on 3 May {1801 + number}."
+        )
+    yield library
+    for engine in library.opened:
+        engine.close()
+
+
+def add_all(library: Library, engine: Clew) -> None:
+    engine.index([library.letters])
+    engine.add("Edda Rowe wrote this. " * 20, source="by hand", metadata={"year": 1850})
+
+
+def indexed(library: Library, store: str = "store") -> Clew:
+    engine = library.open(store)
+    add_all(library, engine)
+    return engine
+
+
+def found(engine: Clew, strategy: str) -> list[tuple[str, str]]:
+    result = engine.search(QUESTION, strategy=strategy)
+    return [(hit.chunk.public_id, hit.chunk.text) for hit in result.hits]
+
+
+@pytest.mark.parametrize(
+    ("dimension", "split"),
+    [(64, SMALLER), (128, {}), (128, SMALLER)],
+    ids=["split", "model", "both"],
+)
+def test_the_outcome_is_that_of_indexing_afresh(
+    library: Library, dimension: int, split: dict[str, int]
+) -> None:
+    before = indexed(library)
+    assert before.search(QUESTION, strategy="global").hits  # communities have vectors, too
+    fresh = library.open("fresh", embedder=Watched(dimension), **split)
+    add_all(library, fresh)
+
+    engine = library.open(embedder=Watched(dimension), **split)
+    report = engine.reindex()
+
+    assert report.changed == len(engine.documents()) == DOCUMENTS + 1
+    assert library.content() == library.content("fresh")
+    assert engine.check().problems == ()
+    for strategy in ("vector", "keyword", "graph"):
+        assert found(engine, strategy) == found(fresh, strategy) != []
+    for strategy in ("global", "topic"):
+        assert found(engine, strategy)
+
+
+def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
+    before = indexed(library)
+    last, epoch = before.store.chunk_ids().max(), before.store.epoch()
+    engine = library.open(**SMALLER)
+    engine.reindex()
+    assert engine.store.chunk_ids().min() > last
+    assert engine.store.epoch() > epoch
+    assert not (engine.store.folder / ".reindex").exists()
+
+
+def test_where_all_is_as_it_should_be_nothing_is_done(library: Library) -> None:
+    engine = indexed(library)
+    generation, steps = engine.store.generation(), Steps()
+    report = engine.reindex(progress=steps)
+    assert (report.changed, report.chunks, steps.said) == (0, 0, [])
+    assert engine.store.generation() == generation
+
+
+def test_an_empty_store_takes_another_model(library: Library) -> None:
+    engine = library.open()
+    engine.delete([engine.add("Ada Morn wrote.")])
+    other = library.open(embedder=Watched(128))
+    with pytest.raises(StoreMismatchError):
+        other.add("Piet Oss wrote.")
+    assert other.reindex().changed == 0
+    assert other.add("Piet Oss wrote.")
+
+
+# --- others meanwhile
+
+
+def write(engine: Clew) -> None:
+    """What a person, an assistant and another indexer may do to a store."""
+    store, letters = engine.store, engine.documents()
+    engine.delete([letters[0].id])
+    engine.add("Piet Oss moved to Lisse in 1851. He kept bees.", source=letters[1].source)
+    engine.add("Tobias Fenn joined the Guild of Lisse in 1852.", source="new")
+    ids = {name: store.resolve([name.casefold()])[name.casefold()] for name in PEOPLE[:4]}
+    ((lock, _),) = store.add_entities([NewEntity(name="Harrow Lock", entity_type="place")])
+    store.add_relations(
+        [NewRelation(source_id=ids["Ada Morn"], target_id=lock, relation_type="keeper_of")]
+    )
+    store.update_entity(ids["Piet Oss"], content="A beekeeper.")
+    store.merge(ids["Tobias Fenn"], ids["Brida Kall"], "the same person")
+    store.rename(ids["Ada Morn"], "Ada Morn the Elder")
+    store.retract([r.id for r in store.relations([ids["Piet Oss"]]) if r.chunk_id is not None][:1])
+
+
+@pytest.mark.parametrize("moment", [MAKE, SWITCH])
+def test_what_is_written_meanwhile_is_kept(library: Library, moment: str) -> None:
+    """The outcome is that of writing first and indexing again then."""
+    first = indexed(library, "first")
+    write(first)
+    library.open("first", **SMALLER).reindex()
+    other = indexed(library)
+
+    engine, steps = library.open(**SMALLER), Steps()
+    steps.at(moment, 4, lambda: write(other))
+    engine.reindex(progress=steps)
+
+    assert steps.waiting == {}
+    assert library.content() == library.content("first")
+    assert engine.check().problems == ()
+    assert found(other, "vector")
+
+
+def test_only_what_was_written_meanwhile_is_made_once_more(library: Library) -> None:
+    other, embedder, steps = indexed(library), Watched(), Steps()
+    engine = library.open(embedder=embedder, **SMALLER)
+    steps.at(SWITCH, 4, lambda: write(other))
+    engine.reindex(progress=steps)
+    repeated = [text for text in set(embedder.texts) if embedder.texts.count(text) > 1]
+    assert repeated == []
+    assert any("kept bees" in text for text in embedder.texts)
+
+
+def test_a_store_that_never_stands_still_is_switched_while_writers_wait(library: Library) -> None:
+    other, engine = indexed(library), library.open(**SMALLER)
+    outcomes = []
+
+    def progress(step: str, done: int, total: int | None) -> None:
+        if (step, done) == (SWITCH, 1):
+            try:
+                other.add(f"Edda Rowe sent parcel {len(outcomes)}.")
+                outcomes.append("written")
+            except StoreBusyError:
+                outcomes.append("busy")
+
+    engine.reindex(progress=progress)
+
+    assert outcomes == ["written", "written", "written", "busy"]
+    assert len(engine.documents()) == DOCUMENTS + 1 + 3
+    assert engine.outdated() == []
+    assert engine.check().problems == ()
+    assert other.add("Edda Rowe sent the last parcel.")
+
+
+def test_searchers_see_the_old_until_they_see_the_new(library: Library) -> None:
+    old, seen = indexed(library), []
+    before = library.content(), found(old, "graph"), old.store.generation()
+
+    def look(*_: object) -> None:
+        seen.append((library.content(), found(old, "graph"), old.store.generation()))
+
+    engine = library.open(**SMALLER)
+    engine.reindex(progress=look)
+
+    assert len(seen) > 2 * DOCUMENTS
+    assert all(state == before for state in seen)
+    assert found(old, "graph") == found(engine, "graph") != before[1]
+
+
+def test_engines_of_the_former_model_say_what_to_do(library: Library) -> None:
+    old = indexed(library)
+    assert old.search(QUESTION).hits
+    library.open(embedder=Watched(128)).reindex()
+    for ask in (lambda: old.search(QUESTION), lambda: old.add("Ada Morn wrote again.")):
+        with pytest.raises(StoreMismatchError, match="'hash-128' .*'hash-64' .*`clew reindex`"):
+            ask()
+
+
+def test_passages_stay_as_useful_as_they_were(library: Library) -> None:
+    old, moment = indexed(library), datetime(2025, 5, 1, tzinfo=UTC)
+    document = old.document("by hand").id
+    whole = old.chunks(document)[0]
+    later, steps = moment.replace(month=6), Steps()
+    old.store.record_use([whole.id, whole.id], moment)
+    # Using a passage is no change of the store.
+    steps.at(SWITCH, 3, lambda: old.store.record_use([whole.id], later))
+
+    engine = library.open(**SMALLER)
+    engine.reindex(progress=steps)
+
+    parts = engine.chunks(document)
+    middle = (whole.start + whole.end) // 2
+    (part,) = (chunk for chunk in parts if chunk.start <= middle < chunk.end)
+    assert len(parts) > 2
+    assert engine.store.usage([chunk.id for chunk in parts]) == {part.id: (2, later)}
+
+
+# --- cut short
+
+
+@pytest.fixture
+def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.ingest.pipeline.BATCH_CHUNKS", 8)
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_what_is_ready_is_not_made_again(library: Library) -> None:
+    indexed(library)
+    broken, whole, steps = Watched(), Watched(), Steps()
+    broken.fails_after = 5
+    with pytest.raises(ModelError, match="unplugged"):
+        library.open(embedder=broken, **SMALLER).reindex()
+
+    engine = library.open(embedder=whole, **SMALLER)
+    report = engine.reindex(progress=steps)
+
+    ready = steps.said[0][1]
+    assert steps.said[0] == (MAKE, ready, DOCUMENTS + 1)
+    assert steps.said[-1] == (SWITCH, DOCUMENTS, DOCUMENTS + 1)
+    assert ready > 3
+    assert report.changed == DOCUMENTS + 1
+    assert report.chunks == len(whole.texts) < engine.stats()["chunks"]
+    assert engine.check().problems == ()
+
+
+@pytest.mark.usefixtures("small_batches")
+def test_other_settings_begin_anew(library: Library) -> None:
+    indexed(library)
+    broken, whole, seen = Watched(), Watched(), set()
+    broken.fails_after = 5
+    with pytest.raises(ModelError, match="unplugged"):
+        library.open(embedder=broken, **SMALLER).reindex()
+
+    engine = library.open(embedder=whole, chunk_tokens=30)
+    folder = engine.store.folder / ".reindex"
+    (left,) = {path.name for path in folder.glob("*.db")}
+    whole.before = lambda: seen.update(path.name for path in folder.iterdir())
+    report = engine.reindex()
+
+    assert report.changed == DOCUMENTS + 1
+    assert report.chunks == len(whole.texts) == engine.stats()["chunks"]
+    assert seen
+    assert not any(name.startswith(left) for name in seen)
+
+
+def test_two_at_once_share_the_work(library: Library) -> None:
+    indexed(library)
+    alone = Watched()
+    library.open(embedder=alone, **SMALLER)
+    first, second = Watched(), Watched()
+    waits, go_on = threading.Event(), threading.Event()
+    first.before = lambda: go_on.wait(PATIENCE) and None
+    engines = [library.open(embedder=embedder, **SMALLER) for embedder in (first, second)]
+
+    def wait(step: str, done: int, total: int | None) -> None:
+        if total is None:
+            waits.set()
+
+    threads = [threading.Thread(target=engines[0].reindex)]
+    threads[0].start()
+    while not (engines[0].store.folder / ".reindex").exists():
+        pass
+    threads.append(threading.Thread(target=lambda: engines[1].reindex(progress=wait)))
+    threads[1].start()
+    assert waits.wait(PATIENCE)
+    go_on.set()
+    for thread in threads:
+        thread.join()
+
+    assert len(first.texts) == engines[0].stats()["chunks"]
+    assert second.texts == []
+
+
+def test_a_folder_that_cannot_be_made_changes_nothing(library: Library) -> None:
+    before, engine = indexed(library), library.open(**SMALLER)
+    content_before = library.content()
+    (engine.store.folder / ".reindex").write_text("in the way")
+    with pytest.raises(StoreError, match=r"cannot build in .*\.reindex.*rights and the space"):
+        engine.reindex()
+    assert library.content() == content_before
+    assert before.search(QUESTION).hits
