@@ -12,21 +12,23 @@ holds the passages already. What is made on the server is deleted at the end.
 from __future__ import annotations
 
 import argparse
+import shutil
 import statistics
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
 from pathlib import Path
 
 import clew
 from benchmarks.speed import take
-from clew.copying import copy_store
 from clew.engine import Clew
+from clew.engine.copying import copy
 from clew.query.retrieve import DEPTH
-from clew.settings import load_settings
+from clew.settings import Settings, load_settings
 from clew.stores.neo4j_connection import Neo4jDatabase
-from clew.stores.neo4j_schema import vector_index
+from clew.stores.neo4j_schema import keyword_index, vector_index
 from clew.types import Document
 
 STRATEGIES = ("hybrid", "graph")
@@ -35,6 +37,9 @@ WARM = 20
 _BARE = """
 CALL db.index.vector.queryNodes($index, $limit, $vector) YIELD node, score
 RETURN node.id, score
+"""
+_FORGET = """
+MATCH (n {namespace: $namespace}) WITH n LIMIT 5000 DETACH DELETE n RETURN count(*)
 """
 
 
@@ -63,14 +68,25 @@ def main() -> None:
 def on_server(address: str, copied_from: Clew | None = None) -> Iterator[Clew]:
     """An engine on a namespace of its own on the server, deleted afterwards."""
     settings = load_settings(store=address, namespace=NAMESPACE)
-    forget(address)
+    forget(settings)
     if copied_from is not None:
-        copy_store(copied_from.settings, settings)
+        copy(copied_from.settings, settings)
     try:
         with clew.open(settings=settings) as engine:
             yield engine
     finally:
-        forget(address)
+        forget(settings)
+
+
+def forget(settings: Settings) -> None:
+    """Delete the namespace with its indexes, and what is derived from it here."""
+    database = Neo4jDatabase(str(settings.store), settings.neo4j, NAMESPACE)
+    with closing(database):
+        for index in (vector_index(NAMESPACE), keyword_index(NAMESPACE)):
+            database.define(f"DROP INDEX `{index}` IF EXISTS")
+        while database.write(lambda: database.value(_FORGET)):
+            pass
+    shutil.rmtree(settings.folder, ignore_errors=True)
 
 
 def index(embedded: Clew, served: Clew, documents: Sequence[Document]) -> None:
@@ -87,41 +103,36 @@ def index(embedded: Clew, served: Clew, documents: Sequence[Document]) -> None:
 
 def ask(embedded: Clew, served: Clew, questions: Sequence[str]) -> None:
     """The strategies on both stores, and the bare query."""
-    for engine in (embedded, served):
-        for question in questions:
-            engine.query_vectors.get_or_make(
-                question, lambda text=question: embedded.embedder.embed_query(text)
-            )
-    ratios(served, questions, bare_queries(served, questions))
+    for question in questions:
+        vector = embedded.embedder.embed_query(question)
+        for engine in (embedded, served):
+            engine.query_vectors.put(question, vector)
+    bare = bare_queries(served, questions)
+    for name, p50 in bare.items():
+        print(f"{name}: p50 {p50:.1f} ms")
     for strategy in STRATEGIES:
-        p50 = typical(lambda q, s=strategy: embedded.search(q, strategy=s), questions)
+        p50 = typical(partial(served.search, strategy=strategy), questions)
+        shown = ", ".join(f"{p50 / alone:.2f} x {name}" for name, alone in bare.items())
+        print(f"on the server {strategy}: p50 {p50:.1f} ms: {shown}")
+    for strategy in STRATEGIES:
+        p50 = typical(partial(embedded.search, strategy=strategy), questions)
         print(f"embedded {strategy}: p50 {p50:.1f} ms")
     print(f"passages {served.stats()['chunks']}, questions {len(questions)}")
 
 
 def bare_queries(served: Clew, questions: Sequence[str]) -> dict[str, float]:
     """p50 in milliseconds of the vector index alone, by what was asked for."""
-    database = served.store.database
-    assert isinstance(database, Neo4jDatabase)
-    vectors = {q: served.query_vectors.get(q).tolist() for q in questions}
-    name = vector_index(NAMESPACE)
-    return {
-        f"bare query of {limit}": typical(
-            lambda q, k=limit: database.rows(_BARE, index=name, limit=k, vector=vectors[q]),
-            questions,
-        )
-        for limit in (DEPTH, 10)
-    }
+    vectors = {q: served.embedder.embed_query(q).tolist() for q in questions}
 
+    def query(question: str, limit: int) -> None:
+        database.rows(_BARE, index=vector_index(NAMESPACE), limit=limit, vector=vectors[question])
 
-def ratios(served: Clew, questions: Sequence[str], bare: dict[str, float]) -> None:
-    """Each strategy over each bare query."""
-    for name, p50 in bare.items():
-        print(f"{name}: p50 {p50:.1f} ms")
-    for strategy in STRATEGIES:
-        p50 = typical(lambda q, s=strategy: served.search(q, strategy=s), questions)
-        shown = ", ".join(f"{p50 / alone:.2f} x {name}" for name, alone in bare.items())
-        print(f"on the server {strategy}: p50 {p50:.1f} ms: {shown}")
+    address = str(served.settings.store)
+    with closing(Neo4jDatabase(address, served.settings.neo4j, NAMESPACE)) as database:
+        return {
+            f"bare query of {limit}": typical(partial(query, limit=limit), questions)
+            for limit in (DEPTH, 10)
+        }
 
 
 def typical(work: Callable[[str], object], questions: Sequence[str]) -> float:
@@ -134,3 +145,7 @@ def typical(work: Callable[[str], object], questions: Sequence[str]) -> float:
         work(question)
         spent.append(1000 * (time.perf_counter() - started))
     return statistics.median(spent)
+
+
+if __name__ == "__main__":
+    main()

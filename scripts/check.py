@@ -23,6 +23,9 @@ STEPS = {
     "docs": ["python", "scripts/docs.py", "--check"],
     "pins": ["python", "scripts/pins.py", "--check"],
     "protocol": ["python", "scripts/protocol.py"],
+    # Real servers for the tests; once on a machine.
+    "neo4j": ["python", "scripts/neo4j_server.py", "fetch"],
+    "gds": ["python", "scripts/neo4j_server.py", "fetch", "--gds", "--apoc"],
 }
 TESTS = ["pytest", "--cov", "--cov-report=term-missing:skip-covered", "--cov-fail-under=90"]
 

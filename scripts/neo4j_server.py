@@ -43,7 +43,7 @@ VERSION = "5.26.30"
 CACHE = user_cache_path("clew") / f"neo4j-{VERSION}"
 DEFAULT_HOME = user_cache_path("clew") / "neo4j-home"
 DEFAULT_PORT = 7687
-START_SECONDS = 120.0
+START_SECONDS = 180.0
 """Some four seconds are usual; a machine that is busy with other things takes long."""
 STOP_SECONDS = 30.0
 LOG_LINES = 15

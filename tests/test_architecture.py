@@ -24,11 +24,15 @@ ALLOWED: dict[str, frozenset[str]] = {
     # The engine hands out the tools that call it, and imports them only when asked for them.
     "engine": VALUES | STEPS | {"wiring", "tools"},
     "clew": VALUES | {"wiring", "engine"},
+    # What it embeds with is handed to it.
+    "attach": VALUES | STEPS,
     "evaluation": VALUES | STEPS | {"wiring", "engine", "clew"},
     "tools": VALUES | STEPS | {"wiring", "engine", "clew", "jobs"},
     "jobs": VALUES | STEPS | {"wiring", "engine"},
     "mcp": VALUES | STEPS | {"wiring", "engine", "clew", "jobs", "tools"},
-    "cli": VALUES | STEPS | {"wiring", "engine", "clew", "evaluation", "jobs", "tools", "mcp"},
+    "cli": VALUES
+    | STEPS
+    | {"wiring", "engine", "clew", "attach", "evaluation", "jobs", "tools", "mcp"},
     "__main__": frozenset({"cli"}),
 }
 

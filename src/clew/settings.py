@@ -258,7 +258,8 @@ class QdrantSettings(_Values):
         default=SecretStr(""), description="Its key; best given as CLEW_QDRANT__API_KEY."
     )
     path: Path | None = Field(
-        default=None, description="Folder of a local Qdrant; default one beside the store."
+        default=None,
+        description="Folder of local Qdrants, one a namespace; default one beside the store.",
     )
     quantization: bool = Field(
         default=False, description="Keep vectors as int8 in memory; a quarter of the size."

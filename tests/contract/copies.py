@@ -9,9 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
+from clew.ports import CommunityKeeper, Store
 from clew.ports.copying import SHAPES, CopySource, Header, Row, Table
 from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_communities import SqliteCommunities
 from clew.stores.sqlite_copy import SqliteCopy
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
@@ -46,7 +46,7 @@ def sqlite_copy(folder: Path, *, make: bool = True) -> Iterator[SqliteCopy]:
         yield copy
 
 
-def fill(store: SqliteStore) -> None:
+def fill(store: Store, keeper: CommunityKeeper) -> None:
     """Write texts, let them change and go, mend by hand, tell, read, use, and describe."""
     _save_texts(store)
     _mend(store)
@@ -54,11 +54,10 @@ def fill(store: SqliteStore) -> None:
     _read(store)
     _forget(store)
     generation = store.generation()
-    keeper = SqliteCommunities(store.database)
     assert keeper.write(make_changes(generation=generation))
 
 
-def _save_texts(store: SqliteStore) -> None:
+def _save_texts(store: Store) -> None:
     store.save(_diary("It rained."))
     for year, town in ((2021, "Delft"), (2022, "Gouda")):
         store.save(
@@ -94,11 +93,11 @@ def _diary(weather: str) -> IndexedDocument:
     )
 
 
-def _entity(store: SqliteStore, name: str) -> int:
+def _entity(store: Store, name: str) -> int:
     return store.resolve([entity_key(name)])[entity_key(name)]
 
 
-def _mend(store: SqliteStore) -> None:
+def _mend(store: Store) -> None:
     store.merge(_entity(store, "Lisse"), _entity(store, "Delft"), "the same town")
     store.rename(_entity(store, "Piet Oss"), "Pieter Oß")
     store.split(_entity(store, "Ada Morn"), [entity_key("A.M.")])
@@ -107,7 +106,7 @@ def _mend(store: SqliteStore) -> None:
     assert store.retract([r.id for r in met]) == 1
 
 
-def _write_by_hand(store: SqliteStore) -> None:
+def _write_by_hand(store: Store) -> None:
     (guild, _), (mill, _) = store.add_entities(
         [NewEntity(name="Guild of Lisse", entity_type="body"), NewEntity(name="Mill", content="x")]
     )
@@ -127,7 +126,7 @@ def _write_by_hand(store: SqliteStore) -> None:
     store.save(make_entry("memory/1", "The Mill burnt.", origin=f"memory:{entity_key('Mill')}"))
 
 
-def _read(store: SqliteStore) -> None:
+def _read(store: Store) -> None:
     chunks = store.chunk_ids().tolist()
     found = ChunkExtraction(
         mentions=(Mention(name="Ada Morn", entity_type="person", sentence=0, start=0, end=8),),
@@ -143,7 +142,7 @@ def _read(store: SqliteStore) -> None:
     store.record_use(chunks[:1], day(2024, 2))
 
 
-def _forget(store: SqliteStore) -> None:
+def _forget(store: Store) -> None:
     """The last ids of everything are used and free again, and must not be given once more."""
     store.save(
         make_entry("gone", "Edda saw Finn.", names=["Edda"], relations=[("Edda", "saw", "Finn")])
@@ -166,6 +165,39 @@ def rows_of(store: CopySource, *, limit: int = 3) -> Rows:
 def remembered(header: Header) -> tuple[object, ...]:
     """What of a header is the same in a copy."""
     return header.embedder, header.functional, dict(header.next_ids)
+
+
+def assert_same_answers(old: Store, new: Store) -> None:
+    """Whatever the ports can be asked of a store, both answer the same."""
+    assert new.documents() == old.documents()
+    ids = old.chunk_ids().tolist()
+    assert new.chunk_ids().tolist() == ids
+    assert new.chunks(ids) == old.chunks(ids)
+    assert new.provenance(ids) == old.provenance(ids)
+    assert new.chunk_times(ids) == old.chunk_times(ids)
+    assert new.usage(ids) == old.usage(ids)
+    assert new.unread(0, 100) == old.unread(0, 100)
+    for info in old.documents():
+        assert new.document_sections(info.id) == old.document_sections(info.id)
+        assert new.lineage(info.id) == old.lineage(info.id)
+    _assert_same_graph(old, new)
+    assert new.mention_rows().tolist() == old.mention_rows().tolist()
+    assert new.embeddings()[1].tobytes() == old.embeddings()[1].tobytes()
+    for words in (["ada", "mill"], ["東京"]):
+        assert (
+            new.search_keywords(words, 5)[0].tolist() == old.search_keywords(words, 5)[0].tolist()
+        )
+
+
+def _assert_same_graph(old: Store, new: Store) -> None:
+    assert new.aliases() == old.aliases()
+    entities = sorted({alias.entity_id for alias in old.aliases()})
+    assert new.entities(entities) == old.entities(entities)
+    assert new.observations(entities) == old.observations(entities)
+    assert new.made_by_hand() == old.made_by_hand()
+    assert new.link_rules() == old.link_rules()
+    for moment in (None, day(2020, 6), day(2022, 6), datetime.now(UTC)):
+        assert new.relations(entities, as_of=moment) == old.relations(entities, as_of=moment)
 
 
 def tables_of(folder: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -1,11 +1,11 @@
-"""Stores on a real Neo4j server for tests, each on a namespace of its own."""
+"""Stores on a real Neo4j server for tests, on namespaces that nobody else uses."""
 
 from __future__ import annotations
 
-import os
 import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,62 +16,88 @@ from clew.stores.neo4j_connection import Neo4jDatabase
 from clew.stores.neo4j_schema import keyword_index, vector_index
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
-SETTINGS = Neo4jSettings(user="", retry_seconds=5.0)
-_FORGET = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"
+_EMPTY = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A server, how to log in, and a namespace."""
+
+    address: str
+    settings: Neo4jSettings
+    namespace: str
+
+    @contextmanager
+    def database(self) -> Iterator[Neo4jDatabase]:
+        """A connection, of which nothing is made."""
+        database = Neo4jDatabase(self.address, self.settings, self.namespace)
+        try:
+            yield database
+        finally:
+            database.close()
+
+    @contextmanager
+    def store(self, folder: Path) -> Iterator[Neo4jStore]:
+        """The namespace's store, opened as the suites want it."""
+        store = Neo4jStore(
+            self.address,
+            self.settings,
+            self.namespace,
+            folder,
+            embedder=EMBEDDER,
+            functional=FUNCTIONAL,
+        )
+        try:
+            yield store
+        finally:
+            store.close()
+
+    def empty(self) -> None:
+        """Delete all that the namespace holds, but for its indexes."""
+        with self.database() as database:
+            database.write(lambda: database.rows(_EMPTY))
+
+    def forget(self) -> None:
+        """Delete the namespace with its indexes."""
+        with self.database() as database:
+            for index in (vector_index(self.namespace), keyword_index(self.namespace)):
+                database.define(f"DROP INDEX `{index}` IF EXISTS")
+        self.empty()
+
+
+@contextmanager
+def new_place(address: str, settings: Neo4jSettings) -> Iterator[Place]:
+    """A namespace of its own, of which nothing is left afterwards."""
+    place = Place(address, settings, f"test-{secrets.token_hex(8)}")
+    try:
+        yield place
+    finally:
+        place.forget()
 
 
 class OnNeo4j:
-    """What a conformance suite runs on: `class TestGraph(OnNeo4j, GraphStoreSuite)`."""
+    """What a conformance suite runs on: `class TestGraph(OnNeo4j, GraphStoreSuite)`.
+
+    All tests of a class use one namespace, emptied after each: indexes are dear to make, and every
+    one made or dropped has the server plan all its queries anew.
+    """
+
+    @pytest.fixture(scope="class")
+    @classmethod
+    def neo4j_place(cls, neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Place]:
+        with new_place(neo4j_address, neo4j_settings) as place:
+            yield place
 
     @pytest.fixture
-    def neo4j_address(self) -> str:
-        # Until the session's fixture of that name starts a server.
-        address = os.environ.get("NEO4J_URI")
-        if address is None:
-            pytest.skip("set NEO4J_URI to the address of a Neo4j server")
-        return address
+    def neo4j_store(self, neo4j_place: Place, tmp_path: Path) -> Iterator[Neo4jStore]:
+        try:
+            with neo4j_place.store(tmp_path) as store:
+                yield store
+        finally:
+            neo4j_place.empty()
 
     @pytest.fixture
-    def neo4j_store(self, neo4j_address: str, tmp_path: Path) -> Iterator[Neo4jStore]:
-        with (
-            namespace_in(neo4j_address) as namespace,
-            open_store(neo4j_address, namespace, tmp_path) as store,
-        ):
-            yield store
-
-    @pytest.fixture
-    def store(self, neo4j_store: Neo4jStore) -> Neo4jStore:
-        return neo4j_store
-
-
-@contextmanager
-def open_store(address: str, namespace: str, folder: Path) -> Iterator[Neo4jStore]:
-    """The store of a namespace, opened as the suites want it."""
-    store = Neo4jStore(
-        address, SETTINGS, namespace, folder, embedder=EMBEDDER, functional=FUNCTIONAL
-    )
-    try:
-        yield store
-    finally:
-        store.close()
-
-
-@contextmanager
-def namespace_in(address: str) -> Iterator[str]:
-    """A namespace that nobody else uses, of which nothing is left afterwards."""
-    namespace = f"test-{secrets.token_hex(8)}"
-    try:
-        yield namespace
-    finally:
-        forget(address, namespace)
-
-
-def forget(address: str, namespace: str) -> None:
-    """Delete all that a server holds of a namespace."""
-    database = Neo4jDatabase(address, SETTINGS, namespace)
-    try:
-        for index in (vector_index(namespace), keyword_index(namespace)):
-            database.define(f"DROP INDEX `{index}` IF EXISTS")
-        database.write(lambda: database.rows(_FORGET))
-    finally:
-        database.close()
+    def store(self, neo4j_store: Neo4jStore) -> Iterator[Neo4jStore]:
+        yield neo4j_store
+        # Whatever a test did, it must have left a sound store.
+        assert neo4j_store.check().problems == ()

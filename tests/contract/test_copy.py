@@ -14,7 +14,7 @@ import pytest
 import clew
 from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
-from clew.ports.copying import CopyReport, Mark, Place, Row, Table
+from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_audit import SqliteAudit
@@ -27,11 +27,11 @@ from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
 from tests.contract.copies import (
     Interrupted,
+    assert_same_answers,
     day,
     fill,
     interrupt_at,
     remembered,
-    rows_of,
     sqlite_copy,
     sqlite_store,
     tables_of,
@@ -57,7 +57,7 @@ copying.copy_store(source, target, progress=progress)
 def source(tmp_path: Path) -> Path:
     """The folder of a store that holds something of everything."""
     with sqlite_store(tmp_path / "source") as store:
-        fill(store)
+        fill(store, SqliteCommunities(store.database))
         assert store.check().problems == ()
     return tmp_path / "source"
 
@@ -99,24 +99,11 @@ def test_the_copy_is_a_sound_store_that_answers_the_same(source: Path, tmp_path:
     run(source, tmp_path / "target")
     with sqlite_store(source) as old, sqlite_store(tmp_path / "target") as new:
         assert new.check().problems == ()
-        assert new.documents() == old.documents()
-        ids = old.chunk_ids().tolist()
-        assert new.chunks(ids) == old.chunks(ids)
-        assert new.aliases() == old.aliases()
-        entities = sorted({alias.entity_id for alias in old.aliases()})
-        assert new.entities(entities) == old.entities(entities)
-        for moment in (None, day(2020, 6), day(2022, 6)):
-            assert new.relations(entities, as_of=moment) == old.relations(entities, as_of=moment)
-        assert new.usage(ids) == old.usage(ids)
-        assert new.observations(entities) == old.observations(entities)
-        assert new.link_rules() == old.link_rules()
-        assert new.unread(0, 100) == old.unread(0, 100)
+        assert_same_answers(old, new)
         found = [
             VectorMatrix(s, s.folder).search_vector(old.embeddings()[1][0], 5) for s in (old, new)
         ]
         assert [x.tolist() for x in found[0]] == [x.tolist() for x in found[1]]
-        words = [s.search_keywords(["ada", "mill"], 5) for s in (old, new)]
-        assert [x.tolist() for x in words[0]] == [x.tolist() for x in words[1]]
 
 
 def test_what_the_store_remembers_of_itself_is_copied(source: Path, tmp_path: Path) -> None:
@@ -213,14 +200,22 @@ def test_copying_twice_changes_nothing(source: Path, tmp_path: Path) -> None:
     assert (tmp_path / "target" / "clew.db").read_bytes() == before
 
 
-def test_writing_the_same_rows_again_changes_nothing(source: Path, tmp_path: Path) -> None:
-    run(source, tmp_path / "target")
-    before = tables_of(tmp_path / "target")
-    with sqlite_copy(source) as read, sqlite_copy(tmp_path / "target") as written:
-        for table, rows in rows_of(read).items():
-            mark = Mark(source=read.place, generation=0, held=0, table=table, after=None)
-            written.write_rows(table, rows, mark)
-    assert tables_of(tmp_path / "target") == before
+def test_of_two_copies_at_once_one_goes_on(source: Path, tmp_path: Path) -> None:
+    target = tmp_path / "target"
+
+    def overtake(step: str, done: int, total: int | None) -> None:
+        if step == "copy" and done >= 20 and not others:
+            others.append(run(source, target))
+
+    others: list[CopyReport] = []
+    with (
+        sqlite_copy(source) as read,
+        sqlite_copy(target) as written,
+        pytest.raises(StoreError, match=r"another process copies into the store .* finish"),
+    ):
+        copy_store(read, written, progress=overtake)
+    assert others[0].resumed
+    assert tables_of(target) == tables_of(source)
 
 
 # --- interrupted ---------------------------------------------------------------------------
@@ -362,8 +357,34 @@ def test_there_must_be_something_to_copy(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"there is no store '.*none' \(namespace 'default'\)"):
         copy(here, there)
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_store_is_not_copied_onto_itself(source: Path, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path, target_is_directory=True)
     with pytest.raises(InputError, match="cannot be copied onto itself"):
-        copy(here, here)
+        run(source, tmp_path / "link" / "source")
+
+
+class Overtaken(SqliteCopy):
+    """Somebody writes to the target at the last moment."""
+
+    def begin(self, mark: Mark, header: Header) -> None:
+        with sqlite_store(self._folder) as store:
+            store.save(make_entry("theirs", "Their text."))
+        super().begin(mark, header)
+
+
+def test_what_is_written_at_the_last_moment_is_not_thrown_away(
+    source: Path, tmp_path: Path
+) -> None:
+    with (
+        sqlite_copy(source) as read,
+        closing(Overtaken(tmp_path / "target", make=True)) as written,
+        pytest.raises(StoreError, match="something else has just written"),
+    ):
+        copy_store(read, written)
+    with sqlite_store(tmp_path / "target") as store:
+        assert [d.source for d in store.documents()] == ["theirs"]
 
 
 class Forgetful(SqliteCopy):
@@ -371,16 +392,18 @@ class Forgetful(SqliteCopy):
 
     loses: Table
 
-    def write_rows(self, table: Table, rows: Sequence[Row], mark: Mark) -> None:
-        super().write_rows(table, rows[1:] if table == self.loses else rows, mark)
+    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
+        kept = rows[1:] if table == self.loses else rows
+        super().write_rows(table, kept, before=before, after=after)
 
 
 class Rounding(SqliteCopy):
     """Changes a number a little."""
 
-    def write_rows(self, table: Table, rows: Sequence[Row], mark: Mark) -> None:
-        changed = [{**row, "score": 0.9999999999999999} for row in rows]
-        super().write_rows(table, changed if table == "aliases" else rows, mark)
+    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
+        if table == "aliases":
+            rows = [{**row, "score": 0.9999999999999999} for row in rows]
+        super().write_rows(table, rows, before=before, after=after)
 
 
 @pytest.mark.parametrize("table", ["times", "rules", "extraction_log", "partition"])

@@ -14,6 +14,7 @@ from clew.testing.conformance import (
     GraphWriterSuite,
     KeywordIndexSuite,
     LineageSuite,
+    NamesSuite,
     PassageRecordsSuite,
     ReadingLogSuite,
     RelationTimesSuite,
@@ -40,6 +41,10 @@ class TestDocuments(OnSqlite, DocumentStoreSuite):
 
 
 class TestLineage(OnSqlite, LineageSuite):
+    pass
+
+
+class TestNames(OnSqlite, NamesSuite):
     pass
 
 

@@ -1,7 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
 
+import pytest
+
+from tests.content import content
 from tests.e2e.conftest import Library, Run
 
 
@@ -35,5 +43,57 @@ def test_documents_of_other_settings_are_indexed_again(clew: Run, library: Libra
     same = clew("reindex", "--json", *store)
     changed = clew("reindex", *store, CLEW_SPLIT__CHUNK_TOKENS="40")
 
-    assert json.loads(same.stdout) == {"documents": 0, "error": "", "failed": []}
+    assert json.loads(same.stdout) == {"documents": 0}
     assert (changed.returncode, changed.stdout) == (0, "4 documents indexed again\n")
+
+
+def test_progress_is_a_bar_of_documents(library: Library, tmp_path: Path) -> None:
+    terminal = pytest.importorskip("tests.e2e.test_cli_terminal")  # where there are terminals
+    arguments = ("reindex", "--store", library.store)
+    shown = terminal.on_terminal(*arguments, cwd=tmp_path, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert re.search(r"reindex .*4/4", shown)
+    assert shown.endswith("4 documents indexed again\n")
+
+
+def test_what_is_in_the_way_of_indexing_again_is_one_line(clew: Run, library: Library) -> None:
+    folder = library.store / "default"
+    held = content(folder / "clew.db")
+    (folder / ".reindex").write_text("in the way")
+    failed = clew("reindex", "--json", "--store", library.store, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert (failed.returncode, failed.stdout) == (2, "")
+    (line,) = failed.stderr.splitlines()
+    assert line.startswith("Error: cannot build in")
+    assert ".reindex" in line
+    assert content(folder / "clew.db") == held
+
+
+def test_a_full_disk_is_one_line_and_changes_nothing(clew: Run, library: Library) -> None:
+    folder = library.store / "default"
+    held, size = content(folder / "clew.db"), (folder / "clew.db").stat().st_size
+    arguments = ("reindex", "--store", library.store)
+    failed = limited(size // 2, *arguments, CLEW_SPLIT__CHUNK_TOKENS="40")
+
+    assert (failed.returncode, failed.stdout) == (2, "")
+    assert len(failed.stderr.splitlines()) == 1
+    assert failed.stderr.startswith("Error: the store ")
+    assert "disk" in failed.stderr
+    assert content(folder / "clew.db") == held
+    assert clew(*arguments, CLEW_SPLIT__CHUNK_TOKENS="40").stdout == "4 documents indexed again\n"
+
+
+def limited(
+    size: int, *arguments: str | Path, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """The command, which can write no file beyond a size."""
+    resource = pytest.importorskip("resource")
+    return subprocess.run(
+        [sys.executable, "-m", "clew", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **environment},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size)),
+        timeout=120,
+        check=False,
+    )

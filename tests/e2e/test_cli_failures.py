@@ -62,6 +62,18 @@ WRONG_USE = {
     "an unknown format": (["export", "--format", "csv"], r"csv"),
     "a rank that is no number": (["eval", ".", "--k", "two"], r"not 'two'"),
     "one store for two data sets": (["eval", "a", "b", "--store", "s"], r"--store takes one"),
+    "a server that is away": (
+        ["stats", "--store", "neo4j://127.0.0.1:1"],
+        r"^Error: the store 'neo4j://127.0.0.1:1' cannot be reached; .*--store",
+    ),
+    "an address with a password": (
+        ["stats", "--store", "neo4j://neo4j:hidden@127.0.0.1"],
+        r"^Error: setting store = \(not shown\): .*CLEW_NEO4J__PASSWORD",
+    ),
+    "an address of something else": (
+        ["stats", "--store", "http://127.0.0.1"],
+        r"^Error: setting store = 'http://127.0.0.1': .*neo4j://",
+    ),
     "a folder to write": (["export", "-o", "missing/graph.xml"], r"^Error: No such file"),
 }
 

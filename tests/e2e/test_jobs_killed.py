@@ -56,7 +56,7 @@ def opened(store: Path, root: Path) -> clew.Clew:
 def queued(store: Path, root: Path) -> list[str]:
     """Jobs that nobody runs yet: one a folder, and a long text."""
     with opened(store, root) as engine:
-        jobs = make_jobs(engine.store)
+        jobs = make_jobs(engine.journal)
         asked = [{"path": str(folder)} for folder in sorted(root.iterdir())]
         asked.append({"text": "Edda Rowe wrote a long letter. " * 200, "source": "long"})
         return [jobs.submit("ingest", given, description="")[0].id for given in asked]

@@ -115,7 +115,7 @@ class QdrantStandIn:
                 self.end_headers()
                 self.wfile.write(content)
 
-            do_GET = do_POST = do_PUT = do_PATCH = _serve  # noqa: N815
+            do_GET = do_POST = do_PUT = do_PATCH = _serve
 
             def log_message(self, *_: object) -> None:
                 pass

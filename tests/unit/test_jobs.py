@@ -34,7 +34,7 @@ class Scripted:
     done: list[str] = field(default_factory=list)
     groups: list[int] = field(default_factory=list)
     finished: int = 0
-    at_end: Callable[[], None] = lambda: None
+    at_end: Callable[[], object] = lambda: None
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         if "fault" in arguments:
@@ -53,9 +53,9 @@ class Scripted:
         return errors
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        self.finished += 1
-        go_on()
         self.at_end()
+        go_on()
+        self.finished += 1
 
 
 @pytest.fixture
@@ -188,6 +188,60 @@ def test_the_document_that_always_ends_the_process_is_given_up(
     assert failure.error.startswith(
         f"given up after {MAX_ATTEMPTS} attempts: each time the process"
     )
+
+
+def test_what_is_left_is_done_once_at_the_end(runner: JobRunner, kind: Scripted) -> None:
+    kind.at_end = lambda: kind.done.append("end")
+    job = submit(runner, *range(GROUP + 1), at_once=True)
+    assert (job.status, job.completed, job.total) == ("completed", GROUP + 1, GROUP + 1)
+    assert (kind.finished, kind.done[-1]) == (1, "end")
+
+
+def test_an_end_that_fails_fails_the_job(runner: JobRunner, kind: Scripted) -> None:
+    def fail() -> None:
+        raise StoreError("the disk is full")
+
+    kind.at_end = fail
+    job = submit(runner, "a", at_once=True)
+    assert (job.status, job.error, job.completed) == ("failed", "the disk is full", 1)
+
+
+def test_an_end_that_finds_the_store_busy_is_tried_again(runner: JobRunner, kind: Scripted) -> None:
+    faults = [StoreBusyError("locked"), StoreBusyError("locked")]
+
+    def fail() -> None:
+        if faults:
+            raise faults.pop()
+
+    kind.at_end = fail
+    job = ended(runner, submit(runner, "a"))
+    assert (job.status, kind.done, kind.finished, faults) == ("completed", ["a"], 1, [])
+
+
+def test_a_job_cancelled_at_its_end_stops(
+    jobs: SqliteJobs, runner: JobRunner, kind: Scripted
+) -> None:
+    kind.at_end = lambda: runner.cancel(jobs.jobs()[0].id)
+    job = submit(runner, "a", at_once=True)
+    assert (job.status, kind.done, kind.finished) == ("cancelled", ["a"], 0)
+
+
+def test_the_end_that_always_ends_the_process_is_given_up(
+    jobs: SqliteJobs, runner: JobRunner, kind: Scripted
+) -> None:
+    jobs.submit("read", {"names": ["a"]}, description="")
+    first = jobs.claim(0)
+    assert first is not None
+    jobs.plan(first.id, first.owner, ["a"])
+    jobs.settle(first.id, first.owner, {0: None})
+    for _ in range(MAX_ATTEMPTS + 1):  # each of them "dies" while it has the lease
+        time.sleep(0.001)
+        lost = jobs.claim(0)
+    assert lost is not None
+    runner.start()
+    job = ended(runner, lost)
+    assert (job.status, kind.finished) == ("failed", 0)
+    assert job.error.startswith(f"given up after {MAX_ATTEMPTS} attempts")
 
 
 def test_cancelling_stops_between_documents(runner: JobRunner, kind: Scripted) -> None:

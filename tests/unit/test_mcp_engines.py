@@ -92,7 +92,7 @@ def test_writes_leave_an_audit_row(tmp_path: Path) -> None:
         with engines.lend("first") as opened:
             opened.toolbox.call("greet", {"name": "Ada"})
             opened.toolbox.call("keep", {"name": "Ada"})
-        rows = first.store.database
+        rows = first.journal
         with rows.read() as connection:
             tools = [row[0] for row in connection.execute("SELECT tool FROM audit")]
         engines.close()

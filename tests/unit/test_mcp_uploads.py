@@ -399,7 +399,7 @@ def test_every_upload_leaves_an_audit_row(here: Site, alice: Sender) -> None:
 
     upload = alice.sent(MILL)
     alice.finish(upload, title="The mill")
-    rows = make_audit(here.mills.store).entries(limit=10)
+    rows = make_audit(here.mills.journal).entries(limit=10)
 
     assert [(row.caller, row.tool) for row in rows] == [("alice", "ingest_document")]
     assert rows[0].subjects["url"] == f"upload:{upload}"

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from clew.engine import Clew
 from clew.engine.reindexing import MAKE, SWITCH
 from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
 from clew.testing.fakes import HashEmbedder
-from clew.types import NewEntity, NewRelation
+from clew.types import ChunkExtraction, ExtractedRelation, Mention, NewEntity, NewRelation
 from tests.content import content
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ PATIENCE = 20.0
 class Watched(HashEmbedder):
     """Says which texts it was given; does something before each batch, and fails if asked to."""
 
-    def __init__(self, dimension: int = 64) -> None:
-        super().__init__(dimension)
+    def __init__(self, dimension: int = 64, *, name: str | None = None) -> None:
+        super().__init__(dimension, name=name)
         self.before: Callable[[], object] = lambda: None
         self.fails_after: int | None = None
         self.texts: list[str] = []
@@ -76,10 +77,17 @@ class Library:
         return self.root / "letters"
 
     def open(
-        self, store: str = "store", *, embedder: HashEmbedder | None = None, **split: int
+        self,
+        store: str = "store",
+        *,
+        embedder: HashEmbedder | None = None,
+        split: Mapping[str, int] | None = None,
     ) -> Clew:
         settings = clew.load_settings(
-            store=self.root / store, access={"roots": [self.root]}, split=split, busy_seconds=0.2
+            store=self.root / store,
+            access={"roots": [self.root]},
+            split=split or {},
+            busy_seconds=0.2,
         )
         self.opened.append(clew.open(settings=settings, embedder=embedder or Watched()))
         return self.opened[-1]
@@ -89,7 +97,7 @@ class Library:
 
 
 @pytest.fixture
-def library(tmp_path: Path) -> Any:
+def library(tmp_path: Path) -> Iterator[Library]:
     library = Library(tmp_path)
     library.letters.mkdir()
     for number in range(DOCUMENTS):
@@ -108,7 +116,8 @@ def library(tmp_path: Path) -> Any:
 
 def add_all(library: Library, engine: Clew) -> None:
     engine.index([library.letters])
-    engine.add("Edda Rowe wrote this. " * 20, source="by hand", metadata={"year": 1850})
+    told = " ".join(f"Edda Rowe wrote letter {number} from Ostby." for number in range(20))
+    engine.add(told, source="by hand", metadata={"year": 1850})
 
 
 def indexed(library: Library, store: str = "store") -> Clew:
@@ -132,10 +141,10 @@ def test_the_outcome_is_that_of_indexing_afresh(
 ) -> None:
     before = indexed(library)
     assert before.search(QUESTION, strategy="global").hits  # communities have vectors, too
-    fresh = library.open("fresh", embedder=Watched(dimension), **split)
+    fresh = library.open("fresh", embedder=Watched(dimension), split=split)
     add_all(library, fresh)
 
-    engine = library.open(embedder=Watched(dimension), **split)
+    engine = library.open(embedder=Watched(dimension), split=split)
     report = engine.reindex()
 
     assert report.changed == len(engine.documents()) == DOCUMENTS + 1
@@ -150,7 +159,7 @@ def test_the_outcome_is_that_of_indexing_afresh(
 def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
     before = indexed(library)
     last, epoch = before.store.chunk_ids().max(), before.store.epoch()
-    engine = library.open(**SMALLER)
+    engine = library.open(split=SMALLER)
     engine.reindex()
     assert engine.store.chunk_ids().min() > last
     assert engine.store.epoch() > epoch
@@ -175,6 +184,20 @@ def test_an_empty_store_takes_another_model(library: Library) -> None:
     assert other.add("Piet Oss wrote.")
 
 
+def test_the_tool_does_it_as_a_job(library: Library) -> None:
+    indexed(library)
+    engine = library.open(split=SMALLER)
+    status = engine.tools.call("reindex", {}).content
+    deadline = time.monotonic() + PATIENCE
+    while status["status"] in ("queued", "running") and time.monotonic() < deadline:
+        time.sleep(0.02)
+        status = engine.tools.call("query_job_status", {"job_id": status["job_id"]}).content
+    shown = [status[name] for name in ("status", "completed", "total", "progress")]
+    assert shown == ["completed", DOCUMENTS + 1, DOCUMENTS + 1, 1.0]
+    assert engine.outdated() == []
+    assert not (engine.store.folder / ".reindex").exists()
+
+
 # --- others meanwhile
 
 
@@ -189,6 +212,7 @@ def write(engine: Clew) -> None:
     store.add_relations(
         [NewRelation(source_id=ids["Ada Morn"], target_id=lock, relation_type="keeper_of")]
     )
+    engine.memory.add_observations([("Harrow Lock", ["Its gates leak."])], dated=False)
     store.update_entity(ids["Piet Oss"], content="A beekeeper.")
     store.merge(ids["Tobias Fenn"], ids["Brida Kall"], "the same person")
     store.rename(ids["Ada Morn"], "Ada Morn the Elder")
@@ -200,10 +224,10 @@ def test_what_is_written_meanwhile_is_kept(library: Library, moment: str) -> Non
     """The outcome is that of writing first and indexing again then."""
     first = indexed(library, "first")
     write(first)
-    library.open("first", **SMALLER).reindex()
+    library.open("first", split=SMALLER).reindex()
     other = indexed(library)
 
-    engine, steps = library.open(**SMALLER), Steps()
+    engine, steps = library.open(split=SMALLER), Steps()
     steps.at(moment, 4, lambda: write(other))
     engine.reindex(progress=steps)
 
@@ -215,7 +239,7 @@ def test_what_is_written_meanwhile_is_kept(library: Library, moment: str) -> Non
 
 def test_only_what_was_written_meanwhile_is_made_once_more(library: Library) -> None:
     other, embedder, steps = indexed(library), Watched(), Steps()
-    engine = library.open(embedder=embedder, **SMALLER)
+    engine = library.open(embedder=embedder, split=SMALLER)
     steps.at(SWITCH, 4, lambda: write(other))
     engine.reindex(progress=steps)
     repeated = [text for text in set(embedder.texts) if embedder.texts.count(text) > 1]
@@ -224,8 +248,8 @@ def test_only_what_was_written_meanwhile_is_made_once_more(library: Library) -> 
 
 
 def test_a_store_that_never_stands_still_is_switched_while_writers_wait(library: Library) -> None:
-    other, engine = indexed(library), library.open(**SMALLER)
-    outcomes = []
+    other, engine = indexed(library), library.open(split=SMALLER)
+    outcomes: list[str] = []
 
     def progress(step: str, done: int, total: int | None) -> None:
         if (step, done) == (SWITCH, 1):
@@ -251,7 +275,7 @@ def test_searchers_see_the_old_until_they_see_the_new(library: Library) -> None:
     def look(*_: object) -> None:
         seen.append((library.content(), found(old, "graph"), old.store.generation()))
 
-    engine = library.open(**SMALLER)
+    engine = library.open(split=SMALLER)
     engine.reindex(progress=look)
 
     assert len(seen) > 2 * DOCUMENTS
@@ -264,8 +288,41 @@ def test_engines_of_the_former_model_say_what_to_do(library: Library) -> None:
     assert old.search(QUESTION).hits
     library.open(embedder=Watched(128)).reindex()
     for ask in (lambda: old.search(QUESTION), lambda: old.add("Ada Morn wrote again.")):
-        with pytest.raises(StoreMismatchError, match="'hash-128' .*'hash-64' .*`clew reindex`"):
+        with pytest.raises(StoreMismatchError, match=r"'hash-128' .*'hash-64' .*`clew reindex`"):
             ask()
+
+
+@pytest.mark.parametrize("dimension", [64, 128])
+def test_an_indexer_of_the_former_model_saves_no_more(library: Library, dimension: int) -> None:
+    embedder, other = Watched(), Watched(dimension, name="other")
+    old = library.open(embedder=embedder)
+    add_all(library, old)
+    embedder.before = lambda: library.open(embedder=other).reindex()
+    with pytest.raises(StoreMismatchError, match=r"'other' .*'hash-64' .*`clew reindex`"):
+        old.add("Ada Morn wrote once more.")
+    engine = library.open(embedder=other)
+    assert engine.outdated() == []
+    assert engine.check().problems == ()
+
+
+@pytest.mark.parametrize("strategy", ["vector", "graph", "multi_hop"])
+@pytest.mark.parametrize("read", ["passage_records", "chunk_ids"])
+def test_a_question_under_way_is_answered_from_the_new(
+    library: Library, monkeypatch: pytest.MonkeyPatch, strategy: str, read: str
+) -> None:
+    indexed(library)
+    asked, engine = library.open(), library.open(split=SMALLER)
+    original, switches = getattr(asked.store, read), [engine.reindex]
+
+    def reads(*arguments: object, **options: object) -> object:
+        for switch in switches[:]:
+            switches.remove(switch)
+            switch()
+        return original(*arguments, **options)
+
+    monkeypatch.setattr(asked.store, read, reads)
+    assert found(asked, strategy) == found(engine, strategy) != []
+    assert switches == []
 
 
 def test_passages_stay_as_useful_as_they_were(library: Library) -> None:
@@ -277,14 +334,52 @@ def test_passages_stay_as_useful_as_they_were(library: Library) -> None:
     # Using a passage is no change of the store.
     steps.at(SWITCH, 3, lambda: old.store.record_use([whole.id], later))
 
-    engine = library.open(**SMALLER)
+    engine = library.open(split=SMALLER)
     engine.reindex(progress=steps)
 
     parts = engine.chunks(document)
     middle = (whole.start + whole.end) // 2
-    (part,) = (chunk for chunk in parts if chunk.start <= middle < chunk.end)
+    part = [chunk for chunk in parts if chunk.start <= middle][-1]
     assert len(parts) > 2
     assert engine.store.usage([chunk.id for chunk in parts]) == {part.id: (2, later)}
+
+
+@pytest.mark.parametrize("split", [{}, SMALLER], ids=["same passages", "others"])
+def test_what_assistants_found_stays_with_a_passage_that_stays(
+    library: Library, split: dict[str, int]
+) -> None:
+    old = indexed(library)
+    chunk = old.chunks("by hand")[0].id
+    unread = old.store.count_unread()
+    read = ChunkExtraction(
+        mentions=(Mention(name="the courier", sentence=1, start=0, end=4),),
+        relations=(
+            ExtractedRelation(
+                head="the courier",
+                tail="Edda Rowe",
+                relation_type="works_for",
+                sentence=1,
+                confidence=0.9,
+            ),
+        ),
+    )
+    old.store.record_readings({chunk: read})
+    (wrong,) = (r.id for r in old.store.chunk_relations([chunk]) if r.extractor == "assistant")
+    old.store.retract([wrong])
+    old.store.record_readings({old.chunks("00.md")[0].id: read})
+    before = library.content()
+
+    engine = library.open(embedder=Watched(128), split=split)
+    engine.reindex()
+
+    after = library.content()
+    changed = {name for name in before if before[name] != after[name]}
+    assert (changed == {"documents", "embeddings", "meta"}) == (split == {})
+    assert (engine.store.count_unread() == unread - 2) == (split == {})
+    assert engine.check().problems == ()
+    engine.store.record_readings({engine.chunks("00.md")[0].id: read})
+    engine.add("The courier came late.")
+    assert engine.check().problems == ()
 
 
 # --- cut short
@@ -301,9 +396,9 @@ def test_what_is_ready_is_not_made_again(library: Library) -> None:
     broken, whole, steps = Watched(), Watched(), Steps()
     broken.fails_after = 5
     with pytest.raises(ModelError, match="unplugged"):
-        library.open(embedder=broken, **SMALLER).reindex()
+        library.open(embedder=broken, split=SMALLER).reindex()
 
-    engine = library.open(embedder=whole, **SMALLER)
+    engine = library.open(embedder=whole, split=SMALLER)
     report = engine.reindex(progress=steps)
 
     ready = steps.said[0][1]
@@ -318,12 +413,13 @@ def test_what_is_ready_is_not_made_again(library: Library) -> None:
 @pytest.mark.usefixtures("small_batches")
 def test_other_settings_begin_anew(library: Library) -> None:
     indexed(library)
-    broken, whole, seen = Watched(), Watched(), set()
+    broken, whole = Watched(), Watched()
+    seen: set[str] = set()
     broken.fails_after = 5
     with pytest.raises(ModelError, match="unplugged"):
-        library.open(embedder=broken, **SMALLER).reindex()
+        library.open(embedder=broken, split=SMALLER).reindex()
 
-    engine = library.open(embedder=whole, chunk_tokens=30)
+    engine = library.open(embedder=whole, split={"chunk_tokens": 30})
     folder = engine.store.folder / ".reindex"
     (left,) = {path.name for path in folder.glob("*.db")}
     whole.before = lambda: seen.update(path.name for path in folder.iterdir())
@@ -337,12 +433,10 @@ def test_other_settings_begin_anew(library: Library) -> None:
 
 def test_two_at_once_share_the_work(library: Library) -> None:
     indexed(library)
-    alone = Watched()
-    library.open(embedder=alone, **SMALLER)
     first, second = Watched(), Watched()
     waits, go_on = threading.Event(), threading.Event()
-    first.before = lambda: go_on.wait(PATIENCE) and None
-    engines = [library.open(embedder=embedder, **SMALLER) for embedder in (first, second)]
+    first.before = lambda: go_on.wait(PATIENCE)
+    engines = [library.open(embedder=embedder, split=SMALLER) for embedder in (first, second)]
 
     def wait(step: str, done: int, total: int | None) -> None:
         if total is None:
@@ -351,7 +445,7 @@ def test_two_at_once_share_the_work(library: Library) -> None:
     threads = [threading.Thread(target=engines[0].reindex)]
     threads[0].start()
     while not (engines[0].store.folder / ".reindex").exists():
-        pass
+        time.sleep(0.01)
     threads.append(threading.Thread(target=lambda: engines[1].reindex(progress=wait)))
     threads[1].start()
     assert waits.wait(PATIENCE)
@@ -364,7 +458,7 @@ def test_two_at_once_share_the_work(library: Library) -> None:
 
 
 def test_a_folder_that_cannot_be_made_changes_nothing(library: Library) -> None:
-    before, engine = indexed(library), library.open(**SMALLER)
+    before, engine = indexed(library), library.open(split=SMALLER)
     content_before = library.content()
     (engine.store.folder / ".reindex").write_text("in the way")
     with pytest.raises(StoreError, match=r"cannot build in .*\.reindex.*rights and the space"):

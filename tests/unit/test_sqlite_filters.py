@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
+from clew.stores.metadata import meets
 from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_filters import meets
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Condition
 

@@ -42,7 +42,7 @@ class Desk:
         )
         self.engine: Clew = clew.open(settings=settings, embedder=HashEmbedder())
         self.runner: JobRunner = make_runner(self.engine)
-        self.audit = make_audit(self.engine.store)
+        self.audit = make_audit(self.engine.journal)
         self.toolbox = Toolbox(
             self.engine,
             DOCUMENT_TOOLS,

@@ -144,7 +144,7 @@ def _fill(fuzzed: Fuzzed) -> None:
 
 def _check_jobs(toolbox: Toolbox, engine: clew.Clew) -> None:
     """All end, and none of them for a reason that lies in Clew."""
-    store = make_jobs(engine.store)
+    store = make_jobs(engine.journal)
     deadline = time.monotonic() + 60
     while not all(job.ended for job in store.jobs(limit=10_000)):
         assert time.monotonic() < deadline

@@ -284,7 +284,7 @@ def test_nothing_is_found_in_an_empty_store(tmp_path: Path) -> None:
 def test_a_description_goes_before_a_sentence(store: Clew) -> None:
     """Longer ones are cut."""
     described = id_of(store, "Jonas Reed")
-    with store.store.database.write() as connection:
+    with store.journal.write() as connection:
         connection.execute("UPDATE entities SET content = ? WHERE id = ?", ("m" * 700, described))
 
     first = ask(store, "graph_enhanced_search", query="Jonas Reed")["results"][0]

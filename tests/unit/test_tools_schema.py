@@ -200,5 +200,5 @@ def test_jobs_and_audit_come_with_an_engine(tmp_path: Path) -> None:
 
         assert not stored.is_error, stored.text
         assert [r["title"] for r in found.content["results"]] == ["A"]
-        [entry] = make_audit(store.store).entries()
+        [entry] = make_audit(store.journal).entries()
         assert (entry.tool, entry.caller) == ("ingest_document", "local")

@@ -8,6 +8,7 @@ import typer
 
 from clew.cli.commands import (
     asking,
+    attach,
     copies,
     copying,
     demo,
@@ -102,6 +103,8 @@ app.command("reindex")(command(copies.reindex))
 app.command("backup")(command(copies.backup))
 app.command("restore")(command(copies.restore))
 app.command("copy")(command(copying.copy))
+app.command("schema")(command(attach.schema))
+app.command("attach")(command(attach.attach))
 app.command("eval")(command(upkeep.evaluate))
 app.command("export")(command(looking.export))
 app.command("import")(command(importing.import_memory))

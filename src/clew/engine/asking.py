@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from clew.engine.resources import Resources
-from clew.errors import StoreUnavailableError
+from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,12 +120,27 @@ class Asking(Resources):
             return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
         if self._answers_meanwhile and not self.ready:
             return ask_meanwhile(self, question, options)
-        result = self._ask(question, options)
+        result = self._ask_settled(question, options)
         if self.settings.usage.weight:
             self.store.record_use([hit.chunk.id for hit in result.hits], options.now)
         if self.vectors_away is None:
             self._answers.put(key, result)
         return result
+
+    def _ask_settled(self, question: str, options: Options) -> SearchResult:
+        """The answer; asked once more where it came to nothing because all passages were replaced.
+
+        Reindexing and restoring do that, and a question may be under way.
+        """
+        epoch = self.store.epoch()
+        try:
+            result = self._ask(question, options)
+            if result.hits or self.store.epoch() == epoch:
+                return result
+        except StoreError:
+            if self.store.epoch() == epoch:
+                raise
+        return self._ask(question, options)
 
     def _ask(self, question: str, options: Options) -> SearchResult:
         """The answer; where the vector index is away, by the store's own, and it says so."""
@@ -133,7 +148,10 @@ class Asking(Resources):
 
         try:
             result = ask(self, question, options)
-        except StoreUnavailableError as error:  # it went away after it was brought up to date
+        except (
+            StoreUnavailableError,
+            StoreBusyError,
+        ) as error:  # it went away after it was brought up to date
             self._lose_vectors(error)
             result = ask(self, question, options)
         if self.vectors_away is None:

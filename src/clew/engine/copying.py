@@ -28,11 +28,6 @@ def copy(
     source: Settings, target: Settings, *, anew: bool = False, progress: Progress | None = None
 ) -> CopyReport:
     """Copy the store of one settings' namespace to that of the other's; see `copy_store`."""
-    if (source.store, source.namespace) == (target.store, target.namespace):
-        raise InputError(
-            f"{str(source.store)!r} cannot be copied onto itself; give another place with --to, or"
-            " another name there with --to-namespace"
-        )
     with closing(open_source(source)) as read, closing(open_target(target)) as written:
         return copy_store(read, written, anew=anew, progress=progress)
 
@@ -104,34 +99,45 @@ class _Copying:
     say: Progress
 
     def run(self, *, anew: bool) -> _Done:
-        source, target = self.source, self.target
-        self._refuse_unfinished_source()
-        mark, header = target.mark(), source.header()
-        if mark is None and not _is_empty(target):
+        self._refuse_places()
+        header, mark, held = self.source.header(), self.target.mark(), self._generation()
+        if mark is None and not _is_empty(self.target):
             return _Done(self._same_already(header))
         resumed = mark is not None and not anew and self._goes_on(mark, header)
-        written = self._write(mark if mark and resumed else self._begin(header))
+        mark = mark if mark and resumed else self._begin(header, held)
+        written, mark = self._write(mark)
         tables, differing = self._compare()
-        if differing and resumed:  # what no generation counts, such as uses, changed meanwhile
-            resumed, written = False, self._write(self._begin(header))
+        if differing and resumed and self._generation() == mark.held:
+            # What no generation counts, such as uses, changed since the copy was interrupted.
+            resumed = False
+            written, mark = self._write(self._begin(header, mark.held))
             tables, differing = self._compare()
         if differing:
             raise StoreError(
-                f"the tables {', '.join(differing)} of {target.place} are not those of"
-                f" {source.place}: something else wrote to them, or a disk failed; repeat the"
-                " command with --anew"
+                f"the tables {', '.join(differing)} of {self.target.place} are not those of"
+                f" {self.source.place}: something else wrote to them, or a disk failed; throw away"
+                " what was written with --anew, or copy to another place"
             )
-        target.finish(header)
+        self.target.finish(mark, header)
         return _Done(tables, written, resumed)
+
+    def _generation(self) -> int:
+        """The target's, which copying leaves alone: whoever else writes changes it."""
+        return self.target.header().generation
 
     # --- may it be written to
 
-    def _refuse_unfinished_source(self) -> None:
-        mark = self.source.mark()
+    def _refuse_places(self) -> None:
+        source, mark = self.source.place, self.source.mark()
+        if source == self.target.place:
+            raise InputError(
+                f"the store {source} cannot be copied onto itself; give another place with --to, or"
+                " another name there with --to-namespace"
+            )
         if mark is not None:
             raise InputError(
-                f"the store {self.source.place} is itself an unfinished copy of {mark.source};"
-                " finish that first, or copy from there"
+                f"the store {source} is itself an unfinished copy of {mark.source}; finish that"
+                " first, or copy from there"
             )
 
     def _same_already(self, header: Header) -> tuple[TableCopy, ...]:
@@ -157,40 +163,36 @@ class _Copying:
                 f"the store {self.target.place} is an unfinished copy of another one,"
                 f" {mark.source}; go on with that one, or throw it away with --anew"
             )
-        if self.target.header().generation != mark.held:
+        if self._generation() != mark.held:
             raise InputError(
                 f"something else wrote to the store {self.target.place} while it was an unfinished"
                 " copy; throw both away with --anew, or copy to another place"
             )
-        return mark.generation == header.generation
+        return mark.generation == header.generation and mark.after is not None
 
     # --- writing
 
-    def _begin(self, header: Header) -> Mark:
-        mark = Mark(
-            source=self.source.place,
-            generation=header.generation,
-            held=self.target.header().generation,
-            table=next(iter(SHAPES)),
-            after=None,
-        )
+    def _begin(self, header: Header, held: int) -> Mark:
+        first = next(iter(SHAPES))
+        source, generation = self.source.place, header.generation
+        mark = Mark(source=source, generation=generation, held=held, table=first, after=None)
         self.target.begin(mark, header)
         return mark
 
-    def _write(self, mark: Mark) -> int:
-        """Write all rows after the mark; how many they were."""
+    def _write(self, mark: Mark) -> tuple[int, Mark]:
+        """Write all rows after the mark; how many they were, and the last mark."""
         total, there = _count(self.source), _count(self.target)
         written = 0
         self.say("copy", there, total)
         tables = list(SHAPES)
         for table in tables[tables.index(mark.table) :]:
-            mark = replace(mark, table=table, after=mark.after if table == mark.table else None)
-            for rows in _pages(self.source, table, mark.after):
-                mark = replace(mark, after=SHAPES[table].key_of(rows[-1]))
-                self.target.write_rows(table, rows, mark)
-                written += len(rows)
+            first = mark.after if table == mark.table else None
+            for rows in _pages(self.source, table, first):
+                after = replace(mark, table=table, after=SHAPES[table].key_of(rows[-1]))
+                self.target.write_rows(table, rows, before=mark, after=after)
+                mark, written = after, written + len(rows)
                 self.say("copy", there + written, total)
-        return written
+        return written, mark
 
     # --- comparing
 

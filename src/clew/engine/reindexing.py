@@ -25,7 +25,6 @@ MAKE = "reindex"
 WAIT = "wait for another process that reindexes"
 SWITCH = "switch"
 """The step that puts them in their places; others may have to wait for the store in it."""
-_WAIT_SECONDS = 0.2
 _PATIENT = 3
 """Attempts at switching that let others write; after these, others wait."""
 
@@ -103,13 +102,11 @@ class Reindexing(Resources):
     def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
         from clew.stores.sqlite_staging import Target, open_staging
 
-        def wait() -> None:
-            say(WAIT, 0, None)
-            time.sleep(_WAIT_SECONDS)
-
         name, dimension = self.embedder.name, self.embedder.dimension
         target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
-        return open_staging(store.folder, target, self.settings.busy_seconds, wait)
+        return open_staging(
+            store.folder, target, self.settings.busy_seconds, lambda: say(WAIT, 0, None)
+        )
 
     def _make_beside(
         self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
@@ -141,14 +138,16 @@ class Reindexing(Resources):
     def _make_in_place(self, sources: Sequence[str], say: Progress) -> Made:
         if self._holds_other_vectors():
             raise InputError(
-                f"a store on a server cannot take the vectors of another model"
-                f" ({self.embedder.name!r} in place of {self.store.embedder()!r}) document by"
-                " document; choose the former, or index into another namespace (--namespace NAME)"
+                f"the store {str(self.settings.store)!r} cannot change to the model"
+                f" {self.embedder.name!r} document by document; choose that of its embedder,"
+                f" {self.store.embedder()!r}, or index into another namespace (--namespace NAME)"
             )
-        ids = [document_id(source) for source in sources]
+        known = self.store.documents(ids=[document_id(source) for source in sources])
+        ids = [info.id for info in known if info.recipe != self.recipe]
         with self._writing:
-            count = _counting(MAKE, say, 0, len(ids))
-            return self._ingest.run(self._read_again(ids, {}), count)
+            return self._ingest.run(
+                self._read_again(ids, {}), _counting(MAKE, say, len(known) - len(ids), len(known))
+            )
 
     # --- both
 
@@ -159,9 +158,9 @@ class Reindexing(Resources):
         """The documents of those that are still there; `written` learns when each was written."""
         from clew.ingest.again import document_again
 
-        for document_id in ids:
+        for id_ in ids:
             with self.store.reading():
-                found = self.store.documents(ids=[document_id])
+                found = self.store.documents(ids=[id_])
                 documents = [document_again(self.store, info, self.settings) for info in found]
             for info, document in zip(found, documents, strict=True):
                 written[info.id] = info.indexed_at.isoformat()

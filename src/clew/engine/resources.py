@@ -11,7 +11,13 @@ from functools import cached_property, partial
 from typing import TYPE_CHECKING, Self
 from zoneinfo import ZoneInfo
 
-from clew.errors import ModelError, NotFoundError, StoreUnavailableError
+from clew.errors import (
+    ModelError,
+    NotFoundError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+)
 from clew.query.cache import RecentlyUsed
 from clew.wiring import (
     make_communities,
@@ -143,8 +149,8 @@ class Resources:
     def vectors(self) -> KeptVectorIndex:
         """The vector index, brought up to the store's generation.
 
-        Where it is kept on a server that is away, one over the store stands in for it; the server
-        is tried again after `AWAY_SECONDS`.
+        Where it is on a server that is away, or another process holds its folder, one over the
+        store stands in for it; it is tried again after `AWAY_SECONDS`.
         """
         with self._refreshing:
             if self._spare_vectors is None or self.vectors_away is None:
@@ -152,7 +158,7 @@ class Resources:
                     self._vectors.refresh()
                     self._vectors_away = None
                     return self._vectors
-                except StoreUnavailableError as error:
+                except (StoreUnavailableError, StoreBusyError) as error:
                     self._lose_vectors(error)
             spare = self._spare_vectors or make_spare_vectors(self.store)
             self._spare_vectors = spare
@@ -166,7 +172,7 @@ class Resources:
             return None
         return self._vectors_away[1]
 
-    def _lose_vectors(self, error: StoreUnavailableError) -> None:
+    def _lose_vectors(self, error: StoreError) -> None:
         """Do without the vector index for a while; raises where the store itself is away."""
         if self.settings.vectors == "store":
             raise error

@@ -129,7 +129,7 @@ class Mark:
     """The target's when the copy began; copying does not change it."""
     table: Table
     after: Key | None
-    """Key of the last row of `table` that was written; None before the first."""
+    """Key of the last row of `table` that was written; None before the very first row."""
 
 
 class CopySource(Protocol):
@@ -174,22 +174,25 @@ class CopyTarget(CopySource, Protocol):
     def begin(self, mark: Mark, header: Header) -> None:
         """Make the store one under construction, which nobody opens: all rows go, jobs stay.
 
-        `header` is the source's.
+        `header` is the source's. Raises `StoreError`, and changes nothing, where the generation is
+        not the one that the mark says is held: something else has just written to the store.
         """
         ...
 
-    def write_rows(self, table: Table, rows: Sequence[Row], mark: Mark) -> None:
-        """Write rows with the mark, all or none; a row whose key is there already is left as it is.
+    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
+        """Write rows of new keys and move the mark, all or none.
 
-        What they point at has been written before.
+        What the rows point at has been written already. Raises `StoreError` where the mark is not
+        `before`: another process copies into the store, too.
         """
         ...
 
-    def finish(self, header: Header) -> None:
+    def finish(self, mark: Mark, header: Header) -> None:
         """Make the store a whole one: what the source's header says, and no mark.
 
         Its generation and epoch are higher than either store's were, so that nothing derived from
-        another state is taken for this one's; communities that were up to date still are.
+        another state is taken for this one's; communities that were up to date still are. Raises
+        `StoreError` where the mark is not the one given.
         """
         ...
 

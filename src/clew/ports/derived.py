@@ -56,13 +56,6 @@ class SnapshotSource(Protocol):
         """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
         ...
 
-    def steady(self) -> AbstractContextManager[None]:
-        """Inside it, this thread may be told the generation, epoch and embedder of its beginning.
-
-        It saves asking a server for them again and again.
-        """
-        ...
-
     def generation(self) -> int:
         """A number that grows with every commit that changes anything."""
         ...

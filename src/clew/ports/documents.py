@@ -61,12 +61,12 @@ class DocumentStore(Protocol):
         """(origin, sha256, recipe) by source, of every document."""
         ...
 
-    def document_chunks(self, document_id: str) -> list[StoredChunk]:
-        """A document's chunks in order; none for an unknown document."""
+    def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
+        """The documents' chunks, in order within each; none for an unknown document."""
         ...
 
-    def document_sections(self, document_id: str) -> list[StoredSection]:
-        """A document's sections in order; their texts in a row are the document's text."""
+    def document_sections(self, *document_ids: str) -> list[StoredSection]:
+        """The documents' sections, in order within each; in a row, a document's are its text."""
         ...
 
     def lineage(self, document_id: str) -> list[DocumentVersion]:

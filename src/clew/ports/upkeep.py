@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,6 +25,13 @@ class StoreUpkeep(Protocol):
         """Make sure that the store's vectors are this embedder's; the first one is remembered.
 
         Raises `StoreMismatchError` where they are another's.
+        """
+        ...
+
+    def steady(self) -> AbstractContextManager[None]:
+        """Inside it, this thread may be told the generation, epoch and embedder of its beginning.
+
+        It saves asking a server for them again and again.
         """
         ...
 

@@ -188,7 +188,7 @@ class Asking:
         """What does not depend on the question's words; notes and timings go to one account."""
         names = (
             *("library", "options", "timings", "notes", "applied", "allowed", "records"),
-            *("snapshot", "vectors"),
+            *("snapshot", "vectors", "communities"),
         )
         return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
@@ -274,6 +274,11 @@ class Asking:
     def vectors(self) -> VectorIndex:
         """The vector index, brought up to date once for the whole of this question."""
         return self.library.vectors
+
+    @cached_property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to date once for the whole of this question."""
+        return self.library.communities
 
     @cached_property
     def analysis(self) -> Analysis:

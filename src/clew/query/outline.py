@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from clew.query.asking import Asking
-    from clew.types import Hit, Relation, StoredChunk
+    from clew.types import Hit, Relation, StoredChunk, StoredSection
 
 LAYERS = ("document", "section", "passage")
 """Layers of the outline that every store has."""
@@ -66,12 +66,11 @@ def _members(asking: Asking, nearest: Ranking, layer: str) -> list[list[StoredCh
     for chunk in children:
         if len(wanted) < CANDIDATES:
             wanted.setdefault(_item(chunk, layer), [])
-    for document in dict.fromkeys(chunk.document_id for chunk in children):
-        chunks = store.document_chunks(document)
-        allowed = asking.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
-        for chunk, let in zip(chunks, allowed.tolist(), strict=True):
-            if let and _item(chunk, layer) in wanted:
-                wanted[_item(chunk, layer)].append(chunk)
+    chunks = store.document_chunks(*dict.fromkeys(chunk.document_id for chunk in children))
+    allowed = asking.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
+    for chunk, let in zip(chunks, allowed.tolist(), strict=True):
+        if let and _item(chunk, layer) in wanted:
+            wanted[_item(chunk, layer)].append(chunk)
     return [members for members in wanted.values() if members]
 
 
@@ -101,8 +100,10 @@ def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranki
 def _chains(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
     """By section, under the outline of its document: what stands before and after it."""
     blocks = []
+    documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
+    sections = document_sections(asking, *documents)
     for section, best, block in sections_found(asking, hits):
-        outline = _outline(asking, best, section.ordinal)
+        outline = _outline(sections, best, section.ordinal)
         forms = tuple(
             Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
         )
@@ -110,10 +111,10 @@ def _chains(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
     return blocks
 
 
-def _outline(asking: Asking, chunk: StoredChunk, here: int) -> str:
-    """The document's sections as a list, the one at hand marked."""
+def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -> str:
+    """The document's sections, of those given, as a list, the one at hand marked."""
     lines = [f"Outline of {chunk.title or chunk.source}:"]
-    for section in document_sections(asking, chunk.document_id):
+    for section in (s for s in sections if s.document_id == chunk.document_id):
         name = " › ".join(section.headings) or f"section {section.ordinal + 1}"
         lines.append(f"{'→' if section.ordinal == here else '-'} {name}")
     return "\n".join(dict.fromkeys(lines))

@@ -25,24 +25,22 @@ def whole_sections(asking: Asking, sections: Iterable[StoredSection]) -> set[int
     given = list(sections)
     if asking.allowed is None:
         return {section.id for section in given}
-    shown: dict[int, bool] = {}
-    for document in dict.fromkeys(section.document_id for section in given):
-        shown |= _sections_shown(asking, document)
+    shown = _sections_shown(asking, *dict.fromkeys(section.document_id for section in given))
     return {section.id for section in given if shown.get(section.id, False)}
 
 
-def document_sections(asking: Asking, document_id: str) -> list[StoredSection]:
-    """Those sections of a document, in order, of which some passage is let through."""
-    sections = asking.library.store.document_sections(document_id)
+def document_sections(asking: Asking, *document_ids: str) -> list[StoredSection]:
+    """Those sections of documents, in order, of which some passage is let through."""
+    sections = asking.library.store.document_sections(*document_ids)
     if asking.allowed is None:
         return sections
-    shown = _sections_shown(asking, document_id)
+    shown = _sections_shown(asking, *document_ids)
     return [section for section in sections if section.id in shown]
 
 
-def _sections_shown(asking: Asking, document_id: str) -> dict[int, bool]:
+def _sections_shown(asking: Asking, *document_ids: str) -> dict[int, bool]:
     """By id of each section of which anything may be shown: whether all of it may."""
-    chunks = asking.library.store.document_chunks(document_id)
+    chunks = asking.library.store.document_chunks(*document_ids)
     allowed = asking.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
     inside: dict[int, list[bool]] = {}
     for chunk, let in zip(chunks, allowed.tolist(), strict=True):

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.reports import listed
-from clew.query.blocks import Block, Form, cite_chunks
+from clew.query.blocks import Block, Form, cite_chunks, statement
 from clew.query.found import Found, after
 from clew.query.permitted import permitted_entities
 from clew.query.retrieve import Ranking
@@ -58,18 +58,18 @@ def from_reports(asking: Asking, communities: Sequence[Community]) -> Found:
 def relevant_communities(asking: Asking) -> list[Community]:
     """The communities of one level, nearest to the question first."""
     level = _level(asking)
-    ids, vectors = asking.library.communities.community_vectors(level)
+    ids, vectors = asking.communities.community_vectors(level)
     order = np.argsort(-_cosines(vectors, asking), kind="stable")[:REPORTS]
-    return asking.library.communities.communities(ids=ids[order].tolist())
+    return asking.communities.communities(ids=ids[order].tolist())
 
 
 def _level(asking: Asking) -> int:
     """The level asked for; else the finest whose reports all fit the budget, else the coarsest."""
     if asking.options.level is not None:
-        return check_level(asking.library.communities, asking.options.level)
+        return check_level(asking.communities, asking.options.level)
     fitting = 0
     for level in range(DEEPEST):
-        reports = asking.library.communities.communities(level=level)
+        reports = asking.communities.communities(level=level)
         length = sum(len(c.title) + len(c.summary) for c in reports)
         if not reports or length > asking.options.max_tokens * CHARACTERS_PER_TOKEN:
             break
@@ -111,7 +111,7 @@ def _permitted(asking: Asking, community: Community, sources: Sequence[int]) -> 
     texts = store.sentences(sources)
     said = [" ".join(s.split()) for id_ in sources for s in texts.get(id_, ())]
     stated = read_relations(store, store.chunk_relations(sources, as_of=as_of))
-    lines = dict.fromkeys(f"- {r.head} — {r.relation} → {r.tail}" for r in stated)
+    lines = dict.fromkeys(f"- {statement(r.head, r.relation, r.tail)}" for r in stated)
     report, *relations = community.summary.split("\n")
     summary = [" ".join(s for s in said if s in report), *(r for r in relations if r in lines)]
     known = store.resolve([entity_key(name) for name in community.entities])
@@ -155,7 +155,7 @@ def by_topics(asking: Asking) -> Found:
     if not relevance:
         asking.notes.append("the store has no topics yet; passages were found by meaning alone")
         return Found(ranking=asking.channels.by_vector())
-    tied = asking.library.communities.topic_chunks(list(relevance))
+    tied = asking.communities.topic_chunks(list(relevance))
     tied = tied[asking.allows(tied[:, 1])]
     best: dict[int, float] = {}
     for topic, chunk in tied.tolist():
@@ -165,7 +165,7 @@ def by_topics(asking: Asking) -> Found:
     cosines = np.clip(asking.vectors.vectors(ids) @ asking.vector, 0, 1)
     scores = values * (1 + cosines) / 2
     order = np.lexsort((ids, -scores))
-    topics = asking.library.communities.topics(ids=list(relevance))
+    topics = asking.communities.topics(ids=list(relevance))
     ranking = Ranking(ids[order], scores[order].astype(np.float32))
     return Found(
         ranking=ranking.then(asking.channels.by_vector()),
@@ -176,10 +176,10 @@ def by_topics(asking: Asking) -> Found:
 
 def _nearest_topics(asking: Asking) -> dict[int, float]:
     """Topic × theme relevance by topic id, best first."""
-    ids, vectors = asking.library.communities.topic_vectors()
+    ids, vectors = asking.communities.topic_vectors()
     if not len(ids):
         return {}
-    theme_of, themes = asking.library.communities.theme_vectors()
+    theme_of, themes = asking.communities.theme_vectors()
     nearness = np.clip(_cosines(vectors, asking), 0, 1)
     relevance = nearness * np.clip(_cosines(themes, asking), 0, 1)[theme_of]
     order = np.lexsort((ids, -relevance))[:TOPICS]

@@ -1,4 +1,7 @@
-"""The mark of an unfinished copy, as text; nobody but `clew copy` opens a store that holds one."""
+"""What targets of copies share: the mark of an unfinished one, and what is new in a whole one.
+
+Nobody but `clew copy` opens a store that holds a mark.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from clew.errors import StoreError
-from clew.ports.copying import Mark, Place
+from clew.ports.copying import Header, Mark, Place
 
 
 def folder_place(folder: Path) -> Place:
@@ -48,3 +51,23 @@ def copy_command(source: Place, target: Place) -> str:
     if target.namespace != source.namespace:
         named += ["--to-namespace", target.namespace]
     return shlex.join(["clew", "copy", "--from", source.store, "--to", target.store, *named])
+
+
+def written_meanwhile(target: Place) -> StoreError:
+    """The error where a target has another generation than a moment ago."""
+    return StoreError(
+        f"something else has just written to the store {target}; copy to another place, or to"
+        " another name there with --to-namespace"
+    )
+
+
+def copied_twice(target: Place) -> StoreError:
+    """The error where the mark is not the one that this process wrote."""
+    return StoreError(f"another process copies into the store {target}, too; let that one finish")
+
+
+def built_in_copy(header: Header, generation: int) -> int | None:
+    """What a copy of that generation says of when its communities were made; None for never."""
+    if header.communities < 0:
+        return None
+    return generation if header.communities == header.generation else header.communities

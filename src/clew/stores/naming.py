@@ -98,6 +98,20 @@ class NamePlan:
     """Types learnt, by the id of an entity that the store holds."""
 
 
+def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
+    """Names given as (name, type) by key, in order of appearance, with their first telling type.
+
+    A name without letters or digits has no key and is left out.
+    """
+    found: dict[str, Named] = {}
+    for name, entity_type in given:
+        key = entity_key(name)
+        if key and (key not in found or found[key].entity_type == _UNKNOWN_TYPE):
+            first = found[key].name if key in found else name
+            found[key] = Named(name=first, entity_type=entity_type)
+    return found
+
+
 def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
     """The keys that a `KnownNames` has to tell of."""
     return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))

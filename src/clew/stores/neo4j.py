@@ -11,7 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
+from clew.ports.copying import Place
+from clew.stores.copy_marks import refuse_unfinished
 from clew.stores.neo4j_connection import Neo4jDatabase, Row
+from clew.stores.neo4j_copy import read_mark
 from clew.stores.neo4j_documents import Neo4jDocuments
 from clew.stores.neo4j_graph import Neo4jGraph
 from clew.stores.neo4j_records import read_records
@@ -62,6 +65,7 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         try:
             self._database.connect()
             migrate(self._database)
+            refuse_unfinished(read_mark(self._database), Place(address, namespace))
             if embedder is not None:
                 self.claim(*embedder)
             if functional is not None:
@@ -93,7 +97,7 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
 
     @contextmanager
     def steady(self) -> Iterator[None]:
-        """See `ports.SnapshotSource`: they are asked for once."""
+        """See `ports.StoreUpkeep`: they are asked for once."""
         if getattr(self._here, "numbers", None) is not None:
             yield
             return

@@ -80,7 +80,7 @@ def write_reports(database: Neo4jDatabase, reports: Sequence[CommunityReport]) -
             "entities": list(report.basis.entities),
             "entity_ids": [int(i) for i in report.basis.entity_ids],
             "sources": [int(i) for i in report.basis.sources],
-            "vector": report.vector.tolist(),
+            "embedding": report.vector.astype("<f4").tobytes(),
         }
         for report in reports
     ]
@@ -89,13 +89,16 @@ def write_reports(database: Neo4jDatabase, reports: Sequence[CommunityReport]) -
 
 def write_topics(database: Neo4jDatabase, topics: TopicSet) -> None:
     """All topics anew; those of a known key keep their id."""
-    known = dict(database.rows(_KNOWN_TOPICS))
+    known = {key: int(id_) for key, id_ in database.rows(_KNOWN_TOPICS)}
     ids, free = topic_ids(topics.keys, known, int(database.value(_NEXT_TOPIC) or 1))
     write_state(database, {"next_topic": free})
     database.rows(_FORGET_TOPICS)
     database.rows(_FORGET_THEMES)
-    themes = zip(topics.theme_titles, topics.theme_vectors.tolist(), strict=True)
-    rows = [{"number": n, "title": t, "vector": v} for n, (t, v) in enumerate(themes)]
+    themes = zip(topics.theme_titles, topics.theme_vectors.astype("<f4"), strict=True)
+    rows = [
+        {"number": number, "title": title, "embedding": vector.tobytes()}
+        for number, (title, vector) in enumerate(themes)
+    ]
     _send(database, _ADD_THEMES, rows)
     _send(database, _ADD_TOPICS, _topic_rows(topics, ids))
 
@@ -111,7 +114,7 @@ def _topic_rows(topics: TopicSet, ids: Sequence[int]) -> list[dict[str, Any]]:
             "passages": len(passages[position]),
             "documents": int(topics.documents[position]),
             "chunks": passages[position],
-            "vector": topics.vectors[position].tolist(),
+            "embedding": topics.vectors[position].astype("<f4").tobytes(),
         }
         for position, id_ in enumerate(ids)
     ]

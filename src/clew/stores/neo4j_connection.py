@@ -20,6 +20,7 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from clew.stores.values import half_character
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session, Transaction
@@ -106,6 +107,11 @@ class Neo4jDatabase:
             pause = min(2 * pause, 2.0)
 
     # --- transactions
+
+    @property
+    def in_transaction(self) -> bool:
+        """Whether this thread is inside `write`, `batch` or `reading`."""
+        return getattr(self._here, "transaction", None) is not None
 
     def write(self, work: Callable[[], T]) -> T:
         """Do what writes, all of it or nothing, while nobody else writes to this namespace.
@@ -214,9 +220,19 @@ class Neo4jDatabase:
     # --- schema
 
     def define(self, statement: str) -> None:
-        """Run a statement that defines a constraint or an index, in a transaction of its own."""
+        """Run a statement that defines a constraint or an index, in a transaction of its own.
+
+        What another process has made meanwhile is well, too: two that make the same index at once
+        both find none, and the server refuses the second.
+        """
+        from neo4j.exceptions import ClientError
+
         with self._translated(), self._session(writes=True) as session:
-            session.execute_write(lambda transaction: transaction.run(statement).consume())
+            try:
+                session.execute_write(lambda transaction: transaction.run(statement).consume())
+            except ClientError as error:
+                if not (error.code or "").endswith("AlreadyExists"):
+                    raise
 
     # --- errors
 
@@ -231,6 +247,8 @@ class Neo4jDatabase:
             if getattr(self._here, "transaction", None) is not None:
                 raise
             raise self._translate(error) from error
+        except UnicodeEncodeError as error:
+            raise half_character(error) from error
 
     def _translate(self, error: Exception) -> StoreError:
         from neo4j.exceptions import AuthError, ServiceUnavailable, SessionExpired, TransientError

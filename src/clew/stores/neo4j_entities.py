@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from clew.stores.entities import EntityRow
-from clew.stores.neo4j_relations import at_most
+from clew.stores.neo4j_batches import at_most
 from clew.text import entity_key
 from clew.types import Alias
 
@@ -86,15 +86,18 @@ def read_most_mentioned(database: Neo4jDatabase) -> int:
 
 def read_entities(
     database: Neo4jDatabase, entity_ids: Iterable[int]
-) -> tuple[int | None, list[EntityRow]]:
-    """The store's generation, None where no entity is known, and the entities found."""
-    rows = database.rows(_ENTITIES, ids=[int(i) for i in entity_ids])
-    return rows[0][0] if rows else None, [EntityRow(*row[1:]) for row in rows]
+) -> tuple[int, list[EntityRow]]:
+    """The store's generation, 0 where no entity is known, and the entities in the order asked."""
+    ids = [int(i) for i in entity_ids]
+    rows = database.rows(_ENTITIES, ids=ids)
+    found = {row[1]: EntityRow(*row[1:]) for row in rows}
+    return rows[0][0] if rows else 0, [found[i] for i in ids if i in found]
 
 
 def read_entity_names(database: Neo4jDatabase, entity_ids: Iterable[int]) -> dict[int, str]:
     """Name by id, of the entities that exist."""
-    return dict(database.rows(_NAMES, ids=[int(i) for i in entity_ids]))
+    rows = database.rows(_NAMES, ids=[int(i) for i in entity_ids])
+    return {row[0]: row[1] for row in rows}
 
 
 def find_entity_ids(database: Neo4jDatabase, name: str, limit: int) -> list[int]:
@@ -114,7 +117,7 @@ def find_entity_ids(database: Neo4jDatabase, name: str, limit: int) -> list[int]
 
 def resolve_keys(database: Neo4jDatabase, keys: Sequence[str]) -> dict[str, int]:
     """Entity id by key, for those keys that are an alias."""
-    return dict(database.rows(_RESOLVE, keys=list(keys)))
+    return {row[0]: row[1] for row in database.rows(_RESOLVE, keys=list(keys))}
 
 
 def read_aliases(database: Neo4jDatabase, entity_id: int | None, after: int) -> list[Alias]:
@@ -136,4 +139,4 @@ def read_entity_chunks(database: Neo4jDatabase, entity_id: int) -> list[int]:
 
 def read_link_rules(database: Neo4jDatabase) -> dict[str, str]:
     """Target key by key, for what was merged, split or renamed by hand."""
-    return dict(database.rows(_RULES))
+    return {row[0]: row[1] for row in database.rows(_RULES)}

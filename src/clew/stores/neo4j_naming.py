@@ -31,7 +31,7 @@ CALL () {
     MATCH (a:ClewAlias {namespace: $namespace, key: key})
         -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
     RETURN collect([key, a.id, e.id, a.method, e.entity_type,
-        COUNT { (e)<-[:NAMES]-() }]) AS known
+        COUNT { (e)<-[:NAMES {namespace: $namespace}]-() }]) AS known
 }
 CALL () {
     UNWIND $keys AS key
@@ -52,8 +52,8 @@ UNWIND $groups AS group
 OPTIONAL MATCH (own:ClewRule {namespace: $namespace, key: group})
 CALL (group) {
     OPTIONAL MATCH (r:ClewRule {namespace: $namespace, target: group})
-    WITH collect(r.key) + group AS keys
-    UNWIND keys AS key
+    WITH group, collect(r.key) AS ruled
+    UNWIND ruled + group AS key
     MATCH (a:ClewAlias {namespace: $namespace, key: key})
         -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
     WITH a, e ORDER BY a.id LIMIT 1

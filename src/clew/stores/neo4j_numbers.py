@@ -44,8 +44,9 @@ class Numbers(NamedTuple):
 
 def to_numbers(values: Sequence[Any]) -> Numbers:
     """What a query returned as `NUMBERS`."""
-    *free, functional = values
-    return Numbers(*free, functional=tuple(json.loads(functional or "[]")))
+    section, chunk, entity, alias, relation, generation, epoch, functional = values
+    types = tuple(json.loads(functional or "[]"))
+    return Numbers(section, chunk, entity, alias, relation, generation, epoch, types)
 
 
 def read_numbers(database: Neo4jDatabase) -> Numbers:

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
+from clew.stores.documents import (
+    sentence_places,
+    sentence_texts,
+    stored_chunk,
+    stored_section,
+)
 from clew.stores.lineage import provenance
 from clew.stores.neo4j_connection import Neo4jDatabase, Row
 from clew.stores.neo4j_relations import read_chunk_relations
 from clew.stores.relations import RelationRow, to_relation
 from clew.stores.times import period_of
-from clew.types import (
-    PassageRecord,
-    PassageRecords,
-    Period,
-    Relation,
-    StoredChunk,
-    StoredSection,
-)
+from clew.types import PassageRecord, PassageRecords, Period, Relation
 
 _PASSAGES = """
 UNWIND $chunks AS id
@@ -27,10 +24,14 @@ MATCH (c:ClewChunk {namespace: $namespace, id: id})
 MATCH (c)-[:PART_OF {namespace: $namespace}]->(d:ClewDocument {namespace: $namespace})
 MATCH (c)-[:IN_SECTION {namespace: $namespace}]->(s:ClewSection {namespace: $namespace})
 RETURN 'passage' AS kind, [
-    c {.id, .ordinal, .start, .end, .page, .key, .metadata, .sentences, .context, .text},
-    d {.id, .source, .title, .sha256, .indexed_at, .created_at, .recipe, .metadata, .version,
-        .derived_from},
-    s {.id, .ordinal, .start, .end, .headings, .text}
+    [c.id, d.id, d.source, d.title, c.ordinal, s.id, c.start, c.end, c.page, c.text, c.context,
+        c.key, d.metadata, c.metadata],
+    [s.id, d.id, s.ordinal, s.start, s.end, s.headings, s.text],
+    {document: d.id, title: d.title, source: d.source, version: d.version, sha256: d.sha256,
+        derived_from: d.derived_from, page: c.page, start: c.start, end: c.end,
+        indexed_at: d.indexed_at, created_at: d.created_at, recipe: d.recipe,
+        document_metadata: d.metadata, metadata: c.metadata},
+    c.sentences
 ] AS row
 """
 _TIMES = """
@@ -107,54 +108,14 @@ def _times(rows: Iterable[Row]) -> dict[int, list[Period]]:
 def _passage(
     row: Row, relations: Mapping[int, list[Relation]], times: Mapping[int, list[Period]]
 ) -> PassageRecord:
-    chunk, document, section = row
-    start, ranges = chunk["start"], json.loads(chunk["sentences"])
+    of_chunk, of_section, origin, sentences = row
+    chunk = stored_chunk(*of_chunk)
     return PassageRecord(
-        chunk=_chunk(chunk, document, section["id"]),
-        section=_section(section, document["id"]),
-        provenance=provenance(
-            {
-                **document,
-                "document": document["id"],
-                "document_metadata": document["metadata"],
-                "metadata": chunk["metadata"],
-                "page": chunk["page"],
-                "start": start,
-                "end": chunk["end"],
-            }
-        ),
-        times=tuple(times.get(chunk["id"], ())),
-        sentences=tuple(chunk["text"][first:last] for first, last in ranges),
-        sentence_ranges=tuple((start + first, start + last) for first, last in ranges),
-        relations=tuple(relations.get(chunk["id"], ())),
-    )
-
-
-def _chunk(chunk: dict[str, Any], document: dict[str, Any], section_id: int) -> StoredChunk:
-    return StoredChunk(
-        id=chunk["id"],
-        document_id=document["id"],
-        source=document["source"],
-        title=document["title"],
-        ordinal=chunk["ordinal"],
-        section_id=section_id,
-        start=chunk["start"],
-        end=chunk["end"],
-        page=chunk["page"],
-        text=chunk["text"],
-        context=chunk["context"],
-        key=chunk["key"],
-        metadata={**json.loads(document["metadata"]), **json.loads(chunk["metadata"])},
-    )
-
-
-def _section(section: dict[str, Any], document_id: str) -> StoredSection:
-    return StoredSection(
-        id=section["id"],
-        document_id=document_id,
-        ordinal=section["ordinal"],
-        start=section["start"],
-        end=section["end"],
-        headings=tuple(json.loads(section["headings"])),
-        text=section["text"],
+        chunk=chunk,
+        section=stored_section(*of_section),
+        provenance=provenance(origin),
+        times=tuple(times.get(chunk.id, ())),
+        sentences=sentence_texts(chunk.text, sentences),
+        sentence_ranges=sentence_places(chunk.start, sentences),
+        relations=tuple(relations.get(chunk.id, ())),
     )

@@ -7,6 +7,7 @@ from datetime import datetime
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from clew.stores.neo4j_batches import at_most, send_rows
 from clew.stores.neo4j_numbers import count_change, read_numbers
 from clew.stores.neo4j_times import known_until
 from clew.stores.neo4j_validity import ends_known_at, settle
@@ -64,7 +65,7 @@ MATCH (h)-[r:RELATES {{namespace: $namespace, chunk_id: id}}]->(t)
 RETURN {_ROW} ORDER BY r.id
 """
 _UPDATE = """
-UNWIND $relations AS row
+UNWIND $rows AS row
 MATCH ()-[r:RELATES {namespace: $namespace, id: row.id}]->()
 SET r.weight = row.weight, r.is_causal = row.is_causal, r.confidence = row.confidence,
     r.context = row.context, r.valid_from = row.valid_from, r.valid_until = row.valid_until,
@@ -89,9 +90,7 @@ RETURN relation_type, relations, causal ORDER BY relations DESC, relation_type
 
 def update_rows(database: Neo4jDatabase, rows: Iterable[RelationRow]) -> None:
     """Write what is said of relations now; their ends and types stay."""
-    relations = [row._asdict() for row in rows]
-    if relations:
-        database.rows(_UPDATE, relations=relations)
+    send_rows(database, _UPDATE, [row._asdict() for row in rows])
 
 
 def retract_relations(database: Neo4jDatabase, relation_ids: Sequence[int]) -> int:
@@ -105,11 +104,6 @@ def retract_relations(database: Neo4jDatabase, relation_ids: Sequence[int]) -> i
 
 
 # --- reading -----------------------------------------------------------------------------
-
-
-def at_most(limit: int) -> int:
-    """A number of rows for `LIMIT`, which knows no -1 for all."""
-    return limit if limit >= 0 else 2**31 - 1
 
 
 def read_relations(
@@ -166,6 +160,4 @@ def _read(
 def _rows(
     database: Neo4jDatabase, query: str, ids: Iterable[int], **values: object
 ) -> list[RelationRow]:
-    return [
-        RelationRow(*row) for row in database.rows(query, ids=[int(i) for i in ids], **values)
-    ]
+    return [RelationRow(*row) for row in database.rows(query, ids=[int(i) for i in ids], **values)]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clew.stores.neo4j_schema import chunk_label
+from clew.stores.times import LONG
 
 if TYPE_CHECKING:
     from clew.stores.neo4j_connection import Neo4jDatabase
@@ -19,49 +20,48 @@ Rows: TypeAlias = Mapping[str, Sequence[Row]]
 """By kind: `documents`, `versions`, `sections`, `chunks`, `times`, `entities`,
 `types` (of entities that there are), `aliases`, `mentions`, `relations`, `readings`, `rules`."""
 
-_MOST = 1000
-"""Rows of a query."""
-_LABEL = "CHUNK_LABEL"
+_MOST = 400
+"""Rows of a query: some megabytes, where they hold long vectors."""
 # In this order, so that each kind finds what it is tied to.
 _INSERTS = {
     "documents": """
-UNWIND $documents AS row
+UNWIND $rows.documents AS row
 CREATE (n:ClewDocument {namespace: $namespace}) SET n += row
 """,
     "versions": """
-UNWIND $versions AS row
+UNWIND $rows.versions AS row
 CREATE (n:ClewVersion {namespace: $namespace}) SET n += row
 """,
     "sections": """
-UNWIND $sections AS row
+UNWIND $rows.sections AS row
 MATCH (d:ClewDocument {namespace: $namespace, id: row.document_id})
 CREATE (n:ClewSection {namespace: $namespace})-[:PART_OF {namespace: $namespace}]->(d)
 SET n += row
 """,
-    "chunks": f"""
-UNWIND $chunks AS row
-MATCH (d:ClewDocument {{namespace: $namespace, id: row.document_id}})
-MATCH (s:ClewSection {{namespace: $namespace, id: row.section_id}})
-CREATE (n:ClewChunk:{_LABEL} {{namespace: $namespace}})-[:PART_OF {{namespace: $namespace}}]->(d),
-    (n)-[:IN_SECTION {{namespace: $namespace}}]->(s)
+    "chunks": """
+UNWIND $rows.chunks AS row
+MATCH (d:ClewDocument {namespace: $namespace, id: row.document_id})
+MATCH (s:ClewSection {namespace: $namespace, id: row.section_id})
+CREATE (n:ClewChunk:$($label) {namespace: $namespace})-[:PART_OF {namespace: $namespace}]->(d),
+    (n)-[:IN_SECTION {namespace: $namespace}]->(s)
 SET n += row
 """,
-    "times": """
-UNWIND $times AS row
-MATCH (c:ClewChunk {namespace: $namespace, id: row.chunk_id})
-CREATE (c)-[:AT {namespace: $namespace}]->(n:ClewTime {namespace: $namespace})
-SET n += row
+    "times": f"""
+UNWIND $rows.times AS row
+MATCH (c:ClewChunk {{namespace: $namespace, id: row.chunk_id}})
+CREATE (c)-[:AT {{namespace: $namespace}}]->(n:ClewTime {{namespace: $namespace}})
+SET n += row, n.long = CASE WHEN row.start < row.end - {LONG} THEN true END
 """,
     "entities": """
-UNWIND $entities AS row
+UNWIND $rows.entities AS row
 CREATE (n:ClewEntity {namespace: $namespace, content: '', tier: 'extracted'}) SET n += row
 """,
     "types": """
-UNWIND $types AS row
+UNWIND $rows.types AS row
 MATCH (n:ClewEntity {namespace: $namespace, id: row.id}) SET n.entity_type = row.entity_type
 """,
     "aliases": """
-UNWIND $aliases AS row
+UNWIND $rows.aliases AS row
 MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
 CREATE (:ClewAlias {
     namespace: $namespace, id: row.id, key: row.key, name: row.name, method: row.method,
@@ -69,7 +69,7 @@ CREATE (:ClewAlias {
 })-[:NAMES {namespace: $namespace}]->(e)
 """,
     "mentions": """
-UNWIND $mentions AS row
+UNWIND $rows.mentions AS row
 MATCH (c:ClewChunk {namespace: $namespace, id: row.chunk_id})
 MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
 CREATE (c)-[:MENTIONS {
@@ -78,7 +78,7 @@ CREATE (c)-[:MENTIONS {
 }]->(e)
 """,
     "relations": """
-UNWIND $relations AS row
+UNWIND $rows.relations AS row
 MATCH (h:ClewEntity {namespace: $namespace, id: row.from_entity_id})
 MATCH (t:ClewEntity {namespace: $namespace, id: row.to_entity_id})
 CREATE (h)-[:RELATES {
@@ -91,11 +91,11 @@ CREATE (h)-[:RELATES {
 }]->(t)
 """,
     "readings": """
-UNWIND $readings AS row
+UNWIND $rows.readings AS row
 CREATE (n:ClewReading {namespace: $namespace}) SET n += row
 """,
     "rules": """
-UNWIND $rules AS row
+UNWIND $rows.rules AS row
 CREATE (n:ClewRule {namespace: $namespace}) SET n += row
 """,
 }
@@ -107,7 +107,14 @@ _COUNTERS = {
     "aliases": "next_alias",
     "relations": "next_relation",
 }
-_GO_ON = "MATCH (s:ClewStore {namespace: $namespace}) SET s += $numbers"
+# One query for all kinds, though most calls bring some alone, and all of them within one map: the
+# server plans a query anew for lists of other lengths.
+_INSERT = (
+    "".join(f"CALL () {{{insert}}}\n" for insert in _INSERTS.values())
+    + """
+MATCH (s:ClewStore {namespace: $namespace}) SET s += $numbers
+"""
+)
 
 
 def insert_rows(
@@ -118,10 +125,11 @@ def insert_rows(
     Ids are those free, in their order: the namespace's next ids go on behind them. `counts` are
     numbers of the namespace that change, too.
     """
+    nothing: dict[str, Sequence[Row]] = dict.fromkeys(_INSERTS, ())
+    label = chunk_label(database.namespace).strip("`")
     for part in _parts(rows):
-        kinds = "".join(f"CALL () {{{_INSERTS[kind]}}}\n" for kind in part)
-        query = kinds.replace(_LABEL, chunk_label(database.namespace)) + _GO_ON
-        database.rows(query, **part, numbers={**_next_ids(part), **(counts or {})})
+        numbers = {**_next_ids(part), **(counts or {})}
+        database.rows(_INSERT, rows=nothing | part, numbers=numbers, label=label)
 
 
 def _parts(rows: Rows) -> Iterator[dict[str, Sequence[Row]]]:

@@ -5,28 +5,35 @@ integers of `ports` (a document's is text), given out by the namespace's `ClewSt
 again. Times are ISO 8601 text in UTC, as `values.to_text` writes them (they compare as text); JSON
 is text.
 
-| node | properties beside `namespace` |
-| --- | --- |
-| ClewStore | generation, epoch, embedder, dimension, functional (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, communities (JSON of the keeper) |
-| ClewDocument | id, source, origin, title, sha256, media_type, created_at, updated_at, indexed_at, characters, recipe, metadata (JSON), version, derived_from |
-| ClewVersion | document_id, version, sha256, derived_from, indexed_at, replaced_at |
-| ClewSection | id, document_id, ordinal, start, end, headings (JSON), text |
-| ClewChunk | id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON), sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses, last_used, read_at |
-| ClewTime | chunk_id, said (0 or 1), start, end, text |
-| ClewEntity | id, name, key, entity_type, content, tier |
-| ClewAlias | id, key, name, method, score, evidence |
-| ClewRule | key, target, name |
-| ClewReading | entity_id, relationships_found, extracted_at (log of reading for relations) |
-| ClewCommunity, ClewTopic, … | see `neo4j_communities` |
+Nodes, with their properties beside `namespace`:
 
-| relationship | properties beside `namespace` |
-| --- | --- |
-| (ClewChunk)-[:PART_OF]->(ClewDocument), (ClewSection)-[:PART_OF]->(ClewDocument) | |
-| (ClewChunk)-[:IN_SECTION]->(ClewSection) | |
-| (ClewChunk)-[:AT]->(ClewTime) | |
-| (ClewAlias)-[:NAMES]->(ClewEntity) | |
-| (ClewChunk)-[:MENTIONS]->(ClewEntity) | chunk_id, sentence (-1: the chunk is about it), alias_id, start, end, count |
-| (ClewEntity)-[:RELATES]->(ClewEntity) | id, from_alias_id, to_alias_id, relation_type, weight, is_causal, confidence, context (JSON), valid_from, valid_until, stated_until, recorded_at, retracted_at, chunk_id, sentence, extractor |
+- ClewStore: generation, epoch, embedder, dimension, functional (JSON), next_section, next_chunk,
+  next_entity, next_alias, next_relation, copying (JSON: how far a copy into it is)
+- ClewDocument: id, source, origin, title, sha256, media_type, created_at, updated_at, indexed_at,
+  characters, recipe, metadata (JSON), version, derived_from
+- ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
+- ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
+- ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
+  sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
+  last_used, read_at
+- ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
+- ClewEntity: id, name, key, entity_type, content, tier
+- ClewAlias: id, key, name, method, score, evidence
+- ClewRule: key, target, name
+- ClewReading: entity_id, relationships_found, extracted_at (log of reading for relations)
+- ClewCommunity, ClewTopic, …: see `neo4j_communities`
+
+Relationships, likewise:
+
+- (ClewChunk)-[:PART_OF]->(ClewDocument), (ClewSection)-[:PART_OF]->(ClewDocument)
+- (ClewChunk)-[:IN_SECTION]->(ClewSection)
+- (ClewChunk)-[:AT]->(ClewTime)
+- (ClewAlias)-[:NAMES]->(ClewEntity)
+- (ClewChunk)-[:MENTIONS]->(ClewEntity): chunk_id, sentence (-1: the chunk is about it), alias_id,
+  start, end, count
+- (ClewEntity)-[:RELATES]->(ClewEntity): id, from_alias_id, to_alias_id, relation_type, weight,
+  is_causal, confidence, context (JSON), valid_from, valid_until, stated_until, recorded_at,
+  retracted_at, chunk_id, sentence, extractor
 
 A mention and a relation carry the alias by which the text named the entity: where an alias moves to
 another entity, they move with it.
@@ -43,6 +50,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreMismatchError
+from clew.stores.neo4j_communities import COMMUNITY_INDEXES, m002_communities_and_topics
 
 if TYPE_CHECKING:
     from clew.stores.neo4j_connection import Neo4jDatabase
@@ -64,8 +72,8 @@ _INDEXES = {
     "clew_sections_by_document": "(n:ClewSection) ON (n.namespace, n.document_id)",
     "clew_chunks_by_document": "(n:ClewChunk) ON (n.namespace, n.document_id)",
     "clew_versions_by_time": "(n:ClewVersion) ON (n.namespace, n.indexed_at)",
-    "clew_times_by_start": "(n:ClewTime) ON (n.namespace, n.start)",
-    "clew_times_by_end": "(n:ClewTime) ON (n.namespace, n.end)",
+    "clew_times_by_saying": "(n:ClewTime) ON (n.namespace, n.said, n.start)",
+    "clew_times_long": "(n:ClewTime) ON (n.namespace, n.long, n.start)",
     "clew_times_by_chunk": "(n:ClewTime) ON (n.namespace, n.chunk_id)",
     "clew_entities_by_key": "(n:ClewEntity) ON (n.namespace, n.key)",
     "clew_entities_by_type": "(n:ClewEntity) ON (n.namespace, n.entity_type)",
@@ -78,6 +86,14 @@ _INDEXES = {
     "clew_relations_by_end": "()-[r:RELATES]-() ON (r.namespace, r.valid_until)",
     "clew_relations_by_retraction": "()-[r:RELATES]-() ON (r.namespace, r.retracted_at)",
 }
+SHARED_INDEXES = (
+    *(f"{label.lower()}_unique" for label in _UNIQUE_NODES),
+    "clewalias_key_unique",
+    "clewrelates_unique",
+    *_INDEXES,
+    *COMMUNITY_INDEXES,
+)
+"""Names of the indexes, those of constraints among them, that all namespaces share."""
 _MAKE_STORE = """
 MERGE (s:ClewStore {namespace: $namespace})
 ON CREATE SET s.generation = 0, s.epoch = 0, s.next_section = 1, s.next_chunk = 1,
@@ -128,7 +144,10 @@ def m001_documents_and_graph(database: Neo4jDatabase) -> None:
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
 
 
-MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (m001_documents_and_graph,)
+MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
+    m001_documents_and_graph,
+    m002_communities_and_topics,
+)
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -154,11 +173,12 @@ def migrate(database: Neo4jDatabase) -> None:
         migration(database)
         database.define(f"MERGE (s:ClewSchema {{name: 'clew'}}) SET s.version = {number}")
     if not database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.generation"):
-        _define_keywords(database)
+        define_keywords(database)
         database.write(lambda: database.rows(_MAKE_STORE))
 
 
-def _define_keywords(database: Neo4jDatabase) -> None:
+def define_keywords(database: Neo4jDatabase) -> None:
+    """Make the namespace's full-text index where there is none."""
     database.define(
         f"CREATE FULLTEXT INDEX `{keyword_index(database.namespace)}` IF NOT EXISTS"
         f" FOR (c:{chunk_label(database.namespace)}) ON EACH [c.terms]"

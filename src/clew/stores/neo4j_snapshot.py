@@ -17,7 +17,7 @@ import numpy as np
 from clew.ports import PassageRow, RelationRows
 from clew.stores import neo4j_check, neo4j_statistics
 from clew.stores.derived import folder_size
-from clew.stores.snapshot_rows import merge_mentions
+from clew.stores.snapshot_rows import id_ranges, merge_mentions
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +50,9 @@ RETURN collect(r.id), collect(head.id), collect(tail.id), collect(r.weight),
 """
 _RELATION = (np.int64, np.int64, np.int64, np.float32, np.int64, np.int64)
 _OF_TYPE = """
-MATCH (e:ClewEntity {namespace: $namespace, entity_type: $type}) RETURN collect(e.id)
+MATCH (e:ClewEntity {namespace: $namespace, entity_type: $type})
+USING INDEX e:ClewEntity(namespace, entity_type)
+RETURN collect(e.id)
 """
 _DIMENSION = "MATCH (s:ClewStore {namespace: $namespace}) RETURN s.dimension"
 _EMBEDDINGS = """
@@ -79,14 +81,14 @@ class Neo4jSnapshot:
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
-        for low, high in _ranges(self._chunk_ids(after), _TEXTS):
+        for low, high in id_ranges(self._chunk_ids(after), _TEXTS):
             for row in self._database.value(_PASSAGES, after=low, until=high):
                 yield _passage(*row)
 
     def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
         """See `ports.SnapshotSource`."""
         parts = [np.empty((0, 4), dtype=np.int64)]
-        for low, high in _ranges(self._chunk_ids(after), _ROWS):
+        for low, high in id_ranges(self._chunk_ids(after), _ROWS):
             (columns,) = self._database.rows(_MENTIONS, after=low, until=high)
             parts.append(np.array(columns, dtype=np.int64).T)
         return merge_mentions(np.concatenate(parts))
@@ -94,7 +96,7 @@ class Neo4jSnapshot:
     def relation_rows(self) -> RelationRows:
         """See `ports.SnapshotSource`."""
         columns: list[list[Any]] = [[] for _ in _RELATION]
-        for low, high in _ranges(_sorted(self._database.value(_RELATION_IDS)), _ROWS):
+        for low, high in id_ranges(_sorted(self._database.value(_RELATION_IDS)), _ROWS):
             (found,) = self._database.rows(_RELATIONS, after=low, until=high)
             for column, values in zip(columns, found, strict=True):
                 column += values
@@ -109,7 +111,7 @@ class Neo4jSnapshot:
         ids = self._chunk_ids(after)
         vectors = np.empty((len(ids), self._database.value(_DIMENSION) or 0), dtype=np.float32)
         count = 0  # where others write meanwhile, fewer may be left than there were ids
-        for low, high in _ranges(ids, _VECTORS):
+        for low, high in id_ranges(ids, _VECTORS):
             ((found, rows),) = self._database.rows(_EMBEDDINGS, after=low, until=high)
             if found:
                 ids[count : count + len(found)] = found
@@ -132,13 +134,6 @@ class Neo4jSnapshot:
 
 def _sorted(values: list[int]) -> Ids:
     return np.sort(np.array(values, dtype=np.int64))
-
-
-def _ranges(ids: Ids, size: int) -> Iterator[tuple[int, int]]:
-    """(above, up to) of ranges that hold at most `size` of the sorted ids, all of them together."""
-    for start in range(0, len(ids), size):
-        batch = ids[start : start + size]
-        yield int(batch[0]) - 1, int(batch[-1])
 
 
 def _passage(

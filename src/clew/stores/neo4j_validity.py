@@ -6,14 +6,13 @@ import json
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
+from clew.stores.neo4j_batches import send_rows
 from clew.stores.neo4j_numbers import count_change
 from clew.stores.validity import FOREVER, Fact, changed_ends, derived_ends
 
 if TYPE_CHECKING:
     from clew.stores.neo4j_connection import Neo4jDatabase
 
-_MOST = 1000
-"""Rows of a query."""
 _DECLARE = "MATCH (s:ClewStore {namespace: $namespace}) SET s.functional = $functional"
 _FORGET_ENDS = """
 MATCH ()-[r:RELATES {namespace: $namespace}]->()
@@ -36,7 +35,7 @@ MATCH (h)-[r:RELATES {{namespace: $namespace}}]->(t) WHERE r.id IS NOT NULL
 WITH h, r, t {_FACT}
 """
 _END = """
-UNWIND $ends AS row
+UNWIND $rows AS row
 MATCH ()-[r:RELATES {namespace: $namespace, id: row[0]}]->() SET r.valid_until = row[1]
 """
 _HEADS_OF_CHUNKS = """
@@ -76,9 +75,7 @@ def settle_all(database: Neo4jDatabase, functional: Collection[str]) -> None:
 
 
 def _write_ends(database: Neo4jDatabase, facts: Sequence[Fact]) -> None:
-    ends = changed_ends(facts)
-    for first in range(0, len(ends), _MOST):
-        database.rows(_END, ends=ends[first : first + _MOST])
+    send_rows(database, _END, changed_ends(facts))
 
 
 def read_facts(

@@ -6,7 +6,7 @@ A row is what a back end keeps of one thing, by name: columns of a table, proper
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -15,9 +15,9 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.stores.lineage import Version
-from clew.stores.naming import Named, ResolvedNames
+from clew.stores.naming import Named, ResolvedNames, names_by_key
 from clew.stores.times import DateMention, TimeRow, time_rows
-from clew.stores.values import to_text
+from clew.stores.values import half_character, to_text
 from clew.text import entity_key, terms
 from clew.times import written_at
 from clew.types import Chunk, ChunkExtraction, IndexedDocument, Mention, Metadata
@@ -68,8 +68,19 @@ class NumberedRows:
 def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
     """Check an entry and turn it into rows.
 
-    Raises `InputError` where counts, dimension or metadata do not fit.
+    Raises `InputError` where counts, dimension or metadata do not fit, or a text is no Unicode:
+    nothing of it can be refused once it is being written.
     """
+    prepared = _prepare(entry, dimension)
+    try:
+        for text in _texts(prepared):
+            text.encode()
+    except UnicodeEncodeError as error:
+        raise half_character(error) from error
+    return prepared
+
+
+def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
     document, split = entry.document, entry.split
     _check_counts(entry, dimension)
     found = entry.extraction.chunks or (ChunkExtraction(),) * len(split.chunks)
@@ -100,6 +111,17 @@ def prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
         ],
         names=_names(entry),
     )
+
+
+def _texts(prepared: PreparedDocument) -> Iterator[str]:
+    """Every text that is to be stored."""
+    for row in (prepared.document, *prepared.sections, *prepared.chunks):
+        yield from (value for value in row.values() if isinstance(value, str))
+    yield from (named.name for named in prepared.names.values())
+    for link in prepared.entry.links:
+        yield link.evidence
+    for chunk in prepared.entry.extraction.chunks:
+        yield from (relation.relation_type for relation in chunk.relations)
 
 
 def _check_counts(entry: IndexedDocument, dimension: int) -> None:
@@ -179,13 +201,7 @@ def _names(entry: IndexedDocument) -> dict[str, Named]:
     for chunk in entry.extraction.chunks:
         given += [(m.name, m.entity_type) for m in chunk.mentions]
         given += [(name, "name") for r in chunk.relations for name in (r.head, r.tail)]
-    found: dict[str, Named] = {}
-    for name, entity_type in given:
-        key = entity_key(name)
-        if key and (key not in found or found[key].entity_type == "name"):
-            first = found[key].name if key in found else name
-            found[key] = Named(name=first, entity_type=entity_type)
-    return found
+    return names_by_key(given)
 
 
 # --- within the transaction --------------------------------------------------------------

@@ -11,7 +11,7 @@ import numpy as np
 
 from clew.errors import ClewError, MissingExtraError, StoreError
 from clew.stores.qdrant_connection import LostError, QdrantConnection
-from clew.stores.qdrant_sync import ROUNDING, EmbeddingSource, QdrantSync, Synced, among
+from clew.stores.qdrant_sync import EmbeddingSource, QdrantSync, Synced, among
 
 if TYPE_CHECKING:
     from clew.settings import QdrantSettings
@@ -21,7 +21,6 @@ T = TypeVar("T")
 
 _EXACT = 20_000
 _SPARE = 16
-_FEW = 1000
 _FUSED = 100
 _log = logging.getLogger("clew")
 
@@ -127,35 +126,15 @@ class QdrantIndex:
         if len(eligible) == 0 or limit <= 0:
             return _nothing()
         _check_dimension(synced, vector)
-        if allowed is not None and self._connection.local and len(eligible) <= _FEW:
+        local = self._connection.local
+        # A filter costs a local Qdrant more than reading on until enough of the allowed are found,
+        # and that more than to read the allowed themselves, where they are few.
+        read = limit * len(synced.ids) // len(eligible) if local else limit
+        if local and allowed is not None and len(eligible) < read:
             return _best(eligible, _cosines(synced, vector, eligible), limit)
-        ids, scores = self._candidates(synced, vector, limit, eligible)
-        if (np.diff(scores) > -ROUNDING).any():
-            scores = _cosines(synced, vector, ids)
+        filtered = allowed is not None and not local
+        ids, scores = _read_nearest(synced, vector, limit, eligible, read + _SPARE, filtered)
         return _best(ids, scores, limit)
-
-    def _candidates(
-        self, synced: Synced, vector: Vector, limit: int, eligible: Ids
-    ) -> tuple[Ids, Scores]:
-        """The `limit` nearest of the eligible, and all that are as near as the last of them."""
-        # A filter costs a local Qdrant more than reading on until enough of the eligible are found.
-        narrow = len(eligible) < len(synced.ids) and not self._connection.local
-        share = 1 if narrow else len(eligible) / len(synced.ids)
-        wanted = int(limit / share) + _SPARE
-        while True:
-            ids, scores = synced.points.nearest(
-                vector,
-                wanted,
-                eligible if narrow else None,
-                alone=synced.alone,
-                exact=len(eligible) <= _EXACT,
-            )
-            kept = among(eligible, ids)
-            worst = scores[kept][limit - 1] - ROUNDING if np.count_nonzero(kept) >= limit else -2
-            if len(ids) < wanted or scores[-1] < worst:
-                kept &= scores >= worst
-                return ids[kept], scores[kept]
-            wanted *= 4
 
     def _fused(
         self,
@@ -188,6 +167,26 @@ def _nothing() -> tuple[Ids, Scores]:
 def _eligible(synced: Synced, allowed: Ids | None) -> Ids:
     """(n,) sorted chunks that may be found. What the store no longer holds is never among them."""
     return synced.ids if allowed is None else np.intersect1d(synced.ids, allowed)
+
+
+def _read_nearest(
+    synced: Synced, vector: Vector, limit: int, eligible: Ids, read: int, filtered: bool
+) -> tuple[Ids, Scores]:
+    """The `limit` nearest of the eligible, and all that are as near as the last of them."""
+    while True:
+        ids, scores = synced.points.nearest(
+            vector,
+            read,
+            eligible if filtered else None,
+            alone=synced.alone,
+            exact=len(eligible) <= _EXACT,
+        )
+        kept = among(eligible, ids)
+        worst = scores[kept][limit - 1] if np.count_nonzero(kept) >= limit else -2
+        if len(ids) < read or scores[-1] < worst:
+            kept &= scores >= worst
+            return ids[kept], scores[kept]
+        read *= 4
 
 
 def _check_dimension(synced: Synced, vector: Vector) -> None:

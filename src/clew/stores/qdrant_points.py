@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from clew.stores.qdrant_connection import QdrantConnection
     from clew.types import Ids, Scores, Vector
 
+# Any UUID, but always the same: a chunk has the same point whoever writes it.
 _POINT_IDS = uuid.UUID("8b5f7a52-3f0e-4c0c-9d43-0d2f6f1c7b1e")
 _UPSERTED = 256
 _PAGE = 10_000

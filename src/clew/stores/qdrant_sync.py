@@ -27,11 +27,9 @@ if TYPE_CHECKING:
     from clew.stores.qdrant_connection import QdrantConnection
     from clew.types import Ids, Vector
 
-ROUNDING = 1e-6
-"""Sums in float32 differ by less when they are added up in another order."""
-
 _ROUNDS = 3
 _COMPARED = 32
+_EQUAL = 1e-6
 
 _log = logging.getLogger("clew")
 
@@ -156,7 +154,7 @@ class QdrantSync:
         kept = among(newest, ids)
         there = points.vectors(ids[kept])
         return all(
-            chunk_id in there and np.allclose(there[chunk_id], row, rtol=0, atol=ROUNDING)
+            chunk_id in there and np.allclose(there[chunk_id], row, rtol=0, atol=_EQUAL)
             for chunk_id, row in zip(ids[kept].tolist(), rows[kept], strict=True)
         )
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from clew.ports import FoundRelation
-from clew.stores.naming import Named, ResolvedNames
+from clew.stores.naming import Named, ResolvedNames, names_by_key
 from clew.stores.relations import End
 from clew.text import entity_key
 from clew.types import ChunkExtraction, NewEntity
@@ -23,13 +23,7 @@ def names_found(
     for reading in readings.values():
         given += [(m.name, m.entity_type) for m in reading.mentions]
         given += [(name, "name") for r in reading.relations for name in (r.head, r.tail)]
-    found: dict[str, Named] = {}
-    for name, entity_type in given:
-        key = entity_key(name)
-        if key not in found or found[key].entity_type == "name":
-            first = found[key].name if key in found else name
-            found[key] = Named(name=first, entity_type=entity_type)
-    return found
+    return names_by_key(given)
 
 
 def mentions_found(

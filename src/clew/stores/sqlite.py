@@ -74,7 +74,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         must be the same. Without one the store can do all but save into a new store.
 
         `functional` are the relation types of which a later fact ends an earlier one, see
-        `sqlite_validity`; they are remembered, and every end is derived anew where they change.
+        `validity`; they are remembered, and every end is derived anew where they change.
         """
         self.folder = folder
         self._database = open_database(folder, busy_seconds, sqlite_filters.define_functions)
@@ -109,6 +109,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         if self.embedder() != (embedder, dimension):
             with self._database.write() as connection:
                 _remember_embedder(connection, (embedder, dimension))
+        self._embedder = (embedder, dimension)
 
     @property
     def database(self) -> Database:
@@ -138,6 +139,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
             )
         prepared = prepare(entry, embedder[1])
         with self._database.write() as connection:
+            _remember_embedder(connection, embedder)  # another process may have changed it since
             sqlite_save.write_document(connection, prepared)
 
     def batch(self) -> AbstractContextManager[None]:
@@ -174,20 +176,20 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         with self._database.read() as connection:
             return sqlite_documents.read_chunks(connection, chunk_ids)
 
-    def document_chunks(self, document_id: str) -> list[StoredChunk]:
+    def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
         """See `ports.DocumentStore`."""
         with self._database.read() as connection:
-            return sqlite_documents.read_document_chunks(connection, document_id)
+            return sqlite_documents.read_document_chunks(connection, document_ids)
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
         """See `ports.DocumentStore`."""
         with self._database.read() as connection:
             return sqlite_documents.read_sections(connection, section_ids)
 
-    def document_sections(self, document_id: str) -> list[StoredSection]:
+    def document_sections(self, *document_ids: str) -> list[StoredSection]:
         """See `ports.DocumentStore`."""
         with self._database.read() as connection:
-            return sqlite_documents.read_document_sections(connection, document_id)
+            return sqlite_documents.read_document_sections(connection, document_ids)
 
     def matching_chunks(self, where: Sequence[Condition]) -> Ids:
         """See `ports.DocumentStore`."""
@@ -244,7 +246,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
             yield
 
     def steady(self) -> AbstractContextManager[None]:
-        """See `ports.SnapshotSource`; here nothing is saved by it."""
+        """See `ports.StoreUpkeep`; here nothing is saved by it."""
         return nullcontext()
 
     def generation(self) -> int:

@@ -9,13 +9,13 @@ from pathlib import Path
 from clew.errors import StoreCorruptError
 from clew.stores import sqlite_invariants as invariants
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_memory import keep_observed
 from clew.stores.sqlite_save import count_change, show_living_names, sweep
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_validity import settle_all
-from clew.text import terms
 from clew.types import CheckReport, Problem
 
 _READING: dict[str, invariants.Invariant] = {
@@ -40,15 +40,11 @@ _CHECKED = ("integrity", *_READING, "keyword index", "generation")
 
 def check(database: Database, folder: Path, *, repair: bool) -> CheckReport:
     """Verify every invariant; `problems` are those that are left after mending."""
-    problems = _find(database, folder)
-    repaired: tuple[str, ...] = ()
-    if repair and any(problem.repairable for problem in problems):
-        before = problems
-        _repair(database, folder)
-        problems = _find(database, folder)
-        left = {problem.invariant for problem in problems}
-        repaired = tuple(f"{p.invariant}: {p.detail}" for p in before if p.invariant not in left)
-    return CheckReport(checked=_CHECKED, problems=tuple(problems), repaired=repaired)
+    return check_and_mend(
+        _CHECKED,
+        lambda: _find(database, folder),
+        (lambda: _repair(database, folder)) if repair else None,
+    )
 
 
 def _find(database: Database, folder: Path) -> list[Problem]:
@@ -63,19 +59,12 @@ def _find(database: Database, folder: Path) -> list[Problem]:
             generation = read_number(connection, "generation")
     except StoreCorruptError as error:
         return [Problem(invariant="integrity", detail=str(error), repairable=False)]
-    ahead = [path for path, of in derived_files(folder).items() if of > generation]
-    details = (f"{path.name} is ahead of the database, at {generation}" for path in ahead)
-    found.append(_problem("generation", details))
+    found.append(_problem("generation", files_ahead(folder, generation)))
     return [problem for problem in found if problem]
 
 
 def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
-    """The first detail in full and the number of the others; None where nothing is broken."""
-    every = list(details)
-    if not every:
-        return None
-    more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
-    return Problem(invariant=invariant, detail=every[0] + more, repairable=invariant in _DERIVED)
+    return sum_up(invariant, details, repairable=invariant in _DERIVED)
 
 
 def _repair(database: Database, folder: Path) -> None:
@@ -122,5 +111,5 @@ def _repair_keywords(connection: sqlite3.Connection) -> None:
     rows = connection.execute("SELECT id, context, text FROM chunks").fetchall()
     connection.executemany(
         "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
-        ((chunk_id, " ".join(terms(f"{context}\n{text}"))) for chunk_id, context, text in rows),
+        ((chunk_id, chunk_terms(context, text)) for chunk_id, context, text in rows),
     )

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew.errors import InputError, StoreBusyError, StoreCorruptError, StoreError
+from clew.errors import StoreBusyError, StoreCorruptError, StoreError
+from clew.stores.values import half_character
 
 # SQLite waits this long by itself; we repeat until the bound, so that Ctrl-C is heard meanwhile.
 _WAIT_SECONDS = 0.1
@@ -179,10 +180,7 @@ class Database:
         except sqlite3.Error as error:
             raise self._translate(error) from error
         except UnicodeEncodeError as error:
-            raise InputError(
-                f"a text holds {error.object[error.start : error.end]!r}, which is half a character"
-                " and cannot be stored; expected valid Unicode: mend the text or rename the file"
-            ) from error
+            raise half_character(error) from error
 
     def _translate(self, error: sqlite3.Error) -> StoreError:
         path, code = str(self.path), _primary_code(error)

@@ -10,7 +10,14 @@ from pathlib import Path
 
 from clew.errors import InputError
 from clew.ports.copying import SHAPES, Header, Key, Mark, Place, Row, Table
-from clew.stores.copy_marks import folder_place, mark_from_text, mark_to_text
+from clew.stores.copy_marks import (
+    built_in_copy,
+    copied_twice,
+    folder_place,
+    mark_from_text,
+    mark_to_text,
+    written_meanwhile,
+)
 from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite_migrations import open_database
 from clew.stores.sqlite_snapshot import read_number
@@ -41,24 +48,18 @@ _SOURCES: Mapping[Table, str] = {
 # What goes with a row, after it.
 _BESIDE: Mapping[Table, tuple[str, ...]] = {
     "chunks": (
-        "INSERT OR REPLACE INTO keywords (rowid, terms) SELECT :id, :terms WHERE :terms NOT NULL",
-        "INSERT OR REPLACE INTO embeddings SELECT :id, :vector WHERE :vector NOT NULL",
-        "INSERT OR REPLACE INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
-        "INSERT OR REPLACE INTO readings SELECT :id, :read_at WHERE :read_at NOT NULL",
+        "INSERT INTO keywords (rowid, terms) SELECT :id, :terms WHERE :terms NOT NULL",
+        "INSERT INTO embeddings SELECT :id, :vector WHERE :vector NOT NULL",
+        "INSERT INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
+        "INSERT INTO readings SELECT :id, :read_at WHERE :read_at NOT NULL",
     ),
-    "topics": ("INSERT OR REPLACE INTO topic_chunks SELECT :id, value FROM json_each(:chunks)",),
+    "topics": ("INSERT INTO topic_chunks SELECT :id, value FROM json_each(:chunks)",),
 }
 _BESIDE_COLUMNS: Mapping[Table, frozenset[str]] = {
     "chunks": frozenset({"terms", "vector", "uses", "last_used", "read_at"}),
     "topics": frozenset({"chunks"}),
 }
 _BESIDE_TABLES = ("topic_chunks", "readings", "usage", "embeddings", "keywords")
-_LOG = """
-INSERT INTO relationship_extraction_log (entity_id, extracted_at, relationships_found)
-SELECT :entity_id, :extracted_at, :relationships_found WHERE NOT EXISTS (
-    SELECT 1 FROM relationship_extraction_log WHERE entity_id = :entity_id
-        AND extracted_at = :extracted_at AND relationships_found = :relationships_found)
-"""
 
 
 class SqliteCopy:
@@ -136,35 +137,42 @@ class SqliteCopy:
     def begin(self, mark: Mark, header: Header) -> None:
         """See `ports.copying.CopyTarget`."""
         with self._database.write() as connection:
+            if read_number(connection, "generation") != mark.held:
+                raise written_meanwhile(self._place)
             # At the commit nothing is left that could point at what is gone.
             connection.execute("PRAGMA defer_foreign_keys = ON")
             for name in (*_BESIDE_TABLES, *(_NAMES.get(t, t) for t in reversed(list(SHAPES)))):
                 connection.execute(f"DELETE FROM {name}")
             _write_meta(connection, {_MARK: mark_to_text(mark)})
 
-    def write_rows(self, table: Table, rows: Sequence[Row], mark: Mark) -> None:
+    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
         """See `ports.copying.CopyTarget`."""
         with self._database.write() as connection:
+            self._check_mark(connection, before)
             for statement in _inserts(table):
                 connection.executemany(statement, rows)
-            _write_meta(connection, {_MARK: mark_to_text(mark)})
+            _write_meta(connection, {_MARK: mark_to_text(after)})
 
-    def finish(self, header: Header) -> None:
+    def finish(self, mark: Mark, header: Header) -> None:
         """See `ports.copying.CopyTarget`."""
         with self._database.write() as connection:
+            self._check_mark(connection, mark)
             generation = 1 + max(read_number(connection, "generation"), header.generation)
             epoch = 1 + max(read_number(connection, "epoch"), header.epoch)
             numbers = {"generation": generation, "epoch": epoch}
             _write_meta(connection, {**numbers, **_remembered(header)})
             _write_next_ids(connection, header.next_ids)
-            if header.communities >= 0:
-                current = header.communities == header.generation
+            built = built_in_copy(header, generation)
+            if built is not None:
                 connection.execute(
-                    "INSERT OR REPLACE INTO partition_state VALUES ('built', ?)",
-                    (generation if current else header.communities,),
+                    "INSERT OR REPLACE INTO partition_state VALUES ('built', ?)", (built,)
                 )
             connection.execute("DELETE FROM meta WHERE name = ?", (_MARK,))
         remove_files(derived_files(self._folder))
+
+    def _check_mark(self, connection: sqlite3.Connection, mark: Mark) -> None:
+        if mark_from_text(read_mark(connection)) != mark:
+            raise copied_twice(self._place)
 
 
 def read_mark(connection: sqlite3.Connection) -> str | None:
@@ -183,14 +191,10 @@ def _source(table: Table) -> str:
 
 def _inserts(table: Table) -> tuple[str, ...]:
     """Statements that take a row by the names of its columns."""
-    if table == "extraction_log":
-        return (_LOG,)
-    key, every = SHAPES[table]
-    columns = [name for name in every if name not in _BESIDE_COLUMNS.get(table, ())]
+    columns = [name for name in SHAPES[table].columns if name not in _BESIDE_COLUMNS.get(table, ())]
     values = ", ".join(f":{name}" for name in columns)
     return (
-        f"INSERT INTO {_NAMES.get(table, table)} ({_list(columns)}) VALUES ({values})"
-        f" ON CONFLICT ({_list(key)}) DO NOTHING",
+        f"INSERT INTO {_NAMES.get(table, table)} ({_list(columns)}) VALUES ({values})",
         *_BESIDE.get(table, ()),
     )
 

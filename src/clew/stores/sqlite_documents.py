@@ -5,10 +5,15 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 
+from clew.stores.documents import (
+    document_info,
+    sentence_places,
+    sentence_texts,
+    stored_chunk,
+    stored_section,
+)
 from clew.stores.sqlite_filters import document_condition
-from clew.stores.values import to_time
 from clew.types import Condition, DocumentInfo, StoredChunk, StoredSection
 
 _DOCUMENT = """
@@ -24,6 +29,7 @@ SELECT c.id, c.document_id, d.source, d.title, c.ordinal, c.section_id, c.start,
     c.text, c.context, c.key, d.metadata, c.metadata
 FROM chunks c JOIN documents d ON d.id = c.document_id
 """
+_OF_DOCUMENTS = "document_id IN (SELECT value FROM json_each(?))"
 _SECTION = 'SELECT id, document_id, ordinal, start, "end", headings, text FROM sections'
 
 
@@ -53,7 +59,7 @@ def read_documents(
         values.extend(bound)
     clause = f"WHERE {' AND '.join(tests)}" if tests else ""
     rows = connection.execute(f"{_DOCUMENT} {clause} ORDER BY source", values)
-    return [_document(*row) for row in rows]
+    return [document_info(*row) for row in rows]
 
 
 def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[str, str, str]]:
@@ -65,16 +71,17 @@ def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[str, str, st
 def read_chunks(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> list[StoredChunk]:
     """Chunks in the order of the ids; unknown ids are left out."""
     sql = f"{_CHUNK} WHERE c.id IN (SELECT value FROM json_each(?))"
-    found = {row[0]: _chunk(*row) for row in connection.execute(sql, (id_list(chunk_ids),))}
+    found = {row[0]: stored_chunk(*row) for row in connection.execute(sql, (id_list(chunk_ids),))}
     return [found[i] for i in map(int, chunk_ids) if i in found]
 
 
-def read_document_chunks(connection: sqlite3.Connection, document_id: str) -> list[StoredChunk]:
-    """A document's chunks in order."""
-    rows = connection.execute(
-        f"{_CHUNK} WHERE c.document_id = ? ORDER BY c.ordinal", (document_id,)
-    )
-    return [_chunk(*row) for row in rows]
+def read_document_chunks(
+    connection: sqlite3.Connection, document_ids: Sequence[str]
+) -> list[StoredChunk]:
+    """The documents' chunks, in order within each."""
+    sql = f"{_CHUNK} WHERE c.{_OF_DOCUMENTS} ORDER BY c.document_id, c.ordinal"
+    rows = connection.execute(sql, (id_list(document_ids),))
+    return [stored_chunk(*row) for row in rows]
 
 
 def read_sentences(
@@ -83,10 +90,7 @@ def read_sentences(
     """Texts of the sentences by chunk id; unknown ids are left out."""
     sql = "SELECT id, text, sentences FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
     rows = connection.execute(sql, (id_list(chunk_ids),))
-    return {
-        chunk_id: tuple(text[start:end] for start, end in json.loads(sentences))
-        for chunk_id, text, sentences in rows
-    }
+    return {chunk_id: sentence_texts(text, sentences) for chunk_id, text, sentences in rows}
 
 
 def read_sentence_ranges(
@@ -95,10 +99,7 @@ def read_sentence_ranges(
     """Ranges of the sentences in the document by chunk id; unknown ids are left out."""
     sql = "SELECT id, start, sentences FROM chunks WHERE id IN (SELECT value FROM json_each(?))"
     rows = connection.execute(sql, (id_list(chunk_ids),))
-    return {
-        chunk_id: tuple((at + start, at + end) for start, end in json.loads(sentences))
-        for chunk_id, at, sentences in rows
-    }
+    return {chunk_id: sentence_places(at, sentences) for chunk_id, at, sentences in rows}
 
 
 def read_sections(
@@ -106,96 +107,16 @@ def read_sections(
 ) -> list[StoredSection]:
     """Sections in the order of the ids; unknown ids are left out."""
     sql = f"{_SECTION} WHERE id IN (SELECT value FROM json_each(?))"
-    found = {row[0]: _section(*row) for row in connection.execute(sql, (id_list(section_ids),))}
+    found = {
+        row[0]: stored_section(*row) for row in connection.execute(sql, (id_list(section_ids),))
+    }
     return [found[i] for i in map(int, section_ids) if i in found]
 
 
-def read_document_sections(connection: sqlite3.Connection, document_id: str) -> list[StoredSection]:
-    """A document's sections in order."""
-    rows = connection.execute(f"{_SECTION} WHERE document_id = ? ORDER BY ordinal", (document_id,))
-    return [_section(*row) for row in rows]
-
-
-def _document(
-    id: str,
-    source: str,
-    origin: str,
-    title: str,
-    sha256: str,
-    media_type: str,
-    created_at: str | None,
-    updated_at: str | None,
-    indexed_at: str,
-    metadata: str,
-    recipe: str,
-    characters: int,
-    sections: int,
-    chunks: int,
-    version: int,
-    derived_from: str,
-) -> DocumentInfo:
-    return DocumentInfo(
-        id=id,
-        source=source,
-        origin=origin,
-        title=title,
-        sha256=sha256,
-        media_type=media_type,
-        created_at=to_time(created_at),
-        updated_at=to_time(updated_at),
-        indexed_at=datetime.fromisoformat(indexed_at),
-        metadata=json.loads(metadata),
-        recipe=recipe,
-        characters=characters,
-        sections=sections,
-        chunks=chunks,
-        version=version,
-        derived_from=derived_from,
-    )
-
-
-def _chunk(
-    id: int,
-    document_id: str,
-    source: str,
-    title: str,
-    ordinal: int,
-    section_id: int,
-    start: int,
-    end: int,
-    page: int | None,
-    text: str,
-    context: str,
-    key: str | None,
-    document_metadata: str,
-    metadata: str,
-) -> StoredChunk:
-    return StoredChunk(
-        id=id,
-        document_id=document_id,
-        source=source,
-        title=title,
-        ordinal=ordinal,
-        section_id=section_id,
-        start=start,
-        end=end,
-        page=page,
-        text=text,
-        context=context,
-        key=key,
-        metadata={**json.loads(document_metadata), **json.loads(metadata)},
-    )
-
-
-def _section(
-    id: int, document_id: str, ordinal: int, start: int, end: int, headings: str, text: str
-) -> StoredSection:
-    return StoredSection(
-        id=id,
-        document_id=document_id,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        headings=tuple(json.loads(headings)),
-        text=text,
-    )
+def read_document_sections(
+    connection: sqlite3.Connection, document_ids: Sequence[str]
+) -> list[StoredSection]:
+    """The documents' sections, in order within each."""
+    sql = f"{_SECTION} WHERE {_OF_DOCUMENTS} ORDER BY document_id, ordinal"
+    rows = connection.execute(sql, (id_list(document_ids),))
+    return [stored_section(*row) for row in rows]

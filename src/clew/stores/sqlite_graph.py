@@ -1,21 +1,16 @@
-"""Entities and aliases: reading, and mending by hand.
-
-What is done by hand is remembered in `link_rules`: each rule says that a key belongs to the group
-named by its target key. Targets are always their own target, so that rules never chain.
-"""
+"""Entities and aliases: reading, and mending by hand, which `link_rules` remember."""
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from clew.stores.entities import EntityRow, to_entity
+from clew.stores.mending import HeldAlias, HeldEntity, joined_rules, part_names, parted_rules
 from clew.stores.prepare import ABOUT
 from clew.stores.refusals import (
-    half_without_source,
     merged_with_itself,
-    missing_keys,
     name_of_another,
     unknown_entities,
     unusable_name,
@@ -54,12 +49,18 @@ UPDATE entities SET
     content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END
 FROM (SELECT tier, content FROM entities WHERE id = :source) AS s WHERE entities.id = :target
 """
-# What no text names is no source of an entity, unless a person made that.
-_NAMED = """
-SELECT 1 FROM aliases a WHERE a.key IN (SELECT value FROM json_each(?)) AND (
-    a.id IN (SELECT id FROM used_aliases)
-    OR EXISTS (SELECT 1 FROM entities e WHERE e.id = a.entity_id AND e.tier = 'manual'))
-LIMIT 1
+_HELD = """
+SELECT e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name,
+    EXISTS (SELECT 1 FROM used_aliases u WHERE u.id = a.id)
+FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE e.id = ? ORDER BY a.id
+"""
+_RULES = """
+SELECT key, target FROM link_rules
+WHERE key IN (SELECT value FROM json_each(?1)) OR target IN (SELECT value FROM json_each(?1))
+"""
+_RULE = """
+INSERT INTO link_rules (key, target) VALUES (?, ?)
+ON CONFLICT (key) DO UPDATE SET target = excluded.target
 """
 
 
@@ -133,112 +134,80 @@ def merge_entities(
     """Make every alias of the source an alias of the target, and remember it."""
     if source_id == target_id:
         raise merged_with_itself(source_id)
-    keys = _keys_of(connection, source_id)
-    _keys_of(connection, target_id)
-    target = connection.execute("SELECT key FROM entities WHERE id = ?", (target_id,)).fetchone()[0]
+    source, target = _read_held(connection, source_id), _read_held(connection, target_id)
     connection.execute(
         "UPDATE aliases SET entity_id = ?, method = 'manual', score = 1, evidence = ?"
         " WHERE entity_id = ?",
-        (target_id, evidence, source_id),
+        (target.id, evidence, source.id),
     )
-    connection.execute(_TAKE_OVER, {"source": source_id, "target": target_id})
-    connection.execute("DELETE FROM entities WHERE id = ?", (source_id,))
-    _remember(connection, keys, _group(connection, target))
-    settle(connection, heads_around(connection, [target_id]))
+    connection.execute(_TAKE_OVER, {"source": source.id, "target": target.id})
+    connection.execute("DELETE FROM entities WHERE id = ?", (source.id,))
+    rules = _read_rules(connection, [*source.keys, target.key])
+    _write_rules(connection, joined_rules(rules, source.keys, rules.get(target.key, target.key)))
+    settle(connection, heads_around(connection, [target.id]))
 
 
 def split_entity(connection: sqlite3.Connection, entity_id: int, keys: Sequence[str]) -> int:
     """Take aliases out into an entity of their own, and remember it; its id."""
-    wanted, held = list(dict.fromkeys(keys)), _keys_of(connection, entity_id)
-    missing = [key for key in wanted if key not in held]
-    if missing or not wanted:
-        raise missing_keys(entity_id, missing, held)
-    left = [key for key in held if key not in wanted]
-    for part in (wanted, left):
-        _check_used(connection, part, held)
-    new_id = _insert_part(connection, entity_id, wanted[0])
+    held = _read_held(connection, entity_id)
+    parted, left = part_names(held, keys)
+    new_id = _insert_part(connection, held, parted[0])
     connection.execute(
         "UPDATE aliases SET entity_id = ?, method = 'manual', score = 1,"
-        " evidence = 'split by hand' WHERE key IN (SELECT value FROM json_each(?))",
-        (new_id, json.dumps(wanted)),
+        " evidence = 'split by hand' WHERE id IN (SELECT value FROM json_each(?))",
+        (new_id, id_list(alias.id for alias in parted)),
     )
-    show_living_names(connection, id_list([entity_id]))
-    _remember_parts(connection, left, wanted)
-    settle(connection, heads_around(connection, [entity_id, new_id]))
+    show_living_names(connection, id_list([held.id]))
+    rules = _read_rules(connection, held.keys)
+    keys_parted, keys_left = [a.key for a in parted], [a.key for a in left]
+    _write_rules(connection, parted_rules(rules, keys_parted, keys_left))
+    settle(connection, heads_around(connection, [held.id, new_id]))
     return new_id
 
 
 def rename_entity(connection: sqlite3.Connection, entity_id: int, name: str) -> None:
     """Show an entity under another name, which becomes one of its aliases, and remember it."""
-    keys, key = _keys_of(connection, entity_id), entity_key(name)
+    held, key = _read_held(connection, entity_id), entity_key(name)
     if not key:
         raise unusable_name(name)
-    other = resolve_keys(connection, [key]).get(key, entity_id)
-    if other != entity_id:
+    other = resolve_keys(connection, [key]).get(key, held.id)
+    if other != held.id:
         raise name_of_another(name, other)
-    if key not in keys:
+    if key not in held.keys:
         connection.execute(
             "INSERT INTO aliases (key, name, entity_id, method, score, evidence)"
             " VALUES (?, ?, ?, 'manual', 1, 'renamed by hand')",
-            (key, name, entity_id),
+            (key, name, held.id),
         )
-    connection.execute("UPDATE entities SET name = ?, key = ? WHERE id = ?", (name, key, entity_id))
-    _remember(connection, keys, key)
+    connection.execute("UPDATE entities SET name = ?, key = ? WHERE id = ?", (name, key, held.id))
+    rules = _read_rules(connection, held.keys)
+    _write_rules(connection, joined_rules(rules, held.keys, key))
     connection.execute("UPDATE link_rules SET name = ? WHERE key = ?", (name, key))
 
 
-def _keys_of(connection: sqlite3.Connection, entity_id: int) -> list[str]:
-    rows = connection.execute(
-        "SELECT key FROM aliases WHERE entity_id = ? ORDER BY id", (int(entity_id),)
-    )
-    keys = [row[0] for row in rows]
-    if not keys:
+def _read_held(connection: sqlite3.Connection, entity_id: int) -> HeldEntity:
+    rows = connection.execute(_HELD, (int(entity_id),)).fetchall()
+    if not rows:
         raise unknown_entities([entity_id])
-    return keys
+    aliases = [HeldAlias(i, key, name, bool(used)) for *_, i, key, name, used in rows]
+    held_id, key, entity_type, tier, *_ = rows[0]
+    return HeldEntity(held_id, key, entity_type, tier, aliases)
 
 
-def _check_used(connection: sqlite3.Connection, part: Sequence[str], held: Sequence[str]) -> None:
-    """Refuse a half that no text names: it would be an entity without a source."""
-    if connection.execute(_NAMED, (json.dumps(list(part)),)).fetchone() is None:
-        raise half_without_source(part, held)
+def _read_rules(connection: sqlite3.Connection, keys: Sequence[str]) -> dict[str, str]:
+    """Targets by key, of the rules that lead from or to some keys."""
+    return dict(connection.execute(_RULES, (id_list(keys),)))
 
 
-def _group(connection: sqlite3.Connection, key: str) -> str:
-    row = connection.execute("SELECT target FROM link_rules WHERE key = ?", (key,)).fetchone()
-    return str(row[0]) if row else key
+def _write_rules(connection: sqlite3.Connection, rules: Mapping[str, str]) -> None:
+    connection.executemany(_RULE, rules.items())
 
 
-def _remember(connection: sqlite3.Connection, keys: Sequence[str], target: str) -> None:
-    """Rule that the keys, and all that was ruled to belong to them, belong to the target."""
-    connection.execute(
-        "UPDATE link_rules SET target = ? WHERE target IN (SELECT value FROM json_each(?))",
-        (target, json.dumps(list(keys))),
-    )
-    connection.executemany(
-        "INSERT INTO link_rules (key, target) VALUES (?, ?)"
-        " ON CONFLICT (key) DO UPDATE SET target = excluded.target",
-        [(key, target) for key in [*keys, target]],
-    )
-
-
-def _remember_parts(
-    connection: sqlite3.Connection, left: Sequence[str], parted: Sequence[str]
-) -> None:
-    """Rule two halves apart; names ruled into the whole earlier stay with what is left."""
-    group = _group(connection, left[0])
-    _remember(connection, [*parted, left[0]], left[0] if group in parted else group)
-    connection.executemany(
-        "UPDATE link_rules SET target = ? WHERE key = ?", [(parted[0], key) for key in parted]
-    )
-
-
-def _insert_part(connection: sqlite3.Connection, entity_id: int, key: str) -> int:
-    """An entity named like the alias of that key, of the type of the entity it came from."""
+def _insert_part(connection: sqlite3.Connection, held: HeldEntity, alias: HeldAlias) -> int:
+    """An entity named like the alias, of the type of the entity it came from."""
     cursor = connection.execute(
-        "INSERT INTO entities (name, key, entity_type, tier)"
-        " SELECT a.name, a.key, e.entity_type, e.tier"
-        " FROM aliases a JOIN entities e ON e.id = ?1 WHERE a.key = ?2",
-        (int(entity_id), key),
+        "INSERT INTO entities (name, key, entity_type, tier) VALUES (?, ?, ?, ?)",
+        (alias.name, alias.key, held.entity_type, held.tier),
     )
     assert cursor.lastrowid is not None  # an INSERT always sets it
     return cursor.lastrowid

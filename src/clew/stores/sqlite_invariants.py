@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Callable, Iterator
-from itertools import groupby
-from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
 
+from clew.stores.invariants import (
+    broken_chunk,
+    broken_sections,
+    broken_terms,
+    broken_vector,
+    broken_versions,
+)
 from clew.stores.sqlite_memory import orphan_observations
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_validity import unsettled
-from clew.text import terms
-
-_UNIT_TOLERANCE = 1e-3
 
 Invariant = Callable[[sqlite3.Connection], Iterator[str]]
 
@@ -57,15 +58,7 @@ def names(connection: sqlite3.Connection) -> Iterator[str]:
 def sections(connection: sqlite3.Connection) -> Iterator[str]:
     """The sections of a document partition its text."""
     for source, length, rows in _documents_with_sections(connection):
-        at = 0
-        for ordinal, (start, end, text) in enumerate(rows):
-            if start != at or len(text) != end - start:
-                yield f"section {ordinal} of {source!r} does not go on at {at} or not to its end"
-                break
-            at = end
-        else:
-            if at != length:
-                yield f"the sections of {source!r} end at {at} of {length} characters"
+        yield from broken_sections(source, length, rows)
 
 
 def chunks(connection: sqlite3.Connection) -> Iterator[str]:
@@ -73,19 +66,16 @@ def chunks(connection: sqlite3.Connection) -> Iterator[str]:
     texts = _document_texts(connection)
     document_id, whole = "", ""
     rows = connection.execute(
-        'SELECT c.document_id, c.ordinal, c.start, c."end", c.text, c.sentences, s.start, s."end"'
+        'SELECT c.document_id, c.ordinal, c.text, c.start, c."end", c.sentences, s.start, s."end"'
         " FROM chunks c LEFT JOIN sections s ON s.id = c.section_id"
         " ORDER BY c.document_id, c.ordinal"
     )
-    for chunk_of, ordinal, start, end, text, sentences, section_start, section_end in rows:
+    for chunk_of, ordinal, text, start, end, sentences, *section in rows:
         while document_id != chunk_of:
             document_id, whole = next(texts, (chunk_of, ""))
-        if whole[start:end] != text:
-            yield f"the text of chunk {chunk_of}#{ordinal} is not the document's at {start}:{end}"
-        if section_start is not None and not section_start <= start <= section_end:
-            yield f"chunk {chunk_of}#{ordinal} does not begin in its section"
-        if not _ordered(json.loads(sentences), len(text)):
-            yield f"the sentences of chunk {chunk_of}#{ordinal} are out of order or out of its text"
+        of_section = None if section[0] is None else (section[0], section[1])
+        name = f"{chunk_of}#{ordinal}"
+        yield from broken_chunk(name, whole, text, (start, end), sentences, of_section)
 
 
 def mentions(connection: sqlite3.Connection) -> Iterator[str]:
@@ -112,9 +102,7 @@ def keywords(connection: sqlite3.Connection) -> Iterator[str]:
     rows = connection.execute("SELECT id, context, text FROM chunks ORDER BY id")
     indexed: dict[int, str] = dict(stored)
     for chunk_id, context, text in rows:
-        expected = " ".join(terms(f"{context}\n{text}"))
-        if indexed.pop(chunk_id, None) != expected:
-            yield f"chunk {chunk_id} is not in the keyword index as it should be"
+        yield from broken_terms(chunk_id, context, text, indexed.pop(chunk_id, None))
     for chunk_id in indexed:
         yield f"the keyword index holds chunk {chunk_id}, which does not exist"
 
@@ -141,9 +129,7 @@ def vectors(connection: sqlite3.Connection) -> Iterator[str]:
         elif len(blob) != 4 * dimension:
             yield f"the embedding of chunk {chunk_id} has {len(blob) / 4:g} of {dimension} numbers"
         else:
-            length = float(np.linalg.norm(np.frombuffer(blob, dtype="<f4")))
-            if not abs(length - 1) <= _UNIT_TOLERANCE:  # also true of NaN
-                yield f"the embedding of chunk {chunk_id} has length {length:.4g}, not 1"
+            yield from broken_vector(chunk_id, np.frombuffer(blob, dtype="<f4"), dimension)
 
 
 def versions(connection: sqlite3.Connection) -> Iterator[str]:
@@ -153,15 +139,7 @@ def versions(connection: sqlite3.Connection) -> Iterator[str]:
         " v.replaced_at FROM documents d LEFT JOIN document_versions v ON v.document_id = d.id"
         " ORDER BY d.source, v.version"
     )
-    for source, of_document in groupby(rows, key=itemgetter(0)):
-        lines = list(of_document)
-        held = lines[0][1:4]
-        if [line[4] for line in lines] != [*range(1, held[0] + 1)] or lines[-1][4:7] != held:
-            yield f"the versions of {source!r} do not lead from 1 to the one held, {held[0]}"
-        elif [line[6] for line in lines] != ["", *(line[5] for line in lines[:-1])]:
-            yield f"a version of {source!r} is not derived from the one before"
-        elif [line[7] is None for line in lines] != [*[False] * (len(lines) - 1), True]:
-            yield f"not the last version of {source!r}, and that alone, is the one held"
+    yield from broken_versions(rows)
 
 
 def times(connection: sqlite3.Connection) -> Iterator[str]:
@@ -214,12 +192,6 @@ def list_references(connection: sqlite3.Connection) -> list[Reference]:
         " WHERE t.type = 'table' AND k.pk = 1 ORDER BY t.rowid, f.id"
     )
     return [Reference(*row) for row in rows]
-
-
-def _ordered(ranges: list[tuple[int, int]], length: int) -> bool:
-    """Whether ranges follow one another within a text of that length."""
-    edges = [0, *(edge for pair in ranges for edge in pair), length]
-    return edges == sorted(edges)
 
 
 def _documents_with_sections(

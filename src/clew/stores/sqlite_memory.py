@@ -8,7 +8,6 @@ it however the entity is merged or renamed.
 
 from __future__ import annotations
 
-import json
 import sqlite3
 from collections.abc import Iterator, Sequence
 
@@ -46,6 +45,11 @@ CREATE TABLE readings (
 )
 """
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
+_GUESSED = """
+SELECT a.entity_id FROM aliases a
+WHERE a.key = ? AND a.method = 'fuzzy'
+    AND EXISTS (SELECT 1 FROM aliases b WHERE b.entity_id = a.entity_id AND b.id <> a.id)
+"""
 _MAKE = """
 UPDATE entities SET tier = 'manual', name = :name, key = :key,
     entity_type = CASE WHEN :entity_type = 'name' THEN entity_type ELSE :entity_type END,
@@ -107,15 +111,13 @@ def _free_guesses(connection: sqlite3.Connection, keys: Sequence[str]) -> bool:
 
     Whether there were any.
     """
-    guessed = connection.execute(
-        "SELECT a.entity_id, a.key FROM aliases a WHERE a.method = 'fuzzy' AND a.key"
-        " IN (SELECT value FROM json_each(?)) AND EXISTS (SELECT 1 FROM aliases b"
-        " WHERE b.entity_id = a.entity_id AND b.id <> a.id)",
-        (json.dumps(list(keys)),),
-    ).fetchall()
-    for entity_id, key in guessed:
-        split_entity(connection, entity_id, [key])
-    return bool(guessed)
+    freed = False
+    for key in keys:
+        guessed = connection.execute(_GUESSED, (key,)).fetchone()
+        if guessed is not None:
+            split_entity(connection, guessed[0], [key])
+            freed = True
+    return freed
 
 
 def _make(connection: sqlite3.Connection, entity_id: int, key: str, entity: NewEntity) -> None:

@@ -4,8 +4,7 @@ The folder `.reindex` holds a file for one way of making documents (the target):
 all that saving it takes, and when its former self was written, which tells whether it has changed
 since. It is written document by document, so that whoever comes after a crash goes on.
 
-One process at a time builds: it holds a lock on a file beside the folder, which the system takes
-back when the process ends, however it ends.
+One process at a time builds: it holds a lock on a file beside the folder.
 """
 
 from __future__ import annotations
@@ -13,9 +12,8 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -23,7 +21,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.errors import StoreError
+from clew.errors import StoreBusyError, StoreError
+from clew.stores.file_lock import FileLock
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.types import Document, Extraction, IndexedDocument, Split
@@ -35,6 +34,7 @@ FORMAT = 1
 """Grows whenever what is staged means something else."""
 _FOLDER = ".reindex"
 _LOCK = ".reindex.lock"
+_LOOK_SECONDS = 0.2
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS staged (
     id TEXT PRIMARY KEY,
@@ -71,9 +71,8 @@ class Staging:
     """The documents that are ready; made by `open_staging`."""
 
     def __init__(self, folder: Path, database: Database, target: Target) -> None:
-        self.folder = folder
-        """For what else is built there; removed with it."""
         self.target = target
+        self._folder = folder
         self._database = database
 
     def put(self, entry: IndexedDocument, written_at: str) -> None:
@@ -105,10 +104,22 @@ class Staging:
             ready = dict(connection.execute(sql, (id_list(wanted),)))
         return [id_ for id_, written_at in wanted.items() if ready.get(id_) != written_at]
 
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """An empty folder that is gone afterwards: on a full disk it must not be what fills it."""
+        folder = self._folder / "copy"
+        try:
+            with _writing_to(self._folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                folder.mkdir()
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
     def remove(self) -> None:
         """Forget everything; nothing can be read or written afterwards."""
         self._database.close()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        shutil.rmtree(self._folder, ignore_errors=True)
 
 
 @contextmanager
@@ -122,14 +133,9 @@ def open_staging(
     """
     folder = store_folder / _FOLDER
     with _alone(store_folder / _LOCK, wait):
-        try:
+        with _writing_to(folder):
             folder.mkdir(exist_ok=True)
             _remove_others(folder, target)
-        except OSError as error:
-            raise StoreError(
-                f"cannot build in {str(folder)!r} ({error.strerror or error}); check the folder's"
-                " rights and the space on its disk"
-            ) from error
         database = Database(folder / target.file_name, busy_seconds, lambda connection: None)
         try:
             with database.write() as connection:
@@ -140,32 +146,27 @@ def open_staging(
 
 
 @contextmanager
-def _alone(lock: Path, wait: Callable[[], None]) -> Iterator[None]:
-    """Hold a lock that lasts no longer than the process; the file is empty, and stays."""
-    try:
-        connection = sqlite3.connect(lock, timeout=0, isolation_level=None)
-    except sqlite3.OperationalError as error:
-        raise _cannot_lock(lock, error) from error
-    with closing(connection):
-        while not _locked(connection, lock):
-            wait()
+def _alone(path: Path, wait: Callable[[], None]) -> Iterator[None]:
+    lock = FileLock(path, _LOOK_SECONDS, "another process reindexes this store; ask again later")
+    with ExitStack() as held:
+        while True:
+            try:
+                held.enter_context(lock.held())
+                break
+            except StoreBusyError:
+                wait()
         yield
 
 
-def _locked(connection: sqlite3.Connection, lock: Path) -> bool:
+@contextmanager
+def _writing_to(folder: Path) -> Iterator[None]:
     try:
-        connection.execute("BEGIN EXCLUSIVE")
-    except sqlite3.OperationalError as error:
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
-            raise _cannot_lock(lock, error) from error
-        return False
-    return True
-
-
-def _cannot_lock(lock: Path, error: sqlite3.OperationalError) -> StoreError:
-    return StoreError(
-        f"cannot lock {str(lock)!r} ({error}); check the rights of the store's folder"
-    )
+        yield
+    except OSError as error:
+        raise StoreError(
+            f"cannot build in {str(folder)!r} ({error.strerror or error}); check the folder's"
+            " rights and the space on its disk"
+        ) from error
 
 
 def _remove_others(folder: Path, target: Target) -> None:

@@ -22,18 +22,19 @@ writers wait some times longer.
 
 from __future__ import annotations
 
-import shutil
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TypeAlias
 
-from clew.stores.prepare import prepare
+from clew.stores.prepare import PreparedDocument, prepare
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_backup import KEPT, attached, copy_database, replace_content
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
+from clew.stores.sqlite_new_vectors import differs_in_vectors_alone, write_vectors
 from clew.stores.sqlite_save import count_change, write_document
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_staging import Staging, Target
@@ -56,13 +57,11 @@ _USES = """
 SELECT c.document_id AS document, c.start, c."end", u.uses, u.last_used
 FROM usage u JOIN chunks c ON c.id = u.chunk_id
 """
-# To the same passage, else to the one that holds its middle now.
+# To the same passage, else to the one that the middle of its text lies in now.
 _USE = """
 INSERT INTO usage SELECT id, :uses, :last_used FROM (
-    SELECT id FROM chunks
-    WHERE document_id = :document
-        AND start <= (:start + :end) / 2 AND "end" > (:start + :end) / 2
-    ORDER BY start = :start AND "end" = :end DESC, ordinal LIMIT 1)
+    SELECT id FROM chunks WHERE document_id = :document AND start <= (:start + :end) / 2
+    ORDER BY start = :start AND "end" = :end DESC, start DESC LIMIT 1)
 WHERE true ON CONFLICT (chunk_id) DO UPDATE SET
     uses = uses + excluded.uses, last_used = max(last_used, excluded.last_used)
 """
@@ -101,23 +100,24 @@ def switch(
     """
     if directly:
         return _save_staged(store, staging, linker(store), say)
-    folder = staging.folder / "copy"
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir()
-    copy = folder / "clew.db"
-    with store.database.read() as connection:
-        generation = read_number(connection, "generation")
-        copy_database(connection, copy)
-    with closing(SqliteStore(folder)) as copied:
-        saved = _save_staged(copied, staging, linker(copied), say)
-    if saved is None:
-        return None
+    with staging.scratch() as folder:
+        copy = folder / "clew.db"
+        with store.database.read() as connection:
+            generation = read_number(connection, "generation")
+            copy_database(connection, copy)
+        with closing(SqliteStore(folder)) as copied:
+            saved = _save_staged(copied, staging, linker(copied), say)
+        return saved if saved is not None and _take(store, copy, generation) else None
+
+
+def _take(store: SqliteStore, copy: Path, generation: int) -> bool:
+    """Put the copy's content in the place of the store's, if that is still what was copied."""
     with attached(store, copy) as connection:
         if read_number(connection, "generation") != generation:
-            return None
+            return False
         with _uses_kept(connection):
             replace_content(connection, kept=_OWN)
-    return saved
+    return True
 
 
 def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) -> int | None:
@@ -129,15 +129,22 @@ def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) 
             return None
         for done, document_id in enumerate(outdated):
             say(done, len(outdated))
-            entry = staging.get(document_id)
-            linked = replace(entry, links=links(entry.extraction))
-            write_document(connection, prepare(linked, target.dimension))
+            _save(connection, prepare(staging.get(document_id), target.dimension), links)
         connection.executemany(
             "INSERT OR REPLACE INTO meta VALUES (?, ?)",
             [("embedder", target.embedder), ("dimension", target.dimension)],
         )
         count_change(connection, entities_moved=True)
     return len(outdated)
+
+
+def _save(connection: sqlite3.Connection, prepared: PreparedDocument, links: Linker) -> None:
+    if differs_in_vectors_alone(connection, prepared):
+        write_vectors(connection, prepared)
+        return
+    entry = prepared.entry
+    linked = replace(entry, links=links(entry.extraction))
+    write_document(connection, replace(prepared, entry=linked))
 
 
 def _outdated(

@@ -30,11 +30,6 @@ class TimeRow(NamedTuple):
     end: int
     text: str
 
-    @property
-    def is_long(self) -> bool:
-        """Whether it takes over a year, such as a decade or an open period."""
-        return self.end - self.start > LONG
-
 
 class DateMention(NamedTuple):
     """A date as a sentence of a chunk names it."""

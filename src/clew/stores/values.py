@@ -1,8 +1,10 @@
-"""Values as stores keep them: times as text in UTC, which compare as text."""
+"""Values as stores keep them: times as text in UTC, which compare as text; text that is Unicode."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
+
+from clew.errors import InputError
 
 
 def to_text(time: datetime | None) -> str | None:
@@ -21,3 +23,11 @@ def to_time(text: str | None) -> datetime | None:
 def now() -> str:
     """This moment, as it is stored."""
     return datetime.now(UTC).isoformat()
+
+
+def half_character(error: UnicodeEncodeError) -> InputError:
+    """The error that names what no store can keep: half of a surrogate pair."""
+    return InputError(
+        f"a text holds {error.object[error.start : error.end]!r}, which is half a character"
+        " and cannot be stored; expected valid Unicode: mend the text or rename the file"
+    )

@@ -13,6 +13,7 @@ from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
 from clew.testing.conformance.jobs import AuditLogSuite, JobStoreSuite
 from clew.testing.conformance.lineage import LineageSuite
+from clew.testing.conformance.names import NamesSuite
 from clew.testing.conformance.records import PassageRecordsSuite
 from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
@@ -29,6 +30,7 @@ __all__ = [
     "JobStoreSuite",
     "KeywordIndexSuite",
     "LineageSuite",
+    "NamesSuite",
     "PassageRecordsSuite",
     "ReadingLogSuite",
     "RelationTimesSuite",

@@ -44,9 +44,9 @@ class LineageSuite(StoreSuite):
     ) -> None:
         entry = make_entry("a", "The One.")
         store.save(replace(entry, recipe="old"))
-        text = change.pop("text", "The One.")
-        again = make_entry("a", text)
-        document = replace(again.document, **{"sha256": entry.document.sha256, **change})  # type: ignore[arg-type]
+        again = make_entry("a", change.get("text", "The One."))
+        changed = {"text": again.document.text, "sha256": entry.document.sha256, **change}
+        document = replace(again.document, **changed)  # type: ignore[arg-type]
         store.save(replace(again, document=document, recipe="new"))
         (info,) = store.documents()
         assert (info.version, info.recipe) == (version, "new")

@@ -109,9 +109,10 @@ class SnapshotSourceSuite(StoreSuite):
             before = store.generation(), store.chunk_ids().tolist()
             other = Thread(target=store.save, args=(make_entry("b", "More."),))
             other.start()
-            other.join()
+            other.join(timeout=1.0)  # a store may let it wait until the reading has ended
             assert (store.generation(), store.chunk_ids().tolist()) == before
             assert [d.source for d in store.documents()] == ["a"]
+        other.join()
         assert store.generation() > before[0]
         assert [d.source for d in store.documents()] == ["a", "b"]
 

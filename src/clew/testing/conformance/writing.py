@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -95,10 +96,7 @@ class GraphWriterSuite(StoreSuite):
 
     def test_making_an_entity_undoes_a_tie_by_likeness(self, store: Store) -> None:
         store.save(make_entry("a", "Jon Smith.", names=["Jon Smith"]))
-        guess = make_link("Jon Smyth", "Jon Smith")
-        fuzzy = type(guess)(
-            alias=guess.alias, name=guess.name, method="fuzzy", score=0.95, evidence=""
-        )
+        fuzzy = replace(make_link("Jon Smyth", "Jon Smith"), method="fuzzy")
         store.save(make_entry("b", "Jon Smyth.", names=["Jon Smyth"], links=[fuzzy]))
         smith, epoch = entity_of(store, "Jon Smith").id, store.epoch()
         assert entity_of(store, "Jon Smyth").id == smith
@@ -106,6 +104,17 @@ class GraphWriterSuite(StoreSuite):
         assert is_new
         assert made != smith == entity_of(store, "Jon Smith").id
         assert store.epoch() > epoch
+
+    def test_making_entities_undoes_ties_of_which_no_other_name_is_left(self, store: Store) -> None:
+        first = make_entry("a", "Jon Smith.", names=["Jon Smith"])
+        store.save(first)
+        for name in ("Jon Smyth", "Jon Smythe"):
+            tie = replace(make_link(name, "Jon Smith"), method="fuzzy")
+            store.save(make_entry(name, f"{name}.", names=[name], links=[tie]))
+        store.delete([first.document.id])
+        made = _make(store, NewEntity(name="Jon Smyth"), NewEntity(name="Jon Smythe"))
+        assert len(set(made)) == 2
+        assert [entity_of(store, name).id for name in ("Jon Smyth", "Jon Smythe")] == made
 
     def test_type_and_description_can_be_changed(self, store: Store) -> None:
         (anna,) = _make(store, ANNA)

@@ -1,0 +1,161 @@
+"""How a store gives names to entities: links by evidence, by hand, and what becomes of them."""
+
+# ruff: noqa: D102 - tests are read by their names
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from clew.ports import Store
+from clew.testing.conformance.base import StoreSuite
+from clew.testing.entries import make_entry, make_link
+from clew.types import AliasEvidence
+
+
+def _add(store: Store, source: str, *names: str, links: Sequence[AliasEvidence] = ()) -> None:
+    """Save a document that mentions the names."""
+    store.save(make_entry(source, ", ".join(names) + ".", names=names, links=links))
+
+
+def _drop(store: Store, source: str) -> None:
+    assert store.delete([make_entry(source, "").document.id]) == 1
+
+
+def _groups(store: Store) -> list[list[str]]:
+    """Keys by entity, in order."""
+    found: dict[int, list[str]] = {}
+    for alias in store.aliases():
+        found.setdefault(alias.entity_id, []).append(alias.key)
+    return sorted(found.values())
+
+
+def _entity_id(store: Store, key: str) -> int:
+    return store.resolve([key])[key]
+
+
+class NamesSuite(StoreSuite):
+    """`ports.DocumentStore.save` and `ports.GraphStore`: which names are one entity."""
+
+    def test_names_of_one_document_are_linked_to_each_other_in_any_order(
+        self, store: Store
+    ) -> None:
+        links = [make_link("EU", "European Union"), make_link("The Union", "EU")]
+        _add(store, "a", "The Union", "EU", "European Union", links=links)
+        assert _groups(store) == [["european union", "eu", "union"]]
+        (entity,) = store.find_entities("eu")
+        assert entity.name == "European Union"
+
+    def test_links_that_point_at_each_other_or_at_nothing_make_one_entity_each(
+        self, store: Store
+    ) -> None:
+        links = [
+            make_link("A", "B"),
+            make_link("B", "A"),
+            make_link("C", "Gone"),
+            make_link("D", "D"),
+        ]
+        _add(store, "a", "A", "B", "C", "D", links=links)
+        assert _groups(store) == [["b", "a"], ["c"], ["d"]]
+
+    def test_a_late_link_moves_a_lone_name_alone(self, store: Store) -> None:
+        _add(store, "a", "EU")
+        _add(store, "b", "WB", "W. Bank", links=[make_link("W. Bank", "WB")])
+        epoch = store.epoch()
+        _add(
+            store,
+            "c",
+            "European Union",
+            "World Bank",
+            "EU",
+            "WB",
+            links=[make_link("EU", "European Union"), make_link("WB", "World Bank")],
+        )
+        # WB has a second name by then: moving it alone would tear the two apart.
+        assert _groups(store) == [["eu", "european union"], ["wb", "w bank"], ["world bank"]]
+        assert store.epoch() == epoch + 1
+
+    def test_the_first_type_that_says_something_stays(self, store: Store) -> None:
+        for source, entity_type in [("a", "name"), ("b", "place"), ("c", "person"), ("d", "name")]:
+            store.save(make_entry(source, "Paris.", names={"Paris": entity_type}))
+            expected = "name" if source == "a" else "place"
+            assert [e.entity_type for e in store.find_entities("Paris")] == [expected]
+
+    def test_an_entity_takes_another_of_its_names_when_the_one_it_shows_is_gone(
+        self, store: Store
+    ) -> None:
+        _add(store, "a", "European Union")
+        _add(store, "b", "EU", links=[make_link("EU", "European Union")])
+        _drop(store, "a")
+        (entity,) = store.find_entities("EU")
+        assert (entity.name, entity.key) == ("EU", "eu")
+
+    def test_names_without_letters_are_no_entities(self, store: Store) -> None:
+        entry = make_entry("a", "?! and …", names=["?!", "…"], relations=[("?!", "is", "…")])
+        store.save(entry)
+        assert store.aliases() == []
+
+    def test_merging_twice_keeps_all_names_together_even_when_all_documents_are_gone(
+        self, store: Store
+    ) -> None:
+        for name in ("A", "B", "C"):
+            _add(store, name, name)
+        store.merge(_entity_id(store, "a"), _entity_id(store, "b"), "same")
+        store.merge(_entity_id(store, "b"), _entity_id(store, "c"), "same")
+        assert store.link_rules() == {"a": "c", "b": "c", "c": "c"}
+        for name in ("A", "B", "C"):
+            _drop(store, name)
+        assert _groups(store) == []
+        for name in ("B", "A", "C"):
+            _add(store, name, name)
+        assert _groups(store) == [["b", "a", "c"]]
+        methods = {alias.key: alias.method for alias in store.aliases()}
+        assert methods == {"b": "exact", "a": "manual", "c": "manual"}
+
+    def test_splitting_the_name_that_others_were_merged_into_leaves_them_together(
+        self, store: Store
+    ) -> None:
+        for name in ("A", "B", "C"):
+            _add(store, name, name)
+        store.merge(_entity_id(store, "a"), _entity_id(store, "c"), "same")
+        store.merge(_entity_id(store, "b"), _entity_id(store, "c"), "same")
+        store.split(_entity_id(store, "c"), ["c"])
+        assert _groups(store) == [["a", "b"], ["c"]]
+        for name in ("A", "B", "C"):
+            _drop(store, name)
+            _add(store, name, name)
+        for name in ("A", "B", "C"):
+            _drop(store, name)
+        for name in ("C", "B", "A"):
+            _add(store, name, name)
+        assert _groups(store) == [["b", "a"], ["c"]]
+        (entity,) = store.find_entities("c")
+        assert entity.name == "C"
+
+    def test_a_name_given_by_hand_survives_merging_and_renaming_again(self, store: Store) -> None:
+        _add(store, "a", "IBM")
+        _add(store, "b", "Red Hat")
+        store.rename(_entity_id(store, "ibm"), "Big Blue")
+        store.rename(_entity_id(store, "ibm"), "The Blue One")
+        store.merge(_entity_id(store, "ibm"), _entity_id(store, "red hat"), "bought")
+        assert _groups(store) == [["ibm", "red hat", "big blue", "blue one"]]
+        _drop(store, "a")
+        assert _groups(store) == [["red hat", "big blue", "blue one"]]
+        _drop(store, "b")
+        assert _groups(store) == []
+
+    def test_renaming_to_a_name_it_has_shows_that_one(self, store: Store) -> None:
+        _add(store, "a", "European Union", "EU", links=[make_link("EU", "European Union")])
+        store.rename(_entity_id(store, "eu"), "EU")
+        assert [e.name for e in store.find_entities("european union")] == ["EU"]
+        assert _groups(store) == [["european union", "eu"]]
+
+    def test_relations_follow_their_names_when_these_are_merged(self, store: Store) -> None:
+        relations = [("Eco", "wrote", "Baudolino")]
+        names = ["Eco", "Baudolino"]
+        store.save(make_entry("a", "Eco wrote Baudolino.", names=names, relations=relations))
+        _add(store, "b", "Umberto Eco")
+        target = _entity_id(store, "umberto eco")
+        store.merge(_entity_id(store, "eco"), target, "surname")
+        (relation,) = store.relations([target])
+        assert relation.from_entity_id == target
+        assert store.entity_chunks(target).tolist() == store.chunk_ids().tolist()

@@ -1,0 +1,343 @@
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+from neo4j import GraphDatabase
+
+from clew.engine.copying import copy, copy_store
+from clew.errors import InputError, StoreError
+from clew.ports.copying import SHAPES, CopyReport
+from clew.settings import Neo4jSettings, load_settings
+from clew.stores.neo4j_communities import Neo4jCommunities
+from clew.stores.neo4j_connection import Neo4jDatabase
+from clew.stores.neo4j_copy_rows import page_query
+from clew.stores.sqlite_communities import SqliteCommunities
+from clew.testing.entries import make_entry
+from tests.contract.copies import (
+    Interrupted,
+    assert_same_answers,
+    fill,
+    interrupt_at,
+    remembered,
+    rows_of,
+    sqlite_copy,
+    sqlite_store,
+    tables_of,
+)
+from tests.contract.neo4j_copies import Place, new_place
+
+_PROCESS = """
+import json, sys
+from pathlib import Path
+import clew.engine.copying as copying
+from clew.settings import Neo4jSettings
+from clew.stores.neo4j_copy import Neo4jCopy
+from clew.stores.sqlite_copy import SqliteCopy
+
+copying._ROWS = copying._ROWS_WITH_VECTORS = 3
+
+def progress(step, done, total):
+    print(step, done, flush=True)
+
+folder, address, namespace, local = sys.argv[1:]
+settings = Neo4jSettings.model_validate(json.load(sys.stdin))
+target = Neo4jCopy(address, settings, namespace, Path(local), make=True)
+copying.copy_store(SqliteCopy(Path(folder)), target, progress=progress)
+"""
+
+
+@pytest.fixture(scope="module")
+def places(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[tuple[Place, Place]]:
+    with (
+        new_place(neo4j_address, neo4j_settings) as first,
+        new_place(neo4j_address, neo4j_settings) as second,
+    ):
+        yield first, second
+
+
+@pytest.fixture
+def place(places: tuple[Place, Place]) -> Iterator[Place]:
+    """An empty namespace on the server."""
+    try:
+        yield places[0]
+    finally:
+        places[0].empty()
+
+
+@pytest.fixture
+def other(places: tuple[Place, Place]) -> Iterator[Place]:
+    """Another one."""
+    try:
+        yield places[1]
+    finally:
+        places[1].empty()
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    """The folder of a store that holds something of everything."""
+    with sqlite_store(tmp_path / "source") as store:
+        fill(store, SqliteCommunities(store.database))
+    return tmp_path / "source"
+
+
+@pytest.fixture(autouse=True)
+def _small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.engine.copying._ROWS", 6)
+    monkeypatch.setattr("clew.engine.copying._ROWS_WITH_VECTORS", 5)
+
+
+def to_server(source: Path, place: Place) -> CopyReport:
+    with sqlite_copy(source) as read, place.copy(source.parent / "here") as written:
+        return copy_store(read, written)
+
+
+def from_server(place: Place, target: Path) -> CopyReport:
+    with (
+        place.copy(target.parent / "here", make=False) as read,
+        sqlite_copy(target) as written,
+    ):
+        return copy_store(read, written)
+
+
+def interrupt(source: Path, place: Place) -> None:
+    """Leave an unfinished copy."""
+    with (
+        sqlite_copy(source) as read,
+        place.copy(source.parent / "here") as written,
+        pytest.raises(Interrupted),
+    ):
+        copy_store(read, written, progress=interrupt_at(40))
+
+
+def test_there_and_back_is_equal(place: Place, source: Path, tmp_path: Path) -> None:
+    there = to_server(source, place)
+    back = from_server(place, tmp_path / "back")
+    assert there.tables == back.tables
+    assert tables_of(tmp_path / "back") == tables_of(source)
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+        assert remembered(new.header()) == remembered(old.header())
+        assert new.header().communities == new.header().generation > old.header().generation
+    with sqlite_store(source) as first, sqlite_store(tmp_path / "back") as last:
+        assert_same_answers(first, last)
+        assert last.check().problems == ()
+
+
+def test_the_copy_on_the_server_answers_the_same(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
+        assert_same_answers(old, new)
+        assert new.check().problems == ()
+        before, after = SqliteCommunities(old.database), Neo4jCommunities(new.database)
+        assert after.communities() == before.communities()
+        assert after.report_bases() == before.report_bases()
+        assert after.topics() == before.topics()
+        assert after.topic_chunks([1, 2, 3]).tolist() == before.topic_chunks([1, 2, 3]).tolist()
+
+
+def test_both_go_on_the_same_way(place: Place, source: Path, tmp_path: Path) -> None:
+    to_server(source, place)
+    with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
+        for store in (old, new):
+            store.save(make_entry("more", "Gil Ruud met Ada Morn.", names=["Gil Ruud", "Ada Morn"]))
+            store.delete([d.id for d in store.documents() if d.source == "letter 2021"])
+        assert new.chunk_ids().tolist() == old.chunk_ids().tolist()
+        assert new.aliases() == old.aliases()
+
+
+def test_what_was_written_on_the_server_comes_from_there(place: Place, tmp_path: Path) -> None:
+    with place.store(tmp_path / "here") as old:
+        fill(old, Neo4jCommunities(old.database))
+        from_server(place, tmp_path / "target")
+        with sqlite_store(tmp_path / "target") as new:
+            assert_same_answers(old, new)
+            assert new.check().problems == ()
+
+
+def test_from_one_namespace_to_another(
+    place: Place, other: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with place.copy(tmp_path / "a") as read, other.copy(tmp_path / "b") as written:
+        report = copy_store(read, written)
+        assert report.written > 90
+        assert rows_of(read) == rows_of(written)
+        assert copy_store(read, written).written == 0  # a second time
+        assert read.mark() is written.mark() is None
+
+
+def test_an_interrupted_copy_goes_on_where_it_was(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    interrupt(source, place)
+    report = to_server(source, place)
+    assert report.resumed
+    assert 0 < report.written <= sum(t.rows for t in report.tables) - 40
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+
+
+def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_path: Path) -> None:
+    login = {"user": place.settings.user, "password": place.settings.password.get_secret_value()}
+    command = [str(source), place.address, place.namespace, str(tmp_path / "here")]
+    for lines in (5, 9):
+        with subprocess.Popen(
+            [sys.executable, "-c", _PROCESS, *command],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process:
+            assert process.stdin is not None
+            assert process.stdout is not None
+            process.stdin.write(json.dumps(login))
+            process.stdin.close()
+            for _ in range(lines):
+                assert process.stdout.readline().startswith("copy")
+            process.send_signal(signal.SIGKILL)
+    assert to_server(source, place).resumed
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+
+
+def test_an_interrupted_copy_from_the_server_goes_on(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with (
+        place.copy(tmp_path / "here") as read,
+        sqlite_copy(tmp_path / "target") as written,
+        pytest.raises(Interrupted),
+    ):
+        copy_store(read, written, progress=interrupt_at(40))
+    assert from_server(place, tmp_path / "target").resumed
+    assert tables_of(tmp_path / "target") == tables_of(source)
+
+
+def test_a_source_that_changed_meanwhile_is_copied_anew(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    interrupt(source, place)
+    with sqlite_store(source) as store:
+        store.delete([d.id for d in store.documents() if d.source == "diary.md"])
+    assert not to_server(source, place).resumed
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+
+
+def test_a_beginning_that_was_interrupted_begins_anew(
+    place: Place, source: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    interrupt(source, place)
+
+    def fail(database: Neo4jDatabase) -> None:
+        raise Interrupted
+
+    with monkeypatch.context() as patch, sqlite_copy(source) as read:
+        patch.setattr("clew.stores.neo4j_copy.delete_rows", fail)
+        with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
+            copy_store(read, written, anew=True)
+    assert not to_server(source, place).resumed
+    with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
+        assert rows_of(new) == rows_of(old)
+
+
+def test_an_unfinished_copy_is_not_opened_as_a_store(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    interrupt(source, place)
+    with (
+        pytest.raises(StoreError, match=r"is an unfinished copy of .*finish it with `clew copy"),
+        place.store(tmp_path / "here"),
+    ):
+        pass
+
+
+def test_a_namespace_that_holds_something_else_is_refused(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    with place.store(tmp_path / "here") as store:
+        store.save(make_entry("mine", "My text."))
+        with pytest.raises(InputError, match=r"holds something else already; .*--to-namespace"):
+            to_server(source, place)
+        assert [d.source for d in store.documents()] == ["mine"]
+
+
+def test_there_must_be_something_to_copy(place: Place, tmp_path: Path) -> None:
+    place.empty()
+    with pytest.raises(InputError, match=r"there is no store .*--namespace"):
+        from_server(place, tmp_path / "target")
+
+
+def test_an_empty_store_goes_there_and_back(place: Place, tmp_path: Path) -> None:
+    with sqlite_store(tmp_path / "source"):
+        pass
+    assert to_server(tmp_path / "source", place).written == 0
+    assert from_server(place, tmp_path / "back").written == 0
+    with sqlite_copy(tmp_path / "back") as back:
+        assert back.header().embedder == ("test-embedder", 8)
+
+
+def test_who_writes_to_a_server_waits_while_it_is_read(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    to_server(source, place)
+    with (
+        place.store(tmp_path / "there") as store,
+        place.copy(tmp_path / "here") as read,
+        sqlite_copy(tmp_path / "target") as written,
+    ):
+        writer = Thread(target=store.save, args=[make_entry("more", "Text.")])
+        waiting = []
+
+        def write(step: str, done: int, total: int | None) -> None:
+            if writer.ident is None:
+                writer.start()
+            waiting.append(writer.is_alive())
+
+        copy_store(read, written, progress=write)
+        assert all(waiting)
+        writer.join()
+        assert [d.source for d in store.documents(origin="more")] == ["more"]
+    assert tables_of(tmp_path / "target") == tables_of(source)
+
+
+def test_settings_name_the_places(place: Place, source: Path, tmp_path: Path) -> None:
+    logs_in = {"neo4j": {**place.settings.model_dump(), "local": tmp_path / "local"}}
+    here = load_settings(store=source.parent, namespace=source.name, **logs_in)
+    there = load_settings(store=place.address, namespace=place.namespace, **logs_in)
+    assert copy(here, there).written > 90
+    assert copy(there, here).written == 0
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_page_is_read_in_the_order_of_an_index(place: Place, source: Path, first: bool) -> None:
+    to_server(source, place)
+    login = place.settings
+    password = login.password.get_secret_value()
+    auth = (login.user, password) if password else None
+    with GraphDatabase.driver(place.address, auth=auth) as driver:
+        for table in SHAPES.keys() - {"rules", "partition"}:
+            after = None if first else (1,) * len(SHAPES[table].key)
+            done = driver.execute_query(
+                f"EXPLAIN {page_query(table, after)}", namespace=place.namespace, key=after, limit=9
+            )
+            steps = _steps(done.summary.plan or {})
+            assert any("IndexSeek" in step for step in steps), (table, steps)
+            assert not {"Top", "Sort"} & set(steps) or table == "aliases", (table, steps)
+            assert not any("Scan" in step for step in steps), (table, steps)
+
+
+def _steps(plan: dict[str, Any]) -> list[str]:
+    below = [step for child in plan.get("children", ()) for step in _steps(child)]
+    return [plan["operatorType"].partition("@")[0], *below]

@@ -1,0 +1,67 @@
+"""How often a question asks the server: a few times, whatever it finds."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.engine import Clew
+from clew.query.strategies import STRATEGIES
+from clew.settings import Neo4jSettings, load_settings
+from clew.testing.fakes import HashEmbedder
+from tests.contract.neo4j_stores import new_place
+
+QUESTION = "Where does Jonas Reed work, and who built the mill of Harrow Ford?"
+# The state of the store, the words of the channels, names, and all that is shown of the passages.
+AT_MOST = {"vector": 2, "keyword": 3, "hybrid": 3, "graph": 4, "auto": 5}
+FURTHER = 20
+"""Of the others, which read neighbourhoods, outlines and the reports of each level."""
+
+
+@pytest.fixture
+def engine(neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path) -> Iterator[Clew]:
+    with new_place(neo4j_address, neo4j_settings) as place:
+        settings = load_settings(
+            store=neo4j_address,
+            namespace=place.namespace,
+            neo4j={**neo4j_settings.model_dump(), "local": tmp_path},
+        )
+        with Clew(settings, embedder=HashEmbedder()) as engine:
+            yield engine
+
+
+def fill(engine: Clew, first: int, number: int) -> None:
+    for i in range(first, first + number):
+        engine.add(
+            f"Jonas Reed {i} works at the mill of Harrow Ford. Ada Morn built mill {i} in 18{i:02}."
+            f" Ada Morn lives in Vell {i}.",
+            source=f"note {i}",
+            title=f"Mill {i}",
+        )
+
+
+def round_trips(engine: Clew, strategy: str, caplog: pytest.LogCaptureFixture) -> int:
+    """Queries that a warm question sends."""
+    engine.search("Who is Ada Morn?", strategy=strategy, limit=20)
+    caplog.clear()
+    with caplog.at_level(logging.DEBUG, logger="clew"):
+        found = engine.search(QUESTION, strategy=strategy, limit=20)
+    assert found.hits
+    return sum(record.message.startswith("neo4j rows=") for record in caplog.records)
+
+
+def test_round_trips_are_few_and_do_not_grow_with_what_is_found(
+    engine: Clew, caplog: pytest.LogCaptureFixture
+) -> None:
+    fill(engine, 0, 4)
+    strategies = ["auto", *STRATEGIES]
+    few = {strategy: round_trips(engine, strategy, caplog) for strategy in strategies}
+    fill(engine, 4, 20)
+    many = {strategy: round_trips(engine, strategy, caplog) for strategy in strategies}
+    for strategy in strategies:
+        assert many[strategy] <= AT_MOST.get(strategy, FURTHER), (strategy, few, many)
+        # A neighbourhood may take a step more where there is more of it.
+        assert many[strategy] <= few[strategy] + 4, (strategy, few, many)

@@ -1,0 +1,233 @@
+from __future__ import annotations
+
+import logging
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from clew.errors import StoreError
+from clew.ports import CommunityKeeper, DualIndex, Store, VectorIndex
+from clew.stores import neo4j_snapshot
+from clew.stores.neo4j import Neo4jStore
+from clew.stores.neo4j_communities import Neo4jCommunities
+from clew.stores.neo4j_search import Neo4jVectors
+from clew.stores.sqlite import SqliteStore
+from clew.stores.vectors import VectorMatrix
+from clew.testing.conformance import (
+    CommunityKeeperSuite,
+    KeywordIndexSuite,
+    SnapshotSourceSuite,
+    VectorIndexSuite,
+)
+from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
+from tests.contract.neo4j_stores import OnNeo4j
+
+if TYPE_CHECKING:
+    from clew.types import Ids
+
+
+class TestKeywords(OnNeo4j, KeywordIndexSuite):
+    pass
+
+
+class TestSnapshot(OnNeo4j, SnapshotSourceSuite):
+    pass
+
+
+class TestVectors(OnNeo4j, VectorIndexSuite):
+    @pytest.fixture
+    def index(self, store: Neo4jStore, tmp_path: Path) -> VectorIndex:
+        return Neo4jVectors(store, tmp_path)
+
+
+class TestVectorsOfTheServer(OnNeo4j, VectorIndexSuite):
+    """Candidates come from the server's index, however few chunks there are."""
+
+    @pytest.fixture
+    def index(self, store: Neo4jStore, tmp_path: Path) -> VectorIndex:
+        return Neo4jVectors(store, tmp_path, small=0)
+
+
+class TestCommunities(OnNeo4j, CommunityKeeperSuite):
+    @pytest.fixture
+    def keeper(self, neo4j_store: Neo4jStore) -> CommunityKeeper:
+        return Neo4jCommunities(neo4j_store.database)
+
+
+PARAGRAPHS = tuple(f"The Danube passes Town{i:03}. Water number {i} flows." for i in range(150))
+NAMES = ("Danube", *(f"Town{i:03}" for i in range(150)))
+PASSES = tuple(("Danube", "passes", f"Town{i:03}") for i in range(150))
+
+
+class TestBothAtOnce(OnNeo4j):
+    @pytest.fixture
+    def store(self, neo4j_store: Neo4jStore) -> Neo4jStore:
+        neo4j_store.save(make_entry("a", *PARAGRAPHS, names=NAMES, relations=PASSES))
+        return neo4j_store
+
+    @pytest.mark.parametrize("small", [0, 1000])
+    @pytest.mark.parametrize("allowed", [None, np.arange(5, 25)])
+    def test_it_finds_what_each_channel_finds_in_one_round_trip(
+        self,
+        store: Neo4jStore,
+        tmp_path: Path,
+        caplog: pytest.LogCaptureFixture,
+        small: int,
+        allowed: Ids | None,
+    ) -> None:
+        index = Neo4jVectors(store, tmp_path, small=small)
+        index.refresh()
+        assert isinstance(index, DualIndex)
+        vector, words = make_vector(PARAGRAPHS[7]), ["water", "7"]
+        with store.steady(), caplog.at_level(logging.DEBUG, logger="clew"):
+            caplog.clear()
+            by_vector, by_keyword = index.search_both(vector, words, 10, allowed)
+            assert round_trips(caplog) == 1
+            assert ("vector.queryNodes" in caplog.text) == (small == 0 and allowed is None)
+        expected = VectorMatrix(store, tmp_path).search_vector(vector, 10, allowed)
+        assert by_vector[0].tolist() == expected[0].tolist()
+        assert by_vector[1].tolist() == expected[1].tolist()
+        expected = store.search_keywords(words, 10, allowed)
+        assert by_keyword[0].tolist() == expected[0].tolist()
+        assert by_keyword[1].tolist() == expected[1].tolist()
+
+    def test_without_words_there_are_only_the_nearest(
+        self, store: Neo4jStore, tmp_path: Path
+    ) -> None:
+        index = Neo4jVectors(store, tmp_path, small=0)
+        vector = make_vector("q")
+        by_vector, by_keyword = index.search_both(vector, [], 10)
+        assert by_vector[0].tolist() == index.search_vector(vector, 10)[0].tolist()
+        assert by_keyword[0].tolist() == []
+        found = store.find_candidates(vector, [], 10, nearest=30)
+        assert [len(ids) for ids, _ in (found.by_vector, found.by_keyword)] == [30, 0]
+
+    def test_candidates_come_with_what_stands_in_them_in_one_round_trip(
+        self, store: Neo4jStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level(logging.DEBUG, logger="clew"):
+            found = store.find_candidates(make_vector("q"), ["7"], 5, nearest=20, expand=3)
+            assert round_trips(caplog) == 1
+        assert [len(ids) for ids, _ in (found.by_vector, found.by_keyword)] == [20, 1]
+        best = {*found.by_vector[0][:3].tolist(), *found.by_keyword[0].tolist()}
+        rows = store.mention_rows()
+        assert found.mentions.tolist() == rows[np.isin(rows[:, 0], list(best))].tolist()
+        stated = sorted(store.chunk_relations(sorted(best)), key=lambda relation: relation.id)
+        assert list(found.relations) == stated
+        assert len(stated) == 4
+        mentioned = found.mentions[:, 2].tolist()
+        assert dict(found.names) == dict(store.entity_names(mentioned))
+
+    def test_scores_of_candidates_are_cosines_more_or_less(self, store: Neo4jStore) -> None:
+        vector = make_vector("q")
+        ids, scores = store.find_candidates(vector, [], 1, nearest=150).by_vector
+        exact = dict(zip(*(a.tolist() for a in store.embeddings()), strict=True))
+        cosines = [float(np.dot(exact[i], vector)) for i in ids.tolist()]
+        assert np.corrcoef(scores, cosines)[0, 1] > 0.95
+        assert abs(float(np.mean(scores) - np.mean(cosines))) < 0.1
+        assert min(cosines) < 0 < max(cosines)
+
+    def test_relations_that_were_retracted_are_left_out(self, store: Neo4jStore) -> None:
+        ids = store.relation_rows().ids[:1].tolist()
+        (chunk,) = store.relation_rows().chunks[:1].tolist()
+        (words,) = [f"{i}" for i, text in enumerate(PARAGRAPHS) if text == text_of(store, chunk)]
+        store.retract(ids)
+        found = store.find_candidates(make_vector("q"), [words], 1, nearest=1, expand=1)
+        assert found.by_keyword[0].tolist() == [chunk]
+        assert not set(ids) & {relation.id for relation in found.relations}
+
+
+class TestServersIndex(OnNeo4j):
+    def test_a_tie_that_goes_on_beyond_the_candidates_goes_to_the_smaller_ids(
+        self, neo4j_store: Neo4jStore, tmp_path: Path
+    ) -> None:
+        neo4j_store.save(make_entry("a", *["one and the same"] * 150))
+        ids, _ = Neo4jVectors(neo4j_store, tmp_path, small=0).search_vector(make_vector("q"), 4)
+        assert ids.tolist() == neo4j_store.chunk_ids().tolist()[:4]
+
+    def test_a_batch_finds_what_it_saved(self, neo4j_store: Neo4jStore, tmp_path: Path) -> None:
+        neo4j_store.save(make_entry("a", *PARAGRAPHS))
+        index = Neo4jVectors(neo4j_store, tmp_path, small=0)
+        with neo4j_store.batch():
+            neo4j_store.save(make_entry("b", "something new"))
+            ids, scores = index.search_vector(make_vector("something new"), 1)
+        assert ids.tolist() == neo4j_store.chunk_ids().tolist()[-1:]
+        assert scores[0] == pytest.approx(1)
+
+    def test_a_vector_of_another_dimension_is_refused(
+        self, neo4j_store: Neo4jStore, tmp_path: Path
+    ) -> None:
+        neo4j_store.save(make_entry("a", *PARAGRAPHS))
+        for small in (0, 1000):
+            index = Neo4jVectors(neo4j_store, tmp_path, small=small)
+            with pytest.raises(StoreError, match=r"dimensions|expected"):
+                index.search_vector(make_vector("q", 5), 3)
+
+    def test_its_state_is_told(self, neo4j_store: Neo4jStore, tmp_path: Path) -> None:
+        neo4j_store.save(make_entry("a", "One.", "Two."))
+        index = Neo4jVectors(neo4j_store, tmp_path)
+        state = index.state()
+        assert (state["backend"], state["available"], state["connected"]) == ("neo4j", True, True)
+        assert state["points"] == 2
+        assert state["version"][:1].isdigit()
+        neo4j_store.close()
+        state = index.state()
+        assert (state["connected"], state["version"], state["points"]) == (False, "", None)
+
+
+class TestWhole(OnNeo4j):
+    def test_batches_change_nothing(
+        self, neo4j_store: Neo4jStore, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        for source in "abc":
+            neo4j_store.save(make_entry(source, *PARAGRAPHS[:4], names=NAMES, relations=PASSES))
+        neo4j_store.delete([neo4j_store.documents()[1].id])  # a gap in the ids
+        whole = everything(neo4j_store)
+        for name in ("_VECTORS", "_TEXTS", "_ROWS"):
+            monkeypatch.setattr(neo4j_snapshot, name, 3)
+        assert everything(neo4j_store) == whole
+        assert [len(rows) for rows in whole] == [8, 16, 8, 8]
+
+    def test_it_counts_what_the_embedded_store_counts(
+        self, neo4j_store: Neo4jStore, tmp_path: Path
+    ) -> None:
+        embedded = SqliteStore(tmp_path / "embedded", embedder=EMBEDDER, functional=FUNCTIONAL)
+        then = datetime(2020, 1, 1, tzinfo=UTC)
+        for store in (neo4j_store, embedded):
+            store.save(make_entry("a", *PARAGRAPHS[:4], names=NAMES, relations=PASSES))
+            stated = [("Ann", "lives_in", "Rome"), ("Ann", "knows", "Bob")]
+            text = "Ann lives in Rome. Ann and Bob."
+            names = ["Ann", "Bob", "Rome"]
+            store.save(make_entry("b", text, names=names, relations=stated, valid_until=then))
+            store.save(make_entry("c", ""))
+            store.retract(store.relation_rows().ids[:1].tolist())
+        counted, expected = neo4j_store.statistics(), embedded.statistics()
+        embedded.close()
+        # Opening with functional types counts one change in the one and two in the other.
+        for counts in (counted, expected):
+            del counts["bytes"], counts["generation"]
+        assert counted == expected
+        assert counted["relations_ended"] == 3
+
+
+def round_trips(caplog: pytest.LogCaptureFixture) -> int:
+    return sum(record.message.startswith("neo4j rows=") for record in caplog.records)
+
+
+def text_of(store: Store, chunk_id: int) -> str:
+    (chunk,) = store.chunks([chunk_id])
+    return chunk.text
+
+
+def everything(store: Store) -> list[list[object]]:
+    ids, vectors = store.embeddings()
+    relations = store.relation_rows()
+    return [
+        list(store.passages()),
+        store.mention_rows().tolist(),
+        [*zip(relations.ids.tolist(), relations.heads.tolist(), relations.chunks, strict=True)],
+        [*zip(ids.tolist(), vectors.tolist(), strict=True)],
+    ]

@@ -1,0 +1,525 @@
+"""A graph that Clew did not make, on a real server: every answer against a scan of all of it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+
+from clew.attach.check import check_mapping
+from clew.attach.graph import AttachedGraph
+from clew.attach.mapping import GraphMapping
+from clew.attach.queries import LIMITS
+from clew.attach.schema import read_schema
+from clew.errors import InputError, ModelError, StoreError
+from clew.settings import Neo4jSettings
+from clew.stores.neo4j_connection import Neo4jDatabase, Row
+from clew.testing.fakes import HashEmbedder
+from tests.e2e.attached_graph import (
+    EMBEDDER,
+    TYPES,
+    Town,
+    bm25,
+    by_score,
+    cosines,
+    graph_scores,
+    make_world,
+    seeds,
+    town,
+    votes,
+)
+
+WORLD = make_world()
+QUESTIONS = [
+    f"Who painted the mill that {WORLD.names[3]} sold?",
+    f"What did {WORLD.names[0]} and {WORLD.names[9]} leave in the harbour?",
+    "Which choir burned the archive?",
+]
+ALL = len(WORLD.texts)
+
+
+class CountingDatabase(Neo4jDatabase):
+    """Counts its round trips."""
+
+    queries = 0
+
+    def rows(self, query: str, **parameters: object) -> list[Row]:
+        self.queries += 1
+        return super().rows(query, **parameters)
+
+
+@pytest.fixture(scope="module")
+def made(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[Town]:
+    with town(neo4j_address, neo4j_settings, WORLD) as built:
+        yield built
+
+
+@pytest.fixture(scope="module")
+def database(neo4j_address: str, neo4j_settings: Neo4jSettings) -> Iterator[CountingDatabase]:
+    opened = CountingDatabase(neo4j_address, neo4j_settings, "attached")
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def graph(made: Town, database: CountingDatabase) -> AttachedGraph:
+    return AttachedGraph(database, made.mapping, lambda: EMBEDDER)
+
+
+def changed(made: Town, **parts: Mapping[str, object]) -> GraphMapping:
+    """The mapping with some entries of some parts changed; None leaves an entry out."""
+    mapping = made.entries()
+    for part, entries in parts.items():
+        merged = {**mapping[part], **entries}
+        mapping[part] = {name: value for name, value in merged.items() if value is not None}
+    return GraphMapping.model_validate(mapping)
+
+
+def count_nodes(made: Town) -> object:
+    return made.run("MATCH (n:Passage@|Person@) RETURN count(n), count{(n)--()}")
+
+
+# --- what is found -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_hybrid_is_the_reciprocal_ranks_of_both_scans(graph: AttachedGraph, question: str) -> None:
+    near, worded = cosines(WORLD, question), bm25(WORLD, question)
+    expected = by_score(WORLD, votes(WORLD, [near, worded]))
+
+    answer = graph.ask(question, limit=ALL)
+
+    assert [hit.id for hit in answer.hits] == expected
+    for hit in answer.hits:
+        assert hit.text == WORLD.texts[hit.id]
+        assert (hit.title, hit.source) == (f"Page {hit.id}", f"https://example.org/{hit.id}")
+        assert hit.scores["vector"] == pytest.approx(near[hit.id], abs=1e-5)
+        assert hit.scores.get("keyword", 0) == pytest.approx(worded.get(hit.id, 0), abs=1e-4)
+        assert set(hit.entities) == set(WORLD.mentions[hit.id])
+    assert answer.notes == ()
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+@pytest.mark.parametrize(
+    ("strategy", "hops"), [("local", 0), *(("multi_hop", n) for n in (1, 2, 3))]
+)
+def test_walks_reach_what_a_scan_reaches(
+    graph: AttachedGraph, question: str, strategy: str, hops: int
+) -> None:
+    near, worded = cosines(WORLD, question), bm25(WORLD, question)
+    weights = graph_scores(WORLD, question, hops)
+    led = [{code: s[code] for code in s if code in weights} for s in (near, worded, weights)]
+    rest = [{code: s[code] for code in s if code not in weights} for s in (near, worded)]
+    expected = [*by_score(WORLD, votes(WORLD, led)), *by_score(WORLD, votes(WORLD, rest))]
+
+    answer = graph.ask(question, strategy=strategy, limit=ALL, max_hops=max(hops, 1))
+
+    found = {hit.id: hit.scores["graph"] for hit in answer.hits if "graph" in hit.scores}
+    assert set(answer.seeds) == set(seeds(WORLD, question))
+    assert found == pytest.approx(weights)
+    assert [hit.id for hit in answer.hits] == expected
+    assert [hit.score for hit in answer.hits] == sorted(
+        (h.score for h in answer.hits), reverse=True
+    )
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_paths_are_in_the_graph(made: Town, graph: AttachedGraph, question: str) -> None:
+    """Each step from an entity that was started from, over relationships that there are."""
+    ties = {(a, made.name(type_), b) for a, type_, b in WORLD.relations}
+
+    answer = graph.ask(question, strategy="multi_hop", limit=ALL, max_hops=3)
+
+    lengths = set()
+    for hit in answer.hits:
+        if not hit.path:
+            assert "graph" not in hit.scores
+            continue
+        *steps, last = hit.path
+        assert hit.path[0].entity in answer.seeds
+        assert last.entity in WORLD.mentions[hit.id]
+        assert (last.type, last.forward) == (made.name("SPEAKS_OF"), False)
+        for step, after in zip(hit.path, hit.path[1:], strict=False):
+            ends = (step.entity, after.entity) if step.forward else (after.entity, step.entity)
+            assert (ends[0], step.type, ends[1]) in ties
+        lengths.add(len(steps))
+    assert max(lengths) > 0
+
+
+def test_a_question_is_one_query(graph: AttachedGraph, database: CountingDatabase) -> None:
+    graph.ask(QUESTIONS[0])
+    counts = []
+    for strategy in ("hybrid", "local", "multi_hop"):
+        before = database.queries
+        graph.ask(QUESTIONS[1], strategy=strategy, max_hops=3)
+        counts.append(database.queries - before)
+
+    assert counts == [1, 1, 1]
+
+
+def test_names_are_found_whatever_their_case_by_their_index(
+    made: Town, database: CountingDatabase
+) -> None:
+    mapped = changed(made, passages={"fulltext_index": None})
+    unmapped = changed(made, passages={"fulltext_index": None}, entities={"fulltext_index": None})
+    with_index, without = (
+        AttachedGraph(database, mapping, lambda: EMBEDDER) for mapping in (mapped, unmapped)
+    )
+    # Vectors of noise lead to some ten people; this one is found by name or not at all.
+    name = next(name for name in WORLD.names if name not in _near_people(f"who is {name.lower()}?"))
+    question = f"who is {name.lower()}?"
+
+    assert with_index.ask(question, strategy="local").seeds[0] == name
+    assert without.ask(f"Who is {name}?", strategy="local").seeds[0] == name
+    assert name not in without.ask(question, strategy="local").seeds
+
+
+def _near_people(question: str) -> set[str]:
+    near = by_score(WORLD, cosines(WORLD, question))[: LIMITS["near"]]
+    return {name for code in near for name in WORLD.mentions[code]}
+
+
+def test_longer_names_hide_shorter_ones_within(made: Town, graph: AttachedGraph) -> None:
+    name = WORLD.names[3]
+    short = name.split()[0]
+    made.run("CREATE (:Person@ {called: $short})", short=short)
+    made.run("CALL db.index.fulltext.awaitEventuallyConsistentIndexRefresh()")
+    try:
+        whole = graph.ask(f"Where is {name}?", strategy="local")
+        both = graph.ask(f"Where are {name} and {short}?", strategy="local")
+    finally:
+        made.run("MATCH (e:Person@ {called: $short}) DELETE e", short=short)
+
+    assert short not in whole.seeds
+    assert set(both.seeds[:2]) == {name, short}
+
+
+def test_hubs_are_read_within_bounds(neo4j_address: str, neo4j_settings: Neo4jSettings) -> None:
+    crowd = make_world(passages=300)
+    hub = crowd.names[0]
+    for names in crowd.mentions.values():
+        names[:] = list(dict.fromkeys([hub, *names]))
+    others = [name for name in crowd.names if name != hub]
+    crowd.relations[:] = [(hub, type_, other) for other in others for type_ in TYPES] * 20
+    database = Neo4jDatabase(neo4j_address, neo4j_settings, "attached")
+    with town(neo4j_address, neo4j_settings, crowd) as made:
+        graph = AttachedGraph(database, made.mapping, lambda: EMBEDDER)
+        answer = graph.ask(f"What of {hub}?", strategy="multi_hop", limit=1000, max_hops=3)
+    database.close()
+
+    walked = [hit for hit in answer.hits if "graph" in hit.scores]
+    assert len(answer.seeds) <= LIMITS["seeds"]
+    assert len(walked) == LIMITS["depth"]
+    assert len(answer.hits) <= 3 * LIMITS["depth"]
+
+
+# --- what is missing ---------------------------------------------------------------------
+
+
+class LostEmbedder(HashEmbedder):
+    @property
+    def dimension(self) -> int:
+        raise ModelError("no model here")
+
+
+@pytest.mark.parametrize(
+    ("index", "embedder", "note"),
+    [
+        (None, EMBEDDER, "names no vector index"),
+        ("gone", EMBEDDER, "has no vector index 'gone'; it has .*vectors_"),
+        (
+            "vectors",
+            HashEmbedder(64),
+            "has 32 dimensions, the embedder 'hash-64' 64; set embed.model",
+        ),
+        ("vectors", LostEmbedder(), "no model here"),
+    ],
+)
+@pytest.mark.parametrize("strategy", ["hybrid", "multi_hop"])
+def test_words_alone_answer_without_vectors(
+    made: Town,
+    database: CountingDatabase,
+    index: str | None,
+    embedder: HashEmbedder,
+    note: str,
+    strategy: str,
+) -> None:
+    given = made.name(index) if index == "vectors" else index
+    graph = AttachedGraph(
+        database, changed(made, passages={"vector_index": given}), lambda: embedder
+    )
+
+    answer = graph.ask(QUESTIONS[0], strategy=strategy, limit=ALL)
+
+    (remark,) = answer.notes
+    assert re.search(note, remark)
+    assert all("vector" not in hit.scores for hit in answer.hits)
+    if strategy == "hybrid":
+        assert [hit.id for hit in answer.hits] == by_score(WORLD, bm25(WORLD, QUESTIONS[0]))
+
+
+def test_vectors_alone_answer_without_words(made: Town, database: CountingDatabase) -> None:
+    mapping = changed(made, passages={"fulltext_index": "gone"})
+    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
+
+    answer = graph.ask(QUESTIONS[0], limit=ALL)
+
+    assert re.search("has no fulltext index 'gone'", "; ".join(answer.notes))
+    assert [hit.id for hit in answer.hits] == by_score(WORLD, cosines(WORLD, QUESTIONS[0]))
+
+
+def test_without_any_index_there_is_nothing_to_ask(made: Town, database: CountingDatabase) -> None:
+    mapping = changed(made, passages={"fulltext_index": "gone", "vector_index": "lost"})
+    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
+
+    with pytest.raises(InputError, match=r"cannot be asked .*'gone'.*'lost'"):
+        graph.ask(QUESTIONS[0])
+
+
+def test_walks_need_entities(made: Town, database: CountingDatabase) -> None:
+    passages = {"passages": made.entries()["passages"]}
+    graph = AttachedGraph(database, GraphMapping.model_validate(passages), lambda: EMBEDDER)
+
+    answer = graph.ask(QUESTIONS[0], limit=ALL)
+
+    assert len(answer.hits) == ALL
+    assert {hit.entities for hit in answer.hits} == {()}
+    with pytest.raises(InputError, match=r"'local' needs entities: add \[entities\]"):
+        graph.ask(QUESTIONS[0], strategy="local")
+
+
+def test_walks_without_relations_say_so(made: Town, database: CountingDatabase) -> None:
+    mapping = changed(made, relations={"types": []})
+    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
+
+    walked = graph.ask(QUESTIONS[0], strategy="multi_hop")
+    local = graph.ask(QUESTIONS[0], strategy="local")
+
+    assert walked.hits == local.hits
+    assert walked.notes == ("the mapping names no relations between entities; none were followed",)
+
+
+def test_nothing_to_start_from_is_said(made: Town, database: CountingDatabase) -> None:
+    mapping = changed(made, passages={"vector_index": None})
+    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
+
+    answer = graph.ask("zeppelin", strategy="local")
+
+    assert answer.hits == ()
+    assert "no entity was found to start from" in answer.notes[-1]
+
+
+@pytest.mark.parametrize(
+    "question",
+    ['"', "AND OR NOT", "a:b* ~[x TO y] \\ /re/ (", "東京タワー", "x" * 20_000, "🎈", " "],
+)
+@pytest.mark.parametrize("strategy", ["hybrid", "multi_hop"])
+def test_odd_questions_are_answered(graph: AttachedGraph, question: str, strategy: str) -> None:
+    assert graph.ask(question, strategy=strategy, limit=ALL).hits
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"strategy": "magic"}, "unknown strategy 'magic'; expected one of hybrid, local"),
+        ({"limit": 0}, "limit 0 cannot be"),
+        ({"max_hops": 4}, "max_hops 4 cannot be; expected 1 to 3"),
+    ],
+)
+def test_options_that_cannot_be(
+    graph: AttachedGraph, options: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        graph.ask("who?", **options)
+
+
+# --- nothing is written, nothing slips in ------------------------------------------------
+
+BREAK_OUT = "x`) DETACH DELETE (n) //"
+
+
+@pytest.mark.parametrize(
+    ("part", "entry"),
+    [
+        ("passages", "label"),
+        ("passages", "text"),
+        ("passages", "id"),
+        ("passages", "title"),
+        ("passages", "source"),
+        ("entities", "labels"),
+        ("entities", "name"),
+        ("mentions", "types"),
+        ("relations", "types"),
+    ],
+)
+def test_names_that_break_out_are_refused(
+    made: Town, database: CountingDatabase, part: str, entry: str
+) -> None:
+    value = [BREAK_OUT] if entry in ("labels", "types") else BREAK_OUT
+    graph = AttachedGraph(database, changed(made, **{part: {entry: value}}), lambda: EMBEDDER)
+    before = count_nodes(made)
+
+    with pytest.raises(InputError, match=r"the database has no .*DETACH DELETE"):
+        graph.ask(QUESTIONS[0], strategy="multi_hop")
+
+    assert count_nodes(made) == before
+
+
+@pytest.mark.parametrize("index", ["vector_index", "fulltext_index"])
+def test_index_names_that_break_out_find_nothing(
+    made: Town, database: CountingDatabase, index: str
+) -> None:
+    mapping = changed(made, passages={index: "x', 1, []) MATCH (n) DETACH DELETE n //"})
+    graph = AttachedGraph(database, mapping, lambda: EMBEDDER)
+    before = count_nodes(made)
+
+    assert graph.ask(QUESTIONS[0]).hits
+
+    assert count_nodes(made) == before
+
+
+@pytest.mark.parametrize(
+    "name",
+    [BREAK_OUT, "\\u0060) DETACH DELETE (n) //", "``", "back\\slash", "two\nlines", "{label}"],
+)
+def test_names_that_a_database_really_has_stay_names(
+    made: Town, database: CountingDatabase, name: str
+) -> None:
+    """Somebody who may write to the graph has made a label that breaks out where it is read."""
+    label, before = f"{name} {made.token}", count_nodes(made)
+    made.run("CREATE (n:$($label)) SET n.body = 'odd', n[$label] = 'titled'", label=label)
+    mapping = changed(made, passages={"title": label}, entities={"labels": [label]})
+    try:
+        answer = AttachedGraph(database, mapping, lambda: EMBEDDER).ask(
+            QUESTIONS[0], strategy="multi_hop", limit=ALL
+        )
+        found = read_schema(database).label(label)
+    finally:
+        made.run("MATCH (n:$($label)) DELETE n", label=label)
+
+    assert len(answer.hits) == ALL
+    assert found is not None
+    assert found.count == 1
+    assert {p.name for p in found.properties} == {"body", label}
+    assert count_nodes(made) == before
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "MATCH (n:Passage@) SET n.body = ''",
+        "MATCH (n:Passage@) DETACH DELETE n",
+        "CREATE (:Passage@)",
+    ],
+)
+def test_the_connection_only_reads(made: Town, database: CountingDatabase, statement: str) -> None:
+    before = count_nodes(made)
+
+    with pytest.raises(StoreError):
+        database.rows(statement.replace("@", made.token))
+
+    assert count_nodes(made) == before
+
+
+# --- schema and check --------------------------------------------------------------------
+
+
+def test_schema_says_what_there_is(made: Town, database: CountingDatabase) -> None:
+    schema = read_schema(database)
+
+    passage, person = schema.label(made.name("Passage")), schema.label(made.name("Person"))
+    assert passage is not None
+    assert passage.count == ALL
+    assert {p.name: p.types for p in passage.properties} == {
+        "body": ("STRING",),
+        "code": ("STRING",),
+        "embedding": ("LIST<FLOAT>",),
+        "heading": ("STRING",),
+        "url": ("STRING",),
+    }
+    assert person is not None
+    assert person.count == len(WORLD.names)
+    for type_ in ("KNOWS", "TAUGHT"):
+        found = schema.type(made.name(type_))
+        assert found is not None
+        assert found.count == sum(relation[1] == type_ for relation in WORLD.relations)
+        assert found.ends == ((made.name("Person"), made.name("Person")),)
+        assert [(p.name, p.types) for p in found.properties] == [("since", ("INTEGER",))]
+    spoken = schema.type(made.name("SPEAKS_OF"))
+    assert spoken is not None
+    assert spoken.ends == ((made.name("Passage"), made.name("Person")),)
+    assert spoken.count == sum(map(len, WORLD.mentions.values()))
+    vectors, words = (
+        next(index for index in schema.indexes if index.name == made.name(name))
+        for name in ("vectors", "words")
+    )
+    assert (vectors.kind, vectors.dimension, vectors.similarity) == ("vector", 32, "cosine")
+    assert (words.kind, words.properties, words.online) == ("fulltext", ("body",), True)
+    assert words.labels == (made.name("Passage"),)
+
+
+def test_a_mapping_that_fits(made: Town, database: CountingDatabase) -> None:
+    findings = check_mapping(made.mapping, read_schema(database), 32)
+
+    assert [finding for finding in findings if not finding.fits] == []
+    assert [finding.entry for finding in findings] == [
+        "passages.label",
+        "passages.text",
+        "passages.id",
+        "passages.title",
+        "passages.source",
+        "passages.vector_index",
+        "passages.fulltext_index",
+        "entities.labels",
+        "entities.name",
+        "entities.fulltext_index",
+        "mentions.types",
+        "relations.types",
+        "relations.types",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "entries", "entry", "detail"),
+    [
+        ("passages", {"label": "Nobody"}, "passages.label", "no such label; there are .*'Passage_"),
+        ("passages", {"text": "words"}, "passages.text", "none of the first 1,000 .*'body'"),
+        ("passages", {"title": "embedding"}, "passages.title", "a list in"),
+        ("passages", {"vector_index": "none"}, "passages.vector_index", "there are .*'vectors_"),
+        ("passages", {"vector_index": "@words"}, "passages.vector_index", "no such vector index"),
+        ("passages", {"fulltext_index": "@people"}, "passages.fulltext_index", "not on 'Passage_"),
+        ("passages", {"text": "heading"}, "passages.fulltext_index", "it is on 'body', not"),
+        ("entities", {"labels": ["Nobody"]}, "entities.labels", "no such label"),
+        ("entities", {"name": "title"}, "entities.name", "they have 'called'"),
+        ("mentions", {"direction": "in"}, "mentions.types", "tie Passage_.* to Person_"),
+        ("mentions", {"types": ["@KNOWS"]}, "mentions.types", "expected Passage_.* to Person_"),
+        ("relations", {"types": ["HATES"]}, "relations.types", "no such relationship type; there"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    made: Town,
+    database: CountingDatabase,
+    part: str,
+    entries: dict[str, Any],
+    entry: str,
+    detail: str,
+) -> None:
+    def own(value: Any) -> Any:  # noqa: ANN401 - a name or a list of names
+        if isinstance(value, list):
+            return [own(item) for item in value]
+        return made.name(value[1:]) if value.startswith("@") else value
+
+    mapping = changed(made, **{part: {name: own(value) for name, value in entries.items()}})
+    wrong = [f for f in check_mapping(mapping, read_schema(database), 32) if not f.fits]
+
+    found = next(finding for finding in wrong if finding.entry == entry)
+    assert re.search(detail, found.detail)
+
+
+def test_another_dimension_does_not_fit(made: Town, database: CountingDatabase) -> None:
+    wrong = [f for f in check_mapping(made.mapping, read_schema(database), 384) if not f.fits]
+
+    assert [finding.entry for finding in wrong] == ["passages.vector_index"]
+    assert "32 dimensions, the embedder has 384; set embed.model" in wrong[0].detail

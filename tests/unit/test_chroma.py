@@ -1,0 +1,808 @@
+from __future__ import annotations
+
+import logging
+import secrets
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from chromadb.api import ServerAPI
+from pydantic import SecretStr
+
+from benchmarks.chroma import fill, make_rows, recall
+from clew.errors import (
+    InputError,
+    MissingExtraError,
+    SettingsError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+)
+from clew.settings import ChromaSettings
+from clew.stores import chroma_collection
+from clew.stores.chroma import ChromaIndex
+from clew.stores.chroma_collection import DATABASE, KeptCollection
+from clew.stores.file_lock import FileLock
+from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite_backup import back_up, restore
+from clew.stores.sqlite_save import count_change
+from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Scores, Vector, Vectors
+    from tests.chroma_server import ChromaServer, Gate
+
+pytest_plugins = ["tests.chroma_server"]
+
+Open = Callable[..., ChromaIndex]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "store", embedder=EMBEDDER)
+    add(store, 0, 20)
+    yield store
+    store.close()
+
+
+@pytest.fixture(params=["folder", "server"])
+def url(request: pytest.FixtureRequest) -> str:
+    """Of a server, and empty for a folder."""
+    return request.getfixturevalue("chroma_server").url if request.param == "server" else ""
+
+
+@pytest.fixture
+def namespace() -> str:
+    """One that nobody else uses."""
+    return f"test-{secrets.token_hex(8)}"
+
+
+@pytest.fixture
+def open_index(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
+    """Opens indexes; each is what a process has."""
+    with opening(store, url, namespace) as index:
+        yield index
+
+
+@contextmanager
+def opening(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
+    opened: list[ChromaIndex] = []
+
+    def index(of: SqliteStore = store, namespace: str = namespace, **settings: Any) -> ChromaIndex:  # noqa: ANN401
+        asked = ChromaSettings(**{"url": url, "seconds": 30, **settings})
+        opened.append(ChromaIndex(of, asked, namespace, of.folder))
+        return opened[-1]
+
+    yield index
+    for each in opened:
+        each.close()
+
+
+def add(store: SqliteStore, start: int, end: int) -> None:
+    with store.batch():
+        for i in range(start, end):
+            store.save(make_entry(f"{i:03}", f"text {i}"))
+
+
+def drop(store: SqliteStore, *numbers: int) -> None:
+    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
+
+
+def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) -> None:
+    """Put other vectors in place of all that the store holds."""
+    ids = store.chunk_ids().tolist()
+    with store.database.write() as connection:
+        values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
+        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
+        named = zip(("embedder", "dimension"), embedder, strict=True)
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
+        count_change(connection)
+
+
+def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:
+    """By a scan of all vectors in float64."""
+    ids, rows = store.embeddings()
+    if allowed is not None:
+        kept = np.isin(ids, allowed)
+        ids, rows = ids[kept], rows[kept]
+    cosines = (rows.astype(np.float64) * query).sum(axis=1).astype(np.float32)
+    return ids[np.lexsort((ids, -cosines))][:limit].tolist()
+
+
+def found(store: SqliteStore, index: ChromaIndex, text: str = "q") -> bool:
+    """Whether the index finds all that the store holds, in the right order."""
+    dimension = store.embeddings()[1].shape[1]
+    query = make_vector(text, dimension)
+    return index.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
+
+
+@contextmanager
+def client_of(index: ChromaIndex) -> Iterator[ServerAPI]:
+    """What the index talks to Chroma with."""
+    with index._connection.writing() as client:
+        yield client
+
+
+def collection_id(index: ChromaIndex) -> str:
+    with client_of(index) as client:
+        collection = index._place.find(client)
+    assert collection is not None
+    return collection.id
+
+
+# --- searching
+
+
+def test_of_ten_thousand_vectors_hardly_any_is_missed(tmp_path: Path, url: str) -> None:
+    rows = make_rows(10_100, dimension=48)
+    store = fill(tmp_path / "large", rows[:10_000])
+    with opening(store, url, f"test-{secrets.token_hex(8)}") as open_index:
+        index = open_index()
+        ids, held = store.embeddings()
+        recalls = [recall(index, ids, held, question, 10) for question in rows[10_000:]]
+        assert np.mean(recalls) >= 0.99
+        found_ids, scores = index.search_vector(rows[10_000], 10)
+        assert scores == pytest.approx(held[found_ids - ids[0]] @ rows[10_000], abs=1e-6)
+        allowed = ids[:: len(ids) // 1000]  # too many to compare one by one
+        assert recall(index, allowed, held[allowed - ids[0]], rows[10_000], 10) < 1
+        found_ids, _ = index.search_vector(rows[10_000], 10, allowed)
+        assert len(set(nearest(store, rows[10_000], 10, allowed)) & set(found_ids.tolist())) >= 9
+        every = index.vectors(ids)
+        assert np.abs(every - held).max() < 1e-6
+    store.close()
+
+
+def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, open_index: Open) -> None:
+    store.save(make_entry("same", *["one and the same"] * 400))
+    index = open_index()
+    query = make_vector("one and the same")
+    for limit in (3, 100, 401):
+        assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
+
+
+def test_what_hnsw_does_not_reach_is_found_by_comparing(
+    store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.save(make_entry("many", *(f"passage {i}" for i in range(400))))
+    index = open_index()
+    whole = KeptCollection.nearest
+
+    def few(*asked: Any) -> tuple[Ids, Scores]:  # noqa: ANN401
+        ids, scores = whole(*asked)
+        return ids[:5], scores[:5]
+
+    monkeypatch.setattr(KeptCollection, "nearest", few)
+    query = make_vector("q")
+    assert index.search_vector(query, 10)[0].tolist() == nearest(store, query, 10)
+    assert index.search_vector(query, 3)[0].tolist() == nearest(store, query, 3)
+
+
+def test_allowed_chunks_that_are_not_in_the_store_are_left_out(
+    store: SqliteStore, open_index: Open
+) -> None:
+    index = open_index()
+    allowed = np.array([3, 5, 999_999], dtype=np.int64)
+    query = make_vector("q")
+    assert index.search_vector(query, 5, allowed)[0].tolist() == nearest(store, query, 5, allowed)
+    assert index.search_vector(query, 0)[0].tolist() == []
+
+
+def test_another_dimension_is_refused(open_index: Open) -> None:
+    with pytest.raises(StoreError, match=r"of shape \(3,\); expected \(8,\), from the embedder"):
+        open_index().search_vector(np.ones(3, np.float32), 5)
+
+
+def test_vectors_come_as_asked_even_twice(store: SqliteStore, open_index: Open) -> None:
+    index = open_index()
+    ids, held = store.embeddings()
+    wanted = np.array([7, 2, 7, 19])
+    expected = held[np.searchsorted(ids, wanted)]
+    assert index.vectors(wanted) == pytest.approx(expected, rel=0, abs=1e-6)
+    assert index.vectors([]).shape == (0, DIMENSION)
+
+
+def test_a_store_without_an_embedder_has_nothing_and_asks_for_nothing(
+    tmp_path: Path, open_index: Open, url: str
+) -> None:
+    empty = SqliteStore(tmp_path / "empty")
+    index = open_index(empty)
+    ids, scores = index.search_vector(make_vector("q"), 5)
+    assert (len(ids), len(scores)) == (0, 0)
+    assert index.vectors([]).shape == (0, 0)
+    assert not (empty.folder / "chroma").exists()
+    assert index.state()["points"] == 0
+    empty.close()
+
+
+def test_threads_may_search_while_another_saves(store: SqliteStore, open_index: Open) -> None:
+    index = open_index()
+    failed: list[Exception] = []
+
+    def search() -> None:
+        try:
+            for _ in range(15):
+                assert len(index.search_vector(make_vector("q"), 5)[0]) == 5
+                index.vectors([1, 2])
+        except Exception as error:  # noqa: BLE001 - shown by the test
+            failed.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(20, 26):
+        add(store, i, i + 1)
+    for thread in threads:
+        thread.join()
+    assert failed == []
+    assert found(store, index)
+
+
+# --- what is kept where
+
+
+def test_kind_configuration_and_metadata_are_as_the_settings_ask(
+    store: SqliteStore, open_index: Open, namespace: str
+) -> None:
+    index = open_index(kind="graph", ef_construction=77, ef_search=55, max_neighbors=11)
+    index.refresh()
+    with client_of(index) as client:
+        model = client.get_collection("documents_graph_v1", f"clew-{namespace}", DATABASE)
+    hnsw = dict(model.configuration_json["hnsw"])
+    asked = {"space": "cosine", "ef_construction": 77, "ef_search": 55, "max_neighbors": 11}
+    assert hnsw | asked == hnsw
+    assert model.metadata == {
+        "embedder": EMBEDDER[0],
+        "dimension": EMBEDDER[1],
+        "ef_construction": 77,
+        "ef_search": 55,
+        "max_neighbors": 11,
+        "generation": store.generation(),
+    }
+
+
+def test_kinds_have_collections_of_their_own(store: SqliteStore, open_index: Open) -> None:
+    indexes = [open_index(kind=kind) for kind in ("traditional", "contextual", "graph")]
+    assert all(found(store, index) for index in indexes)
+    assert len({collection_id(index) for index in indexes}) == 3
+    drop(store, 3)
+    assert found(store, indexes[0])
+    assert [index.state()["points"] for index in indexes] == [19, 20, 20]
+    assert all(found(store, index) for index in indexes)
+
+
+def test_namespaces_never_meet(tmp_path: Path, url: str, namespace: str) -> None:
+    # Of one folder, where there is no server; the names are as odd as they may be.
+    names = [namespace, namespace.upper(), f"{namespace}..x", f"{namespace}-", f"{namespace}_."]
+    stores = [SqliteStore(tmp_path / str(i), embedder=EMBEDDER) for i in range(len(names))]
+    for i, each in enumerate(stores):
+        add(each, 10 * i, 10 * i + 5 + i)
+    with opening(stores[0], url, namespace) as open_index:
+        indexes = [
+            open_index(each, name, path=tmp_path / "shared")
+            for each, name in zip(stores, names, strict=True)
+        ]
+        for _ in range(2):
+            for each, index in zip(stores, indexes, strict=True):
+                assert found(each, index)
+        assert [index.state()["points"] for index in indexes] == [5, 6, 7, 8, 9]
+    for each in stores:
+        each.close()
+
+
+@pytest.mark.parametrize("name", ["мир", "a/b", "", "a b", "-a", "x" * 65])
+def test_what_is_no_namespace_is_refused(store: SqliteStore, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be a tenant of Chroma"):
+        ChromaIndex(store, ChromaSettings(), name, store.folder)
+
+
+def test_another_recipe_makes_the_collection_again(store: SqliteStore, open_index: Open) -> None:
+    index = open_index()
+    assert found(store, index)
+    before = collection_id(index)
+    other = np.array([make_vector(f"other {i}", 12) for i in range(20)])
+    embed_again(store, ("another", 12), other)
+    assert found(store, index)
+    after = collection_id(index)
+    assert after != before
+    with pytest.raises(StoreError, match=r"expected \(12,\)"):
+        index.search_vector(make_vector("q"), 5)
+    finer = open_index(ef_construction=300)
+    assert found(store, finer)
+    assert collection_id(finer) != after
+
+
+# --- keeping up with the store
+
+
+def test_what_changed_meanwhile_is_caught_up_with(store: SqliteStore, open_index: Open) -> None:
+    first = open_index()
+    assert found(store, first)
+    before = collection_id(first)
+    first.close()
+    add(store, 20, 60)
+    drop(store, 0, 7, 30)
+    second = open_index()
+    second.persist()
+    assert found(store, second)
+    assert second.state()["points"] == 57
+    assert collection_id(second) == before
+    drop(store, *range(60))
+    assert found(store, second)
+    assert second.state()["points"] == 0
+    add(store, 60, 62)
+    assert found(store, second)
+
+
+def test_only_the_difference_is_sent(
+    store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done: list[tuple[str, list[int]]] = []
+    for name in ("upsert", "delete", "chunk_ids", "set_generation"):
+        original = getattr(KeptCollection, name)
+
+        def noted(
+            self: KeptCollection,
+            *given: Any,  # noqa: ANN401
+            name: str = name,
+            original: Callable[..., Any] = original,
+        ) -> Any:  # noqa: ANN401
+            ids = given[1] if len(given) > 1 else []
+            done.append((name, np.atleast_1d(ids).tolist()))
+            return original(self, *given)
+
+        monkeypatch.setattr(KeptCollection, name, noted)
+    index = open_index()
+    index.refresh()
+    done.clear()
+    add(store, 20, 22)
+    drop(store, 4)
+    index.refresh()
+    sent = [(name, ids) for name, ids in done if ids]
+    assert sent == [("delete", [5]), ("upsert", [21, 22]), ("set_generation", [store.generation()])]
+    assert "chunk_ids" not in dict(done)  # nobody else has written: what there is is known
+    done.clear()
+    index.refresh()
+    open_index().refresh()  # another process
+    assert done == []
+
+
+def test_what_was_broken_off_is_finished_later(
+    store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma_collection, "_BATCH", 4)
+    whole = KeptCollection.upsert
+
+    def broken_off(self: KeptCollection, client: ServerAPI, ids: Ids, vectors: Vectors) -> None:
+        whole(self, client, ids[:9], vectors[:9])
+        raise KeyboardInterrupt
+
+    index = open_index()
+    with monkeypatch.context() as patched:
+        patched.setattr(KeptCollection, "upsert", broken_off)
+        with pytest.raises(KeyboardInterrupt):
+            index.refresh()
+    assert open_index().state()["points"] == 9
+    drop(store, 1)
+    assert found(store, open_index())
+
+
+def test_after_a_backup_was_brought_back_the_rest_is_kept(
+    tmp_path: Path, store: SqliteStore, open_index: Open
+) -> None:
+    back_up(store, tmp_path / "backup.db")
+    add(store, 20, 25)
+    index = open_index()
+    assert found(store, index)
+    before = collection_id(index)
+    restore(store, tmp_path / "backup.db")
+    add(store, 100, 107)
+    assert found(store, index)
+    restore(store, tmp_path / "backup.db")
+    assert found(store, open_index())
+    assert collection_id(index) == before
+
+
+def test_another_life_of_the_store_makes_the_collection_again(
+    tmp_path: Path, url: str, namespace: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder, copy = tmp_path / "store", tmp_path / "copy"
+    with closing(SqliteStore(folder, embedder=EMBEDDER)) as store:
+        add(store, 0, 20)
+    shutil.copytree(folder, copy)
+    with closing(SqliteStore(folder)) as store, opening(store, url, namespace) as open_index:
+        add(store, 20, 30)
+        assert found(store, open_index(path=tmp_path / "chroma"))
+    with closing(SqliteStore(copy)) as store, opening(store, url, namespace) as open_index:
+        add(store, 50, 60)  # as many commits, and the same ids
+        assert caplog.text == ""
+        assert found(store, open_index(path=tmp_path / "chroma"))
+        assert "a backup was brought back" in caplog.text
+
+
+def test_other_vectors_of_the_same_embedder_replace_those_before(
+    store: SqliteStore, open_index: Open
+) -> None:
+    index = open_index()
+    assert found(store, index)
+    embed_again(store, EMBEDDER, np.array([make_vector(f"finer {i}") for i in range(20)]))
+    assert found(store, index)
+    assert found(store, open_index())
+
+
+def test_two_stores_of_one_namespace_take_it_from_each_other_and_find_their_own(
+    tmp_path: Path, store: SqliteStore, open_index: Open
+) -> None:
+    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
+    add(other, 300, 330)
+    one, two = (open_index(each, path=tmp_path / "chroma") for each in (store, other))
+    for _ in range(2):
+        assert found(store, one)
+        assert found(other, two)
+    other.close()
+
+
+@pytest.mark.parametrize("loss", ["collection", "database", "records"])
+def test_what_chroma_loses_is_made_again_unasked(
+    store: SqliteStore, open_index: Open, namespace: str, loss: str
+) -> None:
+    index = open_index()
+    assert found(store, index)
+    with client_of(index) as client:
+        collection = index._place.find(client)
+        assert collection is not None
+        if loss == "database":
+            client.delete_database(DATABASE, f"clew-{namespace}")
+        elif loss == "collection":
+            index._place.remove(client)
+        else:
+            collection.delete(client, np.array([2, 3, 4]))
+    assert found(store, index)
+    assert index.vectors([3]).shape == (1, DIMENSION)
+
+
+def test_a_record_that_another_process_deleted_fails_no_filtered_search(
+    store: SqliteStore, open_index: Open
+) -> None:
+    store.save(make_entry("many", *(f"passage {i}" for i in range(400))))
+    index = open_index()
+    index.refresh()
+    before = collection_id(index)
+    with client_of(index) as client:
+        collection = index._place.find(client)
+        assert collection is not None
+        collection.delete(client, np.array([30]))
+    allowed = store.chunk_ids()[10:300]
+    query = make_vector("q")
+    assert index.search_vector(query, 5, allowed)[0].tolist() == nearest(store, query, 5, allowed)
+    assert collection_id(index) == before  # one record was missing, and no more was sent
+
+
+# --- folders and processes
+
+
+@pytest.mark.parametrize("name", ["data_level0.bin", "header.bin", "link_lists.bin"])
+def test_an_index_of_which_a_file_is_missing_is_made_again(store: SqliteStore, name: str) -> None:
+    store.save(make_entry("many", *(f"passage {i}" for i in range(1500))))
+    with opening(store, "", "default") as open_index:
+        index = open_index()
+        index.refresh()
+        before = collection_id(index)
+        index.close()
+        (file,) = (store.folder / "chroma").glob(f"*/{name}")
+        file.unlink()
+        again = open_index()
+        query = make_vector("q")
+        assert again.search_vector(query, 20)[0].tolist() == nearest(store, query, 20)
+        assert collection_id(again) != before
+
+
+def test_a_collection_that_a_killed_process_was_writing_is_made_again(store: SqliteStore) -> None:
+    with opening(store, "", "default") as open_index:
+        killed, other, kind = open_index(), open_index(), open_index(kind="graph")
+        for index in (killed, other, kind):
+            assert found(store, index)
+        before, kept = collection_id(other), collection_id(kind)
+        note = store.folder / "chroma" / "clew.written"
+        with client_of(killed):
+            while_writing = note.read_text()
+        note.write_text(while_writing)  # as if it had gone no further
+        assert found(store, kind)  # whoever comes next deletes the collection
+        assert found(store, other)
+        assert collection_id(other) != before
+        assert collection_id(kind) == kept
+        assert found(store, killed)
+
+
+def test_a_folder_that_is_no_chroma_is_named(store: SqliteStore) -> None:
+    (store.folder / "chroma").mkdir()
+    (store.folder / "chroma" / "chroma.sqlite3").write_bytes(b"no database" * 1000)
+    with opening(store, "", "default") as open_index:
+        index = open_index()
+        with pytest.raises(StoreError, match=r"Chroma in .*chroma.* delete"):
+            index.refresh()
+        assert index.state()["connected"] is False
+        shutil.rmtree(store.folder / "chroma")
+        assert found(store, index)
+
+
+def test_a_folder_in_use_for_too_long_is_named(store: SqliteStore) -> None:
+    with opening(store, "", "default") as open_index:
+        index = open_index(seconds=0.2)
+        with (
+            FileLock(store.folder / "chroma" / "clew.lock", 1.0, "").held(),
+            pytest.raises(StoreBusyError, match=r"another process .*chroma run.*chroma\.url"),
+        ):
+            index.refresh()
+        assert found(store, index)
+
+
+# Saves documents, brings them to Chroma and searches, again and again.
+_PROCESS = """
+import sys
+from pathlib import Path
+from clew.settings import ChromaSettings
+from clew.stores.chroma import ChromaIndex
+from clew.stores.sqlite import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
+
+folder, url, namespace, name, count, size = sys.argv[1:]
+store = SqliteStore(Path(folder), embedder=EMBEDDER)
+index = ChromaIndex(store, ChromaSettings(url=url, seconds=60), namespace, Path(folder))
+for i in range(int(count)):
+    texts = [f"{name} {i} {part}" for part in range(int(size))]
+    store.save(make_entry(f"{name} {i % 5}", *texts))
+    ids, scores = index.search_vector(make_vector(texts[0]), 1)
+    assert scores[0] > 0.9999, (name, i, ids, scores)
+    print(i, flush=True)
+index.close()
+store.close()
+"""
+
+
+def start(store: SqliteStore, url: str, namespace: str, *given: object) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", _PROCESS, store.folder, url, namespace, *given]
+    return subprocess.Popen(
+        [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+
+def test_processes_may_write_and_search_at_once(
+    store: SqliteStore, url: str, open_index: Open, namespace: str
+) -> None:
+    index = open_index(seconds=60)
+    processes = [start(store, url, namespace, name, 12, 40) for name in ("x", "y")]
+    searches = 0
+    while any(process.poll() is None for process in processes):
+        add(store, searches % 30, searches % 30 + 1)
+        before = store.generation()
+        matches = found(store, index)
+        assert matches or store.generation() != before
+        searches += 1
+        time.sleep(0.05)
+    for process in processes:
+        _, errors = process.communicate()
+        assert (process.returncode, errors) == (0, "")
+    assert found(store, index)
+    assert found(store, open_index())
+    assert index.state()["points"] == len(store.chunk_ids()) > 400
+
+
+def test_a_process_killed_at_any_moment_does_no_harm(
+    store: SqliteStore, url: str, open_index: Open, namespace: str
+) -> None:
+    index = open_index(seconds=60)
+    for pause in (0.0, 0.3):
+        process = start(store, url, namespace, "killed", 10_000, 500)
+        assert process.stdout is not None
+        assert process.stdout.readline() == "0\n"
+        time.sleep(pause)
+        process.kill()
+        process.communicate()
+        assert found(store, index)
+        assert found(store, open_index())
+
+
+# --- servers
+
+
+def test_a_server_that_dies_is_named_and_goes_on_where_it_stopped(
+    store: SqliteStore, own_chroma_server: ChromaServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(chroma_collection, "_BATCH", 4)
+    whole = KeptCollection.upsert
+
+    def dying(self: KeptCollection, client: ServerAPI, ids: Ids, vectors: Vectors) -> None:
+        whole(self, client, ids[:9], vectors[:9])
+        own_chroma_server.kill()
+        whole(self, client, ids, vectors)
+
+    with opening(store, own_chroma_server.url, "default") as open_index:
+        index = open_index(seconds=5)
+        named = rf"cannot reach Chroma at '{own_chroma_server.url}' .*set chroma\.url"
+        with monkeypatch.context() as patched:
+            patched.setattr(KeptCollection, "upsert", dying)
+            with pytest.raises(StoreUnavailableError, match=named):
+                index.refresh()
+        assert index.state() == {
+            "backend": "chroma",
+            "available": True,
+            "connected": False,
+            "version": "",
+            "points": None,
+        }
+        own_chroma_server.start()
+        assert found(store, index)
+        own_chroma_server.kill()
+        index.refresh()  # nothing has changed: nothing is asked of the server
+        with pytest.raises(StoreUnavailableError, match=named):
+            index.search_vector(make_vector("q"), 5)
+        with pytest.raises(StoreUnavailableError, match=named):
+            index.vectors([1])
+        shutil.rmtree(own_chroma_server.folder)
+        add(store, 20, 25)
+        own_chroma_server.start()
+        assert found(store, index)
+
+
+def test_a_server_that_is_killed_while_it_writes_loses_nothing_that_stays_lost(
+    store: SqliteStore, own_chroma_server: ChromaServer
+) -> None:
+    with opening(store, own_chroma_server.url, "default") as open_index:
+        for i, pause in enumerate((0.1, 0.5)):
+            store.save(make_entry(f"many {i}", *(f"passage {i} {n}" for n in range(2000))))
+            index = open_index(seconds=10)
+            timer = threading.Timer(pause, own_chroma_server.kill)
+            timer.start()
+            with suppress(StoreUnavailableError):  # unless it was all done by then
+                index.refresh()
+            timer.join()
+            own_chroma_server.start()
+            assert found(store, index)
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(store: SqliteStore, gate: Gate) -> None:
+    gate.silent.set()
+    with opening(store, gate.url, "default") as open_index:
+        started = time.monotonic()
+        named = rf"'{gate.url}' \(no answer within 0\.5 s\).*chroma\.url.*chroma\.seconds"
+        with pytest.raises(StoreUnavailableError, match=named):
+            open_index(seconds=0.5).refresh()
+        assert time.monotonic() - started < 10
+
+
+def test_a_wrong_token_is_told_from_a_right_one(
+    store: SqliteStore, gate: Gate, namespace: str
+) -> None:
+    with opening(store, gate.url, namespace) as open_index:
+        assert found(store, open_index(token=SecretStr("right")))
+        for wrong in ("wrong-secret", ""):
+            index = open_index(token=SecretStr(wrong))
+            with pytest.raises(StoreError, match=r"refused the token \(401\); set CLEW_CHROMA__"):
+                index.refresh()
+            assert index.state()["connected"] is False
+        with pytest.raises(StoreError) as failed:
+            open_index(token=SecretStr("wrong-secret")).refresh()
+        assert "secret" not in str(failed.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "said"),
+    [
+        (503, StoreUnavailableError, r"is overloaded or starting \(503\)"),
+        (404, StoreError, r"is no Chroma server \(status 404\); set chroma\.url"),
+        (200, StoreError, r"is no Chroma server \(status 200\); set chroma\.url"),
+        (500, StoreError, r"is no Chroma server \(status 500\); set chroma\.url"),
+    ],
+)
+def test_what_is_no_chroma_is_said_to_be_none(
+    store: SqliteStore, gate: Gate, status: int, kind: type[StoreError], said: str
+) -> None:
+    gate.status = status
+    with (
+        opening(store, gate.url, "default") as open_index,
+        pytest.raises(kind, match=said) as failed,
+    ):
+        open_index().refresh()
+    assert type(failed.value) is kind
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"url": "localhost:8000"}, r"chroma\.url is 'localhost:8000'; expected .*http://"),
+        ({"url": "http://"}, r"chroma\.url is 'http://'"),
+        ({"url": "http://host:port"}, r"chroma\.url is 'http://host:port'"),
+        ({"url": "http://me@host"}, r"^chroma\.url must not hold a login"),
+        ({"url": "http://host", "token": SecretStr("a\nb")}, r"CLEW_CHROMA__TOKEN .* ASCII$"),
+    ],
+)
+def test_settings_that_cannot_be_are_refused(
+    store: SqliteStore, settings: dict[str, Any], said: str
+) -> None:
+    with pytest.raises(SettingsError, match=said):
+        ChromaIndex(store, ChromaSettings(**settings), "default", store.folder)
+
+
+# --- the rest
+
+
+def test_state_says_what_is_there(store: SqliteStore, open_index: Open) -> None:
+    index = open_index()
+    assert index.state()["points"] == 0
+    index.refresh()
+    state = index.state()
+    assert state.pop("version")
+    assert state == {"backend": "chroma", "available": True, "connected": True, "points": 20}
+
+
+def test_without_the_client_the_extra_is_named(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in [name for name in sys.modules if name.partition(".")[0] == "chromadb"]:
+        monkeypatch.setitem(sys.modules, name, None)
+    for url in ("", "http://127.0.0.1:1"):
+        with opening(store, url, "default") as open_index:
+            index = open_index()
+            with pytest.raises(MissingExtraError, match=r"vectors in Chroma .*clew\[chroma\]"):
+                index.refresh()
+            state = index.state()
+            assert (state["available"], state["connected"]) == (False, False)
+
+
+def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
+    script = (
+        "import sys; from pathlib import Path; from clew.stores.chroma import ChromaIndex;"
+        "from clew.settings import ChromaSettings; from clew.stores.sqlite import SqliteStore;"
+        "store = SqliteStore(Path(sys.argv[1]));"
+        "ChromaIndex(store, ChromaSettings(), 'default', store.folder).close();"
+        "print('chromadb' in sys.modules)"
+    )
+    command = [sys.executable, "-c", script, str(store.folder)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "False\n"
+
+
+def test_nothing_is_printed_or_logged(
+    store: SqliteStore,
+    open_index: Open,
+    capfd: pytest.CaptureFixture[str],
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    capfd.readouterr()
+    with caplog.at_level(logging.INFO):
+        index = open_index()
+        assert found(store, index)
+        drop(store, 1)
+        assert found(store, index)
+        index.close()
+    assert capfd.readouterr() == ("", "")
+    assert [record.name for record in caplog.records if record.name != "httpx"] == []
+
+
+def test_a_closed_index_says_so(open_index: Open) -> None:
+    index = open_index()
+    index.refresh()
+    index.close()
+    index.close()
+    with pytest.raises(StoreError, match="are closed; open the store again"):
+        index.vectors([1])
+
+
+def test_rows_of_other_lengths_are_left_to_the_next_look(
+    store: SqliteStore, open_index: Open
+) -> None:
+    """Another embedder may come between two reads of the store."""
+    index = open_index()
+    ids, rows = index._embeddings(store.chunk_ids(), DIMENSION + 1)
+    assert (len(ids), rows.shape) == (0, (0, DIMENSION + 1))
+    entry = make_entry("more", "one", "two")
+    store.save(replace(entry, vectors=entry.vectors))
+    assert found(store, index)

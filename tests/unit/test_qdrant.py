@@ -1,0 +1,796 @@
+from __future__ import annotations
+
+import math
+import shutil
+import subprocess
+import sys
+import threading
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from pydantic import SecretStr
+from qdrant_client import QdrantClient
+from qdrant_client.http import models
+
+from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.settings import QdrantSettings
+from clew.stores import qdrant as module
+from clew.stores import qdrant_points
+from clew.stores.qdrant import QdrantIndex
+from clew.stores.qdrant_collections import collection_name
+from clew.stores.qdrant_connection import QdrantConnection
+from clew.stores.qdrant_points import NamespacePoints, term_weights
+from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite_save import count_change
+from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from clew.text import terms
+from tests.unit.qdrant_server import QdrantStandIn, stand_in
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Vector, Vectors
+
+COLLECTION = collection_name(EMBEDDER)
+Open = Callable[..., QdrantIndex]
+
+
+@pytest.fixture
+def server() -> Iterator[QdrantStandIn]:
+    with stand_in() as server:
+        yield server
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = SqliteStore(tmp_path / "store", embedder=EMBEDDER)
+    add(store, 0, 20)
+    yield store
+    store.close()
+
+
+@pytest.fixture
+def open_index(store: SqliteStore, server: QdrantStandIn) -> Iterator[Open]:
+    """Opens indexes on the server; each is what a process has."""
+    opened: list[QdrantIndex] = []
+
+    def index(of: SqliteStore = store, namespace: str = "default", **settings: Any) -> QdrantIndex:  # noqa: ANN401
+        asked = QdrantSettings(**{"url": server.url, **settings})
+        opened.append(QdrantIndex(of, asked, namespace, of.folder))
+        return opened[-1]
+
+    yield index
+    for each in opened:
+        each.close()
+
+
+@pytest.fixture(params=["folder", "server"])
+def index(
+    request: pytest.FixtureRequest, store: SqliteStore, server: QdrantStandIn
+) -> Iterator[QdrantIndex]:
+    settings = QdrantSettings(url=server.url if request.param == "server" else "")
+    index = QdrantIndex(store, settings, "default", store.folder)
+    yield index
+    index.close()
+
+
+def add(store: SqliteStore, start: int, end: int) -> None:
+    with store.batch():
+        for i in range(start, end):
+            store.save(make_entry(f"{i:03}", f"text {i}"))
+
+
+def drop(store: SqliteStore, *numbers: int) -> None:
+    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
+
+
+def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) -> None:
+    """Put other vectors in place of all that the store holds."""
+    ids = store.chunk_ids().tolist()
+    with store.database.write() as connection:
+        values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
+        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
+        named = zip(("embedder", "dimension"), embedder, strict=True)
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
+        count_change(connection)
+
+
+def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:
+    """By a scan of all vectors in float64."""
+    ids, rows = store.embeddings()
+    if allowed is not None:
+        kept = np.isin(ids, allowed)
+        ids, rows = ids[kept], rows[kept]
+    cosines = (rows.astype(np.float64) * query).sum(axis=1).astype(np.float32)
+    return ids[np.lexsort((ids, -cosines))][:limit].tolist()
+
+
+def found(store: SqliteStore, index: QdrantIndex, text: str = "q") -> bool:
+    """Whether the index finds all that the store holds, in the right order."""
+    query = make_vector(text)
+    return index.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
+
+
+# --- searching
+
+
+def test_ten_thousand_vectors_agree_with_a_scan(
+    tmp_path: Path, server: QdrantStandIn, open_index: Open
+) -> None:
+    store = SqliteStore(tmp_path / "large", embedder=EMBEDDER)
+    store.save(make_entry("large", *(f"text {i}" for i in range(10_000))))
+    index = open_index(store, seconds=60)
+    for limit in (1, 10, 300):
+        query = make_vector(f"question {limit}")
+        assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
+    allowed = store.chunk_ids()[::100]
+    ids, _ = index.search_vector(query, 20, allowed)
+    assert ids.tolist() == nearest(store, query, 20, allowed)
+    assert max(len(body["points"]) for body in server.calls("PUT", "/points")) == 256
+    store.close()
+
+
+@pytest.mark.parametrize("chosen", ["half", "farthest half", "few"])
+def test_a_folder_is_read_until_enough_of_the_allowed_are_found(
+    store: SqliteStore, chosen: str
+) -> None:
+    store.save(make_entry("large", *(f"text {i}" for i in range(300))))
+    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    query, ids = make_vector("q"), store.chunk_ids()
+    farthest = np.sort(nearest(store, query, 320)[160:])
+    allowed = {"half": ids[::2], "farthest half": farthest, "few": ids[::40]}[chosen]
+    for limit in (1, 5):
+        expected = nearest(store, query, limit, allowed)
+        assert index.search_vector(query, limit, allowed)[0].tolist() == expected
+    index.close()
+
+
+def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, index: QdrantIndex) -> None:
+    store.save(make_entry("twins", *["one and the same"] * 181))
+    for text in ("one and the same", "a", "b", "c", "d", "e", "f"):
+        query = make_vector(text)
+        for limit in (1, 60):
+            assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
+
+
+def test_vectors_are_the_stores_bit_for_bit(store: SqliteStore, index: QdrantIndex) -> None:
+    ids, rows = store.embeddings()
+    wanted = [*ids[::-3].tolist(), int(ids[0])]
+    assert np.array_equal(index.vectors(wanted), rows[np.searchsorted(ids, wanted)])
+    assert index.vectors([]).shape == (0, DIMENSION)
+
+
+def test_another_dimension_is_refused(index: QdrantIndex) -> None:
+    with pytest.raises(StoreError, match=r"of shape \(9,\); expected \(8,\)"):
+        index.search_vector(make_vector("q", 9), 5)
+
+
+def test_a_store_without_an_embedder_has_nothing(tmp_path: Path, open_index: Open) -> None:
+    store = SqliteStore(tmp_path / "new")
+    index = open_index(store)
+    assert index.search_vector(make_vector("q"), 5)[0].tolist() == []
+    assert index.state()["points"] == 0
+    store.close()
+
+
+def test_filters_and_exactness_are_asked_of_the_server(
+    store: SqliteStore,
+    server: QdrantStandIn,
+    open_index: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    own = {"key": "namespace", "match": {"value": "default"}}
+    index = open_index(quantization=True)
+    index.search_vector(make_vector("q"), 5)
+    allowed = store.chunk_ids()[3:5]
+    index.search_vector(make_vector("q"), 5, allowed)
+    plain, filtered = server.calls("POST", "/query")
+    assert plain["filter"] == {"must": [own]}
+    assert plain["params"]["exact"] is True
+    chosen = {"key": "chunk_id", "match": {"any": allowed.tolist()}}
+    assert filtered["filter"] == {"must": [own, chosen]}
+    monkeypatch.setattr(module, "_EXACT", 1)
+    index.search_vector(make_vector("q"), 100)
+    params = server.calls("POST", "/query")[-1]["params"]
+    assert "exact" not in params
+    assert params["hnsw_ef"] == 2 * 116
+    assert params["quantization"] == {"rescore": True, "oversampling": 2.0}
+
+
+# --- vectors and words together
+
+
+def bm25(store: SqliteStore, words: list[str]) -> dict[int, float]:
+    """BM25 by chunk id, in plain Python."""
+    texts = {row.chunk_id: terms(f"{row.context}\n{row.text}") for row in store.passages()}
+    scores: defaultdict[int, float] = defaultdict(float)
+    for word in set(words):
+        holders = sum(word in text for text in texts.values())
+        idf = math.log((len(texts) - holders + 0.5) / (holders + 0.5) + 1)
+        for chunk_id, text in texts.items():
+            if n := text.count(word):
+                norm = 1.2 * (0.25 + 0.75 * len(text) / 64)
+                scores[chunk_id] += idf * n * 2.2 / (n + norm)
+    return dict(scores)
+
+
+def fused(store: SqliteStore, query: Vector, words: list[str]) -> dict[int, float]:
+    """Reciprocal rank fusion by chunk id, in plain Python."""
+    scores: defaultdict[int, float] = defaultdict(float)
+    by_words = bm25(store, words)
+    orders = nearest(store, query, 100), sorted(by_words, key=lambda i: -by_words[i])
+    for order in orders:
+        for rank, chunk_id in enumerate(order, start=1):
+            scores[chunk_id] += 1 / (1 + rank)
+    return dict(scores)
+
+
+def save_towns(store: SqliteStore) -> None:
+    store.save(make_entry("a", "Ulm lies on the Danube.", title="Ulm"))
+    store.save(make_entry("b", "Passau lies on the Danube, and the Inn, and the Ilz."))
+    store.save(make_entry("c", "The Danube, the Danube: a longer river than most rivers are."))
+    store.save(make_entry("d", "В Ульме родился Эйнштейн."))
+
+
+@pytest.mark.parametrize("question", ["Danube Ulm", "rivers of the Danube", "Эйнштейн", "nowhere"])
+def test_words_and_vectors_are_fused_by_rank(
+    store: SqliteStore, index: QdrantIndex, question: str
+) -> None:
+    save_towns(store)
+    query, words = make_vector(question), terms(question)
+    expected = fused(store, query, words)
+    ids, scores = index.search_fused(query, words, 10)
+    assert scores == pytest.approx([expected[i] for i in ids.tolist()], abs=1e-6)
+    assert ids.tolist() == sorted(expected, key=lambda i: (-expected[i], i))[:10]
+    assert ids.dtype == np.int64
+    assert scores.dtype == np.float32
+
+
+def test_fused_search_is_restricted_and_needs_no_words(
+    store: SqliteStore, index: QdrantIndex
+) -> None:
+    save_towns(store)
+    query, allowed = make_vector("q"), store.chunk_ids()[-3:]
+    ids, _ = index.search_fused(query, ["danub"], 10, allowed)
+    assert set(ids.tolist()) == set(allowed.tolist())
+    assert index.search_fused(query, ["danub"], 10, allowed[:0])[0].tolist() == []
+    assert index.search_fused(query, [], 10)[0].tolist() == nearest(store, query, 10)
+
+
+def test_a_term_weighs_more_where_it_stands_twice_and_less_in_a_long_text() -> None:
+    (once,), (twice,) = (term_weights(["ulm"] * n).values() for n in (1, 2))
+    assert once < twice < 2 * once
+    assert term_weights(["ulm", "on", "a", "hill"])[next(iter(term_weights(["ulm"])))] < once
+    assert all(0 <= number < 2**32 for number in term_weights(["東京", "\ud800", ""]))
+
+
+# --- keeping up with the store
+
+
+def test_only_the_difference_is_sent(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    first = open_index()
+    first.refresh()
+    server.requests.clear()
+    first.refresh()
+    assert server.requests == []
+    first.close()
+    add(store, 20, 23)
+    drop(store, 1, 2)
+    away = open_index()
+    assert found(store, away)
+    written = [p for body in server.calls("PUT", "/points") for p in body["points"]]
+    assert [p["payload"].get("document_id") for p in written] == [
+        *(make_entry(f"{i:03}", "").document.id for i in (20, 21, 22)),
+        None,  # the generation, last
+    ]
+    (deleted,) = server.calls("POST", "/points/delete")
+    assert len(deleted["points"]) == 2
+    assert server.local.count(COLLECTION).count == 22
+
+
+def test_a_process_that_finds_all_done_lists_nothing_and_writes_nothing(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    open_index().refresh()
+    server.requests.clear()
+    assert found(store, open_index())
+    assert server.calls("POST", "/scroll") == server.calls("PUT", "/points") == []
+
+
+def test_what_one_process_sends_another_need_not(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    first, second = open_index(), open_index()
+    first.refresh()
+    second.refresh()
+    for i in range(20, 26):
+        add(store, i, i + 1)
+        drop(store, i - 20)
+        quick, slow = (first, second) if i % 2 else (second, first)
+        quick.refresh()
+        server.requests.clear()
+        assert found(store, slow)
+        assert server.calls("PUT", "/points") == []
+        assert found(store, quick)
+
+
+def test_a_change_without_new_chunks_moves_the_generation_alone(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    store.save(make_entry("named", "Ulm is old.", names=["Ulm"]))
+    index = open_index()
+    index.refresh()
+    server.requests.clear()
+    store.rename(store.resolve(["ulm"])["ulm"], "Ulm (Donau)")
+    index.refresh()
+    (written,) = server.calls("PUT", "/points")
+    assert [p["vector"] for p in written["points"]] == [{}]
+    assert server.calls("POST", "/scroll") == server.calls("POST", "/delete") == []
+
+
+def test_what_is_saved_meanwhile_is_brought_along(
+    store: SqliteStore,
+    server: QdrantStandIn,
+    open_index: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    answer = server.answer
+
+    def meanwhile(method: str, path: str, body: object) -> tuple[int, object]:
+        if len(server.calls("PUT", "/points")) == 0 and (method, path[-7:]) == ("PUT", "/points"):
+            add(store, 20, 21)
+        return answer(method, path, body)
+
+    monkeypatch.setattr(server, "answer", meanwhile)
+    open_index().refresh()
+    assert server.local.count(COLLECTION).count == 22
+
+
+def test_what_was_broken_off_is_finished_later(
+    store: SqliteStore,
+    server: QdrantStandIn,
+    open_index: Open,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(qdrant_points, "_UPSERTED", 4)
+    answer = server.answer
+
+    def failing(method: str, path: str, body: object) -> tuple[int, object]:
+        if len(server.calls("PUT", "/points")) == 3:
+            return 500, "disk full"
+        return answer(method, path, body)
+
+    monkeypatch.setattr(server, "answer", failing)
+    index = open_index()
+    with pytest.raises(StoreError, match=r"failed \(disk full\)"):
+        index.refresh()
+    monkeypatch.setattr(server, "answer", answer)
+    assert server.local.count(COLLECTION).count == 12
+    assert found(store, open_index())
+    assert found(store, index)
+
+
+def test_what_the_store_no_longer_holds_is_not_found(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    """A slower process may have written again what was deleted meanwhile."""
+    index = open_index()
+    index.refresh()
+    stale = replace(next(iter(store.passages())), chunk_id=999)
+    connection = QdrantConnection(QdrantSettings(url=server.url), store.folder)
+    slower = NamespacePoints(connection, "default", COLLECTION)
+    slower.upsert([(stale, make_vector("q"))])
+    connection.close()
+    assert found(store, index, "q")
+    assert 999 not in index.search_fused(make_vector("q"), ["text"], 50)[0]
+    assert found(store, open_index(), "q")
+    assert server.local.count(COLLECTION).count == 21
+
+
+@pytest.mark.parametrize("later", [5, 12], ids=["fewer than before", "more than before"])
+def test_after_a_backup_was_brought_back_the_points_are_made_again(
+    tmp_path: Path, open_index: Open, caplog: pytest.LogCaptureFixture, later: int
+) -> None:
+    folder, backup = tmp_path / "restored", tmp_path / "backup"
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    add(store, 0, 5)
+    store.close()
+    shutil.copytree(folder, backup)
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    add(store, 5, 15)
+    open_index(store).refresh()
+    store.close()
+    for path in folder.glob("clew.db*"):
+        path.unlink()
+    shutil.copy(backup / "clew.db", folder)
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    add(store, 80, 80 + later)
+    assert found(store, open_index(store), "text 82")
+    assert "are not its store's; they are made again" in caplog.text
+    store.close()
+
+
+def test_other_vectors_of_the_same_embedder_replace_those_before(
+    store: SqliteStore, index: QdrantIndex
+) -> None:
+    index.refresh()
+    embed_again(store, EMBEDDER, store.embeddings()[1][::-1])
+    assert found(store, index)
+
+
+def test_another_embedder_has_a_collection_of_its_own_and_leaves_the_old_one(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    index = open_index()
+    index.refresh()
+    other = np.array([make_vector(str(i), 4) for i in range(20)])
+    embed_again(store, ("org/Other Model", 4), other)
+    found_ids, _ = index.search_vector(make_vector("q", 4), 3)
+    assert found_ids.tolist() == nearest(store, make_vector("q", 4), 3)
+    assert {name: server.local.count(name).count for name in server.local.collections} == {
+        COLLECTION: 0,
+        "clew-org-other-model-4": 21,
+    }
+
+
+def test_what_the_server_loses_is_made_again_unasked(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    index = open_index()
+    index.refresh()
+    server.clear()
+    assert found(store, index)
+    ids, rows = store.embeddings()
+    own = models.FieldCondition(key="chunk_id", match=models.MatchValue(value=int(ids[3])))
+    server.local.delete(COLLECTION, models.FilterSelector(filter=models.Filter(must=[own])))
+    assert np.array_equal(index.vectors(ids), rows)
+
+
+def test_threads_may_search_while_another_saves(store: SqliteStore, index: QdrantIndex) -> None:
+    errors: list[Exception] = []
+
+    def search() -> None:
+        try:
+            for i in range(20):
+                ids, scores = index.search_vector(make_vector(f"text {i}"), 1)
+                assert index.vectors(ids).shape == (1, DIMENSION)
+                assert scores[0] == pytest.approx(1, abs=1e-6)
+        except (AssertionError, StoreError) as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=search) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for i in range(20, 35):
+        add(store, i, i + 1)
+    for thread in threads:
+        thread.join()
+    assert errors == []
+    assert found(store, index)
+
+
+# --- namespaces
+
+
+def test_namespaces_of_one_collection_never_meet(
+    tmp_path: Path, store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
+    save_towns(other)
+    first, second = open_index(store, "first"), open_index(other, "other")
+    assert found(store, first)
+    assert found(other, second)
+    save_towns(store)
+    first.refresh()
+    assert list(server.local.collections) == [COLLECTION]
+    for text, index, of in (("text 3", second, other), ("Ulm", first, store)):
+        assert index.search_vector(make_vector(text), 50)[0].tolist() == nearest(
+            of, make_vector(text), 50
+        )
+    drop(store, *range(20))
+    assert found(store, first)
+    assert found(other, open_index(other, "other"))
+    assert (first.state()["points"], second.state()["points"]) == (4, 4)
+    other.close()
+
+
+def test_how_rare_a_word_is_in_one_namespace_is_nothing_to_another(
+    tmp_path: Path, store: SqliteStore, open_index: Open
+) -> None:
+    store.save(make_entry("full of it", *["alpha"] * 50))
+    open_index(store, "first").refresh()
+    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
+    for text in ("alpha", "beta", "beta river", "neither"):
+        other.save(make_entry(str(len(other.chunk_ids())), text))
+    query, words = make_vector("q"), ["alpha", "beta"]
+    expected = fused(other, query, words)
+    ids, scores = open_index(other, "other").search_fused(query, words, 10)
+    assert dict(zip(ids.tolist(), scores.tolist(), strict=True)) == pytest.approx(expected)
+    other.close()
+
+
+def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
+    tmp_path: Path, store: SqliteStore
+) -> None:
+    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
+    save_towns(other)
+    for of, namespace in ((store, "first"), (other, "second"), (store, "first")):
+        index = QdrantIndex(of, QdrantSettings(), namespace, tmp_path)
+        assert found(of, index)
+        ids, _ = index.search_fused(make_vector("text 3"), ["text"], 50)
+        assert set(ids.tolist()) == set(of.chunk_ids().tolist())
+        index.close()
+    other.close()
+
+
+def test_namespaces_of_one_path_can_be_open_at_once(tmp_path: Path, store: SqliteStore) -> None:
+    settings = QdrantSettings(path=tmp_path / "vectors")
+    first, second = (QdrantIndex(store, settings, name, store.folder) for name in ("a", "b"))
+    assert found(store, first)
+    assert found(store, second)
+    assert sorted(path.name for path in (tmp_path / "vectors").iterdir()) == ["a", "b"]
+    first.close()
+    second.close()
+
+
+# --- collections
+
+
+@pytest.mark.parametrize(
+    ("embedder", "name"),
+    [
+        (("all-MiniLM-L6-v2/fp32", 384), "clew-all-minilm-l6-v2-fp32-384"),
+        (("../../etc", 8), "clew-etc-8"),
+        (("模型", 8), "clew-embedder-8"),
+        (("x" * 300, 8), f"clew-{'x' * 100}-8"),
+    ],
+)
+def test_a_collection_has_its_embedders_name(embedder: tuple[str, int], name: str) -> None:
+    assert collection_name(embedder) == name
+
+
+def test_indexes_and_quantization_are_as_the_settings_ask(
+    server: QdrantStandIn, open_index: Open
+) -> None:
+    client = QdrantClient(url=server.url, check_compatibility=False)
+
+    def dense() -> models.VectorParams:
+        vectors = client.get_collection(COLLECTION).config.params.vectors
+        assert isinstance(vectors, dict)
+        return vectors["dense"]
+
+    open_index(quantization=True).refresh()
+    asked = dense()
+    assert isinstance(asked.quantization_config, models.ScalarQuantization)
+    assert asked.quantization_config.scalar.type == models.ScalarType.INT8
+    assert asked.on_disk is True
+    assert asked.hnsw_config is not None
+    assert (asked.hnsw_config.m, asked.hnsw_config.payload_m) == (0, 16)
+    schema = client.get_collection(COLLECTION).payload_schema
+    assert schema["namespace"].params == models.KeywordIndexParams(
+        type=models.KeywordIndexType.KEYWORD, is_tenant=True
+    )
+    assert schema["chunk_id"].data_type == models.PayloadSchemaType.INTEGER
+    open_index().refresh()
+    assert (dense().quantization_config, dense().on_disk) == (None, False)
+    open_index(on_disk=True).refresh()
+    assert (dense().quantization_config, dense().on_disk) == (None, True)
+    open_index(quantization=True).refresh()
+    assert dense().quantization_config is not None
+    client.close()
+
+
+def test_a_folder_remembers_what_was_asked_of_it(store: SqliteStore) -> None:
+    index = QdrantIndex(store, QdrantSettings(quantization=True), "default", store.folder)
+    index.refresh()
+    index.close()
+    client = QdrantClient(path=str(store.folder / "qdrant"))
+    vectors = client.get_collection(COLLECTION).config.params.vectors
+    assert isinstance(vectors, dict)
+    assert isinstance(vectors["dense"].quantization_config, models.ScalarQuantization)
+    client.close()
+
+
+def test_a_folder_does_not_wait_for_the_disk_at_each_point(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The setting is reached through the client's own parts, which another version may move."""
+    clients: list[Any] = []
+    opened = QdrantConnection._open
+
+    def noted(connection: QdrantConnection) -> QdrantClient:
+        clients.append(opened(connection))
+        return clients[-1]
+
+    monkeypatch.setattr(QdrantConnection, "_open", noted)
+    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index.refresh()
+    (client,) = clients
+    database = client._client.collections[COLLECTION].storage.storage
+    assert database.execute("PRAGMA synchronous").fetchone() == (0,)
+    index.close()
+
+
+def test_two_processes_may_make_the_collection_at_once(
+    server: QdrantStandIn, open_index: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answer = server.answer
+
+    def late(method: str, path: str, body: object) -> tuple[int, object]:
+        if path.endswith("/exists") and not server.calls("PUT", COLLECTION):
+            answer("PUT", f"/collections/{COLLECTION}", server_config())
+            return 200, {"exists": False}
+        return answer(method, path, body)
+
+    monkeypatch.setattr(server, "answer", late)
+    open_index().refresh()
+    assert server.local.count(COLLECTION).count == 21
+
+
+def server_config() -> dict[str, Any]:
+    return {
+        "vectors": {"dense": {"size": DIMENSION, "distance": "Dot"}},
+        "sparse_vectors": {"bm25": {"modifier": "idf"}},
+    }
+
+
+# --- state and failures
+
+
+def test_state_says_what_is_there(store: SqliteStore, index: QdrantIndex) -> None:
+    assert index.state()["points"] == 0
+    index.refresh()
+    state = index.state()
+    assert state.pop("version") >= "1.20"
+    assert state == {"backend": "qdrant", "available": True, "connected": True, "points": 20}
+
+
+def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) -> None:
+    login = "someone:secret"
+    address = f"http://{login}@127.0.0.1:{closed_port}"
+    index = QdrantIndex(store, QdrantSettings(url=address), "default", store.folder)
+    for call in (index.refresh, lambda: index.search_vector(make_vector("q"), 5)):
+        with pytest.raises(StoreUnavailableError, match=r"refused.*qdrant\.url") as failed:
+            call()
+        assert f"'http://127.0.0.1:{closed_port}'" in str(failed.value)
+        assert "secret" not in str(failed.value)
+    assert index.state() == {
+        "backend": "qdrant",
+        "available": True,
+        "connected": False,
+        "version": "",
+        "points": None,
+    }
+    index.close()
+
+
+@pytest.fixture
+def closed_port() -> int:
+    """A port of this machine that nobody listens on."""
+    with stand_in() as server:
+        return int(server.url.rpartition(":")[2])
+
+
+def test_a_server_that_was_down_catches_up(
+    store: SqliteStore, server: QdrantStandIn, open_index: Open
+) -> None:
+    index = open_index()
+    index.refresh()
+    server.failing = 503
+    add(store, 20, 30)
+    drop(store, 4)
+    with pytest.raises(StoreUnavailableError, match="overloaded or starting"):
+        index.refresh()
+    assert index.state()["connected"] is False
+    server.failing = 0
+    assert found(store, index)
+
+
+def test_a_server_that_does_not_answer_is_not_waited_for(
+    server: QdrantStandIn, open_index: Open
+) -> None:
+    index = open_index(seconds=1)
+    server.silent.clear()
+    started = time.monotonic()
+    with pytest.raises(StoreUnavailableError, match=r"no answer within 1 s.*qdrant\.seconds"):
+        index.refresh()
+    assert index.state()["connected"] is False
+    assert time.monotonic() - started < 5
+    server.silent.set()
+    index.refresh()
+
+
+@pytest.mark.filterwarnings("ignore:Api key is used with an insecure connection")
+def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore) -> None:
+    with stand_in(api_key="right-key") as server:
+        for key, right in (("wrong-key", False), ("right-key", True)):
+            settings = QdrantSettings(url=server.url, api_key=SecretStr(key))
+            index = QdrantIndex(store, settings, "default", store.folder)
+            if right:
+                assert found(store, index)
+            else:
+                with pytest.raises(StoreError, match="set CLEW_QDRANT__API_KEY") as failed:
+                    index.refresh()
+                assert key not in str(failed.value)
+            index.close()
+
+
+def test_what_is_no_address_is_refused(store: SqliteStore) -> None:
+    index = QdrantIndex(store, QdrantSettings(url="ftp://x"), "default", store.folder)
+    with pytest.raises(StoreError, match=r"qdrant\.url is 'ftp://x', which is no address"):
+        index.refresh()
+    assert index.state()["connected"] is False
+
+
+def test_what_is_no_qdrant_is_said_to_be_none(open_index: Open, server: QdrantStandIn) -> None:
+    index = open_index(url=f"{server.url}/elsewhere")
+    with pytest.raises(StoreError, match=r"no route GET /elsewhere/.*qdrant\.url"):
+        index.refresh()
+
+
+def test_without_the_client_the_extra_is_named(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "qdrant_client", None)
+    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    with pytest.raises(MissingExtraError, match=r"pip install 'clew\[qdrant\]'"):
+        index.refresh()
+    state = index.state()
+    assert (state["available"], state["connected"], state["points"]) == (False, False, None)
+
+
+SECOND = """
+import sys
+from pathlib import Path
+from clew.settings import QdrantSettings
+from clew.stores.qdrant import QdrantIndex
+from clew.stores.sqlite import SqliteStore
+folder = Path(sys.argv[1])
+index = QdrantIndex(SqliteStore(folder), QdrantSettings(), "default", folder)
+print(index.state()["connected"])
+try:
+    index.refresh()
+except Exception as error:
+    print(type(error).__name__, error, sep=": ")
+"""
+
+
+def test_a_folder_is_one_processes_alone(store: SqliteStore) -> None:
+    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index.refresh()
+    command = [sys.executable, "-c", SECOND, str(store.folder)]
+    busy = subprocess.run(command, capture_output=True, text=True, check=True)
+    connected, said = busy.stdout.splitlines()
+    assert connected == "False"
+    assert said.startswith(f"{StoreBusyError.__name__}: the local Qdrant in")
+    assert "set qdrant.url" in said
+    index.close()
+    free = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert free.stdout.splitlines() == ["True"]
+
+
+def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
+    folder = store.folder / "qdrant"
+    folder.mkdir()
+    (folder / "meta.json").write_text("{")
+    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    with pytest.raises(StoreError, match="or delete it: it is made again from the store"):
+        index.refresh()
+    shutil.rmtree(folder)
+    assert found(store, index)
+    index.close()
+
+
+def test_a_closed_index_says_so(index: QdrantIndex) -> None:
+    index.refresh()
+    index.close()
+    index.close()
+    with pytest.raises(StoreError, match="are closed; open the store again"):
+        index.search_vector(make_vector("q"), 1)
+    assert index.state()["connected"] is False

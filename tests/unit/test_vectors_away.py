@@ -1,0 +1,130 @@
+"""A vector index that is kept apart from the store and cannot be reached for a while."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from clew.engine import Clew
+from clew.errors import StoreUnavailableError
+from clew.settings import load_settings
+from clew.stores.vectors import VectorMatrix
+from clew.testing.fakes import HashEmbedder
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Scores, Vector, Vectors
+
+NOTES = {
+    "mill": "Jonas Reed built the mill at Harrow Ford.",
+    "abbey": "Tarn Abbey stands on the river Lorne. Jonas Reed learned his trade in Tarn Abbey.",
+    "bell": "Edda Rowe cast the bell of Port Anselm.",
+}
+QUESTION = "Who built the mill at Harrow Ford?"
+
+
+class Distant:
+    """`ports.KeptVectorIndex` whose server goes away when it is told to, at once or at a search."""
+
+    def __init__(self, matrix: VectorMatrix) -> None:
+        self._matrix = matrix
+        self.away = False
+        self.away_at_search = False
+        self.asked = 0
+
+    def refresh(self) -> None:
+        self.asked += 1
+        if self.away:
+            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
+        self._matrix.refresh()
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        if self.away_at_search:
+            self.away = True
+            raise StoreUnavailableError("vectors at 'far' cannot be reached; see qdrant.url")
+        return self._matrix.search_vector(vector, limit, allowed)
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        return self._matrix.vectors(chunk_ids)
+
+    def persist(self) -> None:
+        self._matrix.persist()
+
+    def state(self) -> dict[str, Any]:
+        return {**self._matrix.state(), "connected": not self.away}
+
+    def close(self) -> None:
+        self._matrix.close()
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[Clew]:
+    # Opened with its own vectors: only the setting says that they are elsewhere.
+    with Clew(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        engine.settings = engine.settings.model_copy(update={"vectors": "qdrant"})
+        for name, text in NOTES.items():
+            engine.add(text, source=name, title=name)
+        engine._vectors = Distant(VectorMatrix(engine.store, tmp_path))
+        yield engine
+
+
+def distant(engine: Clew) -> Distant:
+    assert isinstance(engine._vectors, Distant)
+    return engine._vectors
+
+
+@pytest.mark.parametrize("strategy", ["vector", "hybrid", "graph", "parent_child", "local"])
+def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(engine: Clew, strategy: str) -> None:
+    before = engine.search(QUESTION, strategy=strategy)
+    assert before.notes == ()
+    distant(engine).away = True
+    engine.add("Something else.", source="other")
+    after = engine.search(QUESTION, strategy=strategy)
+    assert after.hits[0].chunk == before.hits[0].chunk
+    assert after.hits[0].scores["vector"] == pytest.approx(before.hits[0].scores["vector"])
+    assert "'far' cannot be reached; see qdrant.url; the store's own vectors" in after.notes[0]
+
+
+def test_one_that_goes_away_in_the_middle_of_a_question(engine: Clew) -> None:
+    distant(engine).away_at_search = True
+    result = engine.search(QUESTION, strategy="hybrid")
+    assert result.hits[0].chunk.source == "mill"
+    assert "cannot be reached" in result.notes[0]
+
+
+def test_it_is_left_alone_for_a_while_and_then_tried_again(
+    engine: Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distant(engine).away = True
+    engine.search(QUESTION)
+    asked = distant(engine).asked
+    engine.search("Who cast the bell?")
+    assert distant(engine).asked == asked
+    distant(engine).away = False
+    monkeypatch.setattr("clew.engine.resources.AWAY_SECONDS", -1.0)
+    result = engine.search(QUESTION)
+    assert distant(engine).asked > asked
+    assert result.notes == ()
+
+
+def test_indexing_goes_on_and_says_so_in_the_log(
+    engine: Clew, caplog: pytest.LogCaptureFixture
+) -> None:
+    distant(engine).away = True
+    with caplog.at_level(logging.WARNING, logger="clew"):
+        engine.add("Mara Voss painted the gate of Harrow Ford.", source="gate")
+    assert "cannot be reached" in caplog.text
+    assert engine.search("Who painted the gate?").hits[0].chunk.source == "gate"
+    assert engine.stats()["vectors"]["connected"] is False
+
+
+def test_a_store_that_is_away_itself_is_an_error(engine: Clew) -> None:
+    engine.settings = engine.settings.model_copy(update={"vectors": "store"})
+    distant(engine).away = True
+    with pytest.raises(StoreUnavailableError, match=r"qdrant\.url"):
+        engine.search(QUESTION)
