@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from benchmarks.gds import Neo4jGds
 from clew.errors import StoreError
 from clew.graph.leiden import WeightedGraph, leiden, modularity
 from clew.graph.pagerank import local_graph, walk
@@ -15,7 +16,6 @@ from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j_connection import Neo4jDatabase
-from clew.stores.neo4j_gds import Neo4jGds
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Annotated
 
 import typer
@@ -69,6 +70,8 @@ def _common_options(
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
+    # The driver would print that it tries again, as it is asked to; its errors come as ours.
+    logging.getLogger("neo4j").addHandler(logging.NullHandler())
     context.obj = Common(store=store, namespace=namespace, json=json, verbose=verbose)
 
 

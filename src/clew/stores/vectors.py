@@ -34,6 +34,7 @@ _KIND = "vectors"
 _WORTH_SHARE = 0.1
 _WORTH_CHUNKS = 1000  # below this, reading the store is as fast as mapping a file
 _BLOCK = 8192
+_FEW = 4  # times as long as in their order takes it to read rows one by one
 # Products of a matrix in float32 differ in the last bits with a row's position: rows this near to
 # the worst one kept are compared again, in float64, so that order and ties are exact.
 _ROUNDING = 1e-4
@@ -66,6 +67,12 @@ class _State:
         found[~low] = self.tail[positions[~low] - size]
         return found
 
+    def scores(self, vector: Vector, positions: NDArray[np.intp]) -> Scores:
+        """(len(positions),) cosines, rounded; of few rows without reading all others."""
+        if len(positions) * _FEW < len(self.ids):
+            return self.rows(positions) @ vector
+        return np.concatenate([self.base @ vector, self.tail @ vector])[positions]
+
     def worth_writing(self) -> bool:
         """Whether tail or deleted rows outgrow the file."""
         changed = len(self.tail) + int(np.count_nonzero(~self.alive))
@@ -94,9 +101,8 @@ class VectorMatrix:
                 f"cannot search for a vector of shape {vector.shape!r}; expected"
                 f" {state.base.shape[1:]!r}, from the embedder that the store was built with"
             )
-        scores = np.concatenate([state.base @ vector, state.tail @ vector])
         eligible = state.alive if allowed is None else state.alive & np.isin(state.ids, allowed)
-        positions, exact = _best(state, vector, scores, np.flatnonzero(eligible), limit)
+        positions, exact = _best(state, vector, np.flatnonzero(eligible), limit)
         return state.ids[positions], exact
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
@@ -231,13 +237,12 @@ class VectorMatrix:
 def _best(
     state: _State,
     vector: Vector,
-    scores: Scores,
     eligible: NDArray[np.intp],
     limit: int,
 ) -> tuple[NDArray[np.intp], Scores]:
     """Positions of the best eligible rows and their exact scores; ties go to the smaller id."""
-    candidates = scores[eligible]
     if len(eligible) > limit:
+        candidates = state.scores(vector, eligible)
         worst = np.partition(candidates, -limit)[-limit]
         eligible = eligible[candidates >= worst - _ROUNDING]
     rows = state.rows(eligible).astype(np.float64)

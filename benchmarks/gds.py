@@ -1,26 +1,35 @@
-"""Personalised PageRank and Leiden on the server, where it has Graph Data Science.
+"""Personalised PageRank in Graph Data Science, on a server that has it, against doing it here.
 
-Graphs are sent as arrays, so that they are the very ones that are walked and clustered here. At
-10,000 passages a walk over the whole graph took 300 ms there and 40 ms here (3 ms confined to what
-is near a question), Leiden 1.4 s and 0.3 s: nothing else in Clew asks for this. It is there for
-graphs that are too large for this machine.
+    uv run python -m benchmarks.gds STORE --neo4j ADDRESS
+
+`STORE` is the folder of an embedded store. Its graph of passages and entities is sent as arrays, so
+that it is the very one that is walked here. `scripts/neo4j_server.py start --gds` starts a server.
 """
 
 from __future__ import annotations
 
+import argparse
 import secrets
+import statistics
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+import clew
+from benchmarks.speed import timed
 from clew.errors import StoreError
+from clew.graph.pagerank import local_graph, walk
+from clew.settings import Neo4jSettings
+from clew.stores.neo4j_connection import Neo4jDatabase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.stores.neo4j_connection import Neo4jDatabase
+    from clew.graph.snapshot import Snapshot
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float64]
@@ -108,3 +117,44 @@ class Neo4jGds:
         order = np.argsort(nodes)
         found = np.array(communities, dtype=np.int64).reshape(len(nodes), -1)
         return np.array(nodes, dtype=np.int64)[order], found[order]
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("store", type=Path)
+    parser.add_argument("--neo4j", required=True, metavar="ADDRESS")
+    given = parser.parse_args()
+    with clew.open(given.store) as engine:
+        snapshot = engine.snapshot
+    database = Neo4jDatabase(given.neo4j, Neo4jSettings(), "benchmark")
+    with closing(database):
+        compare(Neo4jGds(database), snapshot)
+
+
+def compare(gds: Neo4jGds, snapshot: Snapshot) -> None:
+    """Walks from three entities at a time over the whole graph, on both sides."""
+    sources = np.random.default_rng(1).integers(0, len(snapshot.entity_ids), (10, 3))
+    here = [timed(partial(walk_here, snapshot, start)) for start in sources]
+    passages = np.repeat(np.arange(snapshot.size), np.diff(snapshot.passage_entities.starts))
+    ends = passages, snapshot.size + snapshot.passage_entities.items
+    with gds.graph(*ends, snapshot.passage_weights.astype(np.float64)) as graph:
+        there = [
+            timed(partial(gds.pagerank, graph, snapshot.size + start, 0.5)) for start in sources
+        ]
+    p50, other = 1000 * statistics.median(here), 1000 * statistics.median(there)
+    print(f"passages {snapshot.size}: here p50 {p50:.0f} ms, there {other:.0f} ms")
+    print(f"  there over here {other / p50:.1f}")
+
+
+def walk_here(snapshot: Snapshot, sources: Ints) -> Floats:
+    """(passages,) the share of time that a walk from the entities (rows) spends at each."""
+    restart = np.zeros((len(snapshot.entity_ids), 1))
+    restart[sources] = 1
+    whole = local_graph(snapshot, np.arange(snapshot.size))
+    nowhere = np.zeros((snapshot.size, 1))
+    return np.asarray(walk(whole, nowhere, restart, np.array([0.5]))[:, 0])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,37 @@
+"""The store on Neo4j read in one look, and with its vectors in Qdrant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew.ports import VectorIndex
+from clew.settings import QdrantSettings
+from clew.stores.neo4j import Neo4jStore
+from clew.stores.qdrant import QdrantIndex
+from clew.testing.conformance import PassageRecordsSuite, VectorIndexSuite
+from tests.contract.neo4j_stores import OnNeo4j
+
+
+class TestRecords(OnNeo4j, PassageRecordsSuite):
+    pass
+
+
+class TestVectorsInQdrant(OnNeo4j, VectorIndexSuite):
+    @pytest.fixture
+    def index(self, store: Neo4jStore, tmp_path: Path) -> Iterator[VectorIndex]:
+        index = QdrantIndex(store, QdrantSettings(), "default", tmp_path)
+        yield index
+        index.close()
+
+
+class TestSteady(OnNeo4j):
+    def test_numbers_are_asked_for_once_inside_it(
+        self, neo4j_store: Neo4jStore, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        with caplog.at_level("DEBUG", logger="clew"), neo4j_store.steady():
+            before = neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()
+            assert (neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()) == before
+        assert sum(record.message.startswith("neo4j rows=") for record in caplog.records) == 1
