@@ -91,7 +91,7 @@ class Gate:
         self.silent = threading.Event()
         """While it is set, nothing is answered."""
         self._target = url
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
+        self._http = _QuietServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
 
     @property
@@ -141,6 +141,11 @@ class Gate:
                 pass
 
         return Handler
+
+
+class _QuietServer(ThreadingHTTPServer):
+    def handle_error(self, *_: object) -> None:
+        """A caller that went away is no matter."""
 
 
 @pytest.fixture

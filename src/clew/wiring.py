@@ -5,6 +5,7 @@ What asks does not index: the parts of each are made apart, so that a question l
 
 from __future__ import annotations
 
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -39,6 +40,17 @@ def make_store(settings: Settings) -> Store:
     from clew.stores.sqlite import SqliteStore
 
     return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
+
+
+def store_exists(settings: Settings) -> bool:
+    """Whether the namespace has a store; none is made."""
+    if not isinstance(settings.store, str):
+        return (settings.folder / "clew.db").is_file()
+    from clew.stores.neo4j_connection import Neo4jDatabase
+    from clew.stores.neo4j_schema import holds_namespace
+
+    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
+        return holds_namespace(database)
 
 
 def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:

@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from clew.ports import VectorIndex
-from clew.settings import QdrantSettings
+from clew.settings import QdrantSettings, load_settings
 from clew.stores.neo4j import Neo4jStore
 from clew.stores.qdrant import QdrantIndex
 from clew.testing.conformance import PassageRecordsSuite, VectorIndexSuite
-from tests.contract.neo4j_stores import OnNeo4j
+from clew.wiring import store_exists
+from tests.contract.neo4j_stores import OnNeo4j, Place
 
 
 class TestRecords(OnNeo4j, PassageRecordsSuite):
@@ -35,3 +36,16 @@ class TestSteady(OnNeo4j):
             before = neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()
             assert (neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()) == before
         assert sum(record.message.startswith("neo4j rows=") for record in caplog.records) == 1
+
+
+class TestNamespaces(OnNeo4j):
+    def test_a_namespace_is_not_made_by_asking_whether_there_is_one(
+        self, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        login = {**neo4j_place.settings.model_dump(), "local": tmp_path}
+        wanted = load_settings(store=neo4j_place.address, namespace="never-made", neo4j=login)
+        assert not store_exists(wanted)
+        assert not store_exists(wanted)
+        with neo4j_place.store(tmp_path):
+            made = wanted.model_copy(update={"namespace": neo4j_place.namespace})
+            assert store_exists(made)

@@ -13,7 +13,14 @@ import pytest
 
 import clew
 from clew.engine import Clew
-from clew.errors import InputError, ModelError, NotFoundError, StoreBusyError, StoreError
+from clew.errors import (
+    InputError,
+    ModelError,
+    NotFoundError,
+    StoreBusyError,
+    StoreError,
+    StoreUnavailableError,
+)
 from clew.jobs.kinds import make_runner
 from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
 from clew.ports import Job
@@ -167,6 +174,24 @@ def test_a_store_that_is_busy_is_tried_again(runner: JobRunner, kind: Scripted) 
     kind.act = act
     job = ended(runner, submit(runner, *range(3)))
     assert (job.status, job.completed, job.failed, faults) == ("completed", 3, 0, [])
+
+
+def test_a_job_outlasts_a_server_that_is_away_for_long(
+    jobs: SqliteJobs, runner: JobRunner, kind: Scripted, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("clew.jobs.runner._AWAY_SECONDS", 0.001)
+    faults = [StoreUnavailableError("the server is away") for _ in range(3 * MAX_ATTEMPTS)]
+    seen: set[str] = set()
+
+    def act(name: str) -> None:
+        seen.update(job.error for job in jobs.jobs())
+        if faults:
+            raise faults.pop()
+
+    kind.act = act
+    job = ended(runner, submit(runner, *range(3)))
+    assert (job.status, job.completed, job.failed, job.error) == ("completed", 3, 0, "")
+    assert "the server is away" in seen
 
 
 def test_the_document_that_always_ends_the_process_is_given_up(

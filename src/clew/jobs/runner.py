@@ -20,6 +20,7 @@ from clew.errors import (
     NotFoundError,
     StoreBusyError,
     StoreError,
+    StoreUnavailableError,
 )
 
 if TYPE_CHECKING:
@@ -38,6 +39,7 @@ MAX_ATTEMPTS = 5
 """Attempts without any document done; then the next one is taken to be at fault."""
 _POLL_SECONDS = 1.0
 _FORGET_SECONDS = 3600.0
+_AWAY_SECONDS = 5.0
 
 
 class Kind(Protocol):
@@ -241,6 +243,10 @@ class JobRunner:
             self._store.release(job.id, job.owner)
         except StoreBusyError as busy:
             self._store.release(job.id, job.owner, error=str(busy))
+        except StoreUnavailableError as away:
+            # However long the server is away: the job goes on when it is back.
+            self._store.release(job.id, job.owner, error=str(away), counted=False)
+            self._closing.wait(_AWAY_SECONDS)
         except ClewError as failure:
             self._store.finish(job.id, job.owner, error=str(failure))
         except Exception:

@@ -132,8 +132,11 @@ class JobStore(Protocol):
         """Documents by ordinal that are done (None) or failed, and why; even of a cancelled job."""
         ...
 
-    def release(self, job_id: str, owner: str, *, error: str = "") -> bool:
-        """Put the job back into the queue; with an error, the attempt counts as one that failed."""
+    def release(self, job_id: str, owner: str, *, error: str = "", counted: bool = True) -> bool:
+        """Put the job back into the queue; with an error, the attempt counts as one that failed.
+
+        Unless it is not to be `counted`, since the job has nothing to do with the error.
+        """
         ...
 
     def finish(self, job_id: str, owner: str, *, error: str = "") -> bool:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ROUNDS = 3
 _COMPARED = 32
 _ROUNDING = 1e-6
 
@@ -166,15 +168,16 @@ class ChromaIndex:
 
     def _asked(self, ask: Callable[[_Synced], T]) -> T:
         """What is asked of Chroma, once it holds what the store holds."""
-        synced = self._current()
-        for damaged in (False, True):
+        synced, looked = self._current(), False
+        for _ in range(_ROUNDS):
             try:
                 return ask(synced)
             except LostError as error:
-                # Another process may have made the collection again, or deleted a record since; if
-                # that was not it, the collection is damaged.
-                _log.warning("%s", error)
-                synced = self._renewed(synced, damaged)
+                # Another process may have deleted a record, or made the collection again. If the
+                # store has not changed and it happens once more, the collection is damaged.
+                damaged = looked and synced.generation == self._store.generation()
+                _log.log(logging.WARNING if damaged else logging.INFO, "%s", error)
+                synced, looked = self._renewed(synced, damaged), True
         return ask(synced)
 
     def _current(self) -> _Synced:
@@ -199,11 +202,11 @@ class ChromaIndex:
         if self._store.embedder() is None:
             empty = np.empty(0, dtype=np.int64)
             return _Synced(self._store.generation(), empty, 0, None)
-        try:
-            with self._connection.reading() as client:
-                found = self._find_whole(client)
+        with suppress(LostError), self._connection.reading() as client:  # others may be writing
+            found = self._find_whole(client)
             if found is not None:
                 return found
+        try:
             with self._connection.writing() as client:
                 return self._bring(client, before)
         except LostError as error:

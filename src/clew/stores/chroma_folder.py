@@ -84,7 +84,8 @@ class ChromaFolder:
         from chromadb.api.rust import RustBindingsAPI
 
         client = system.instance(RustBindingsAPI)
-        system.start()
+        with translated(self._failed):
+            system.start()
         return client
 
     def _delete(self, client: RustBindingsAPI, *collection: str) -> None:
@@ -111,6 +112,9 @@ class ChromaFolder:
                 f"Chroma in {str(self._path)!r} has lost vectors ({shown(error)}); they are made"
                 " again from the store: if this goes on, check the space on the folder's disk"
             )
+        return self._failed(error)
+
+    def _failed(self, error: Exception) -> StoreError:
         return StoreError(
             f"Chroma in {str(self._path)!r} failed ({shown(error)}); check the folder's rights and"
             " the space on its disk, or delete it, where only Clew uses it: it is made again from"

@@ -25,7 +25,10 @@ class ChromaServer:
     """`ChromaConnection` to a server."""
 
     def __init__(self, settings: ChromaSettings, folder: Path) -> None:
-        """`folder` is the store's. Raises `SettingsError` for an address or token that cannot be."""
+        """Nothing is sent yet; `folder` is the store's.
+
+        Raises `SettingsError` for an address or a token that cannot be.
+        """
         self._url = _checked_url(settings.url)
         self._token = _checked_token(settings.token.get_secret_value())
         self._seconds = settings.seconds

@@ -172,9 +172,14 @@ def migrate(database: Neo4jDatabase) -> None:
     for number, migration in enumerate(MIGRATIONS[version:], version + 1):
         migration(database)
         database.define(f"MERGE (s:ClewSchema {{name: 'clew'}}) SET s.version = {number}")
-    if not database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.generation"):
+    if not holds_namespace(database):
         define_keywords(database)
         database.write(lambda: database.rows(_MAKE_STORE))
+
+
+def holds_namespace(database: Neo4jDatabase) -> bool:
+    """Whether the namespace has a store."""
+    return bool(database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.namespace"))
 
 
 def define_keywords(database: Neo4jDatabase) -> None:

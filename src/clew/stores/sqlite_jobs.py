@@ -191,10 +191,10 @@ class SqliteJobs:
                 owner=owner,
             )
 
-    def release(self, job_id: str, owner: str, *, error: str = "") -> bool:
+    def release(self, job_id: str, owner: str, *, error: str = "", counted: bool = True) -> bool:
         """See `ports.JobStore`."""
         # Who stops of its own accord has not failed.
-        attempts = "attempts" if error else "0"
+        attempts = "attempts" if error and counted else "0"
         with self._database.write() as connection:
             return changed(
                 connection,

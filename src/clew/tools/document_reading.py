@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.tools.budget import fitting, read_cursor
 from clew.tools.fitted_text import cut_to_fit, fitting_length, shortened, tokens_of
-from clew.wiring import make_store
+from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -244,10 +244,10 @@ def _counts(engine: Clew, namespace: str) -> Result:
     wanted = ("documents", "chunks", "entities", "relations")
     if namespace == engine.settings.namespace:
         return {name: engine.stats()[name] for name in wanted}
-    folder = engine.settings.stores_folder / namespace
-    if not (folder / "clew.db").is_file():
+    settings = engine.settings.model_copy(update={"namespace": namespace})
+    if not store_exists(settings):
         return dict.fromkeys(wanted, 0)
-    store = make_store(engine.settings.model_copy(update={"namespace": namespace}))
+    store = make_store(settings)
     try:
         return {name: store.statistics()[name] for name in wanted}
     finally:
