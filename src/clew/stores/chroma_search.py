@@ -43,9 +43,11 @@ class CollectionSearch:
             return _best(eligible, self._cosines(vector, eligible), limit)
         ids, scores, whole = self._candidates(vector, limit, eligible)
         if not whole:  # HNSW does not reach every record
-            ids, scores = eligible, self._cosines(vector, eligible)
-        elif (np.diff(scores) > -_ROUNDING).any():
-            scores = self._cosines(vector, ids)
+            return _best(eligible, self._cosines(vector, eligible), limit)
+        near = np.diff(scores) > -_ROUNDING
+        if near.any():
+            close = np.append(near, False) | np.append(False, near)
+            scores[close] = self._cosines(vector, ids[close])
         return _best(ids, scores, limit)
 
     def _candidates(self, vector: Vector, limit: int, eligible: Ids) -> tuple[Ids, Scores, bool]:
