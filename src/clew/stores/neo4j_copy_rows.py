@@ -32,6 +32,11 @@ _PATTERNS: Mapping[Table, str] = {
     "themes": "(n:ClewTheme {namespace: $namespace})",
     "topics": "(n:ClewTopic {namespace: $namespace})",
 }
+# Where one namespace holds most of them, the server would read those of all.
+_HINTS: dict[Table, str] = {
+    "mentions": "USING INDEX n:MENTIONS(namespace, chunk_id)",
+    "relations": "USING INDEX n:RELATES(namespace, id)",
+}
 _PARTITION = "MATCH (p:ClewPartition {namespace: $namespace}) RETURN properties(p)"
 _FORGET_PARTITION = "MATCH (p:ClewPartition {namespace: $namespace}) DELETE p"
 _NAMED = """
@@ -86,7 +91,7 @@ def page_query(table: Table, after: Key | None) -> str:
     """A query whose order is that of an index, so that no more than the page is read."""
     keys = _key(table)
     above = f"AND {keys[0]} >= $key[0] AND [{', '.join(keys)}] > $key" if after else ""
-    matched = f"MATCH {_PATTERNS[table]} WHERE {_has_key(table)} {above}"
+    matched = f"MATCH {_PATTERNS[table]} {_HINTS.get(table, '')} WHERE {_has_key(table)} {above}"
     order = f"ORDER BY {', '.join(['n.namespace', *keys])}"
     if table == "aliases":
         return f"{matched} WITH n {order} LIMIT $limit {_NAMED} {order}"
