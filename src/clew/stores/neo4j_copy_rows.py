@@ -32,11 +32,23 @@ _PATTERNS: Mapping[Table, str] = {
     "themes": "(n:ClewTheme {namespace: $namespace})",
     "topics": "(n:ClewTopic {namespace: $namespace})",
 }
-# Where one namespace holds most of them, the server would read those of all.
-_HINTS: dict[Table, str] = {
-    "mentions": "USING INDEX n:MENTIONS(namespace, chunk_id)",
-    "relations": "USING INDEX n:RELATES(namespace, id)",
+_INDEXES: dict[Table, str] = {
+    "documents": "ClewDocument(namespace, id)",
+    "versions": "ClewVersion(namespace, document_id, version)",
+    "sections": "ClewSection(namespace, id)",
+    "chunks": "ClewChunk(namespace, id)",
+    "times": "ClewTime(namespace, chunk_id)",
+    "entities": "ClewEntity(namespace, id)",
+    "aliases": "ClewAlias(namespace, id)",
+    "mentions": "MENTIONS(namespace, chunk_id)",
+    "relations": "RELATES(namespace, id)",
+    "extraction_log": "ClewReading(namespace, entity_id)",
+    "communities": "ClewCommunity(namespace, id)",
+    "themes": "ClewTheme(namespace, number)",
+    "topics": "ClewTopic(namespace, id)",
 }
+"""Named in the query: where one namespace holds most of what there is, the server would else read
+that of all namespaces."""
 _PARTITION = "MATCH (p:ClewPartition {namespace: $namespace}) RETURN properties(p)"
 _FORGET_PARTITION = "MATCH (p:ClewPartition {namespace: $namespace}) DELETE p"
 _NAMED = """
@@ -91,7 +103,8 @@ def page_query(table: Table, after: Key | None) -> str:
     """A query whose order is that of an index, so that no more than the page is read."""
     keys = _key(table)
     above = f"AND {keys[0]} >= $key[0] AND [{', '.join(keys)}] > $key" if after else ""
-    matched = f"MATCH {_PATTERNS[table]} {_HINTS.get(table, '')} WHERE {_has_key(table)} {above}"
+    index = f"USING INDEX SEEK n:{_INDEXES[table]}"
+    matched = f"MATCH {_PATTERNS[table]} {index} WHERE {_has_key(table)} {above}"
     order = f"ORDER BY {', '.join(['n.namespace', *keys])}"
     if table == "aliases":
         return f"{matched} WITH n {order} LIMIT $limit {_NAMED} {order}"
