@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         Reranker,
         Store,
     )
+    from clew.ports.copying import CopyTarget
     from clew.settings import Settings
     from clew.stores.sqlite_connection import Database
 
@@ -51,6 +52,22 @@ def store_exists(settings: Settings) -> bool:
 
     with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
         return holds_namespace(database)
+
+
+def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
+    """The store of the settings' namespace, to be copied from or into.
+
+    Where there is none, it is made, or else `InputError` is raised.
+    """
+    if isinstance(settings.store, str):
+        from clew.stores.neo4j_copy import Neo4jCopy
+
+        return Neo4jCopy(
+            settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
+        )
+    from clew.stores.sqlite_copy import SqliteCopy
+
+    return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
 
 def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:

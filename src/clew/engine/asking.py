@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from clew.engine.resources import Resources
-from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
+from clew.engine.resources import AWAY, Resources
+from clew.errors import StoreError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -148,10 +148,7 @@ class Asking(Resources):
 
         try:
             result = ask(self, question, options)
-        except (
-            StoreUnavailableError,
-            StoreBusyError,
-        ) as error:  # it went away after it was brought up to date
+        except AWAY as error:  # it went away after it was brought up to date
             self._lose_vectors(error)
             result = ask(self, question, options)
         if self.vectors_away is None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, CopyReport, Mark, Table, TableCopy
+from clew.wiring import open_for_copying
 
 if TYPE_CHECKING:
     from clew.ports.copying import CopySource, CopyTarget, Header, Key, Row
@@ -28,30 +29,11 @@ def copy(
     source: Settings, target: Settings, *, anew: bool = False, progress: Progress | None = None
 ) -> CopyReport:
     """Copy the store of one settings' namespace to that of the other's; see `copy_store`."""
-    with closing(open_source(source)) as read, closing(open_target(target)) as written:
+    with (
+        closing(open_for_copying(source, make=False)) as read,
+        closing(open_for_copying(target, make=True)) as written,
+    ):
         return copy_store(read, written, anew=anew, progress=progress)
-
-
-def open_source(settings: Settings) -> CopySource:
-    """The store of the settings' namespace, to be read; `InputError` where there is none."""
-    return _open(settings, make=False)
-
-
-def open_target(settings: Settings) -> CopyTarget:
-    """The store of the settings' namespace, to be written; made where there is none."""
-    return _open(settings, make=True)
-
-
-def _open(settings: Settings, *, make: bool) -> CopyTarget:
-    if isinstance(settings.store, str):
-        from clew.stores.neo4j_copy import Neo4jCopy
-
-        return Neo4jCopy(
-            settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
-        )
-    from clew.stores.sqlite_copy import SqliteCopy
-
-    return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
 
 def copy_store(

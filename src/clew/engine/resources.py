@@ -61,6 +61,8 @@ logger = logging.getLogger("clew")
 
 AWAY_SECONDS = 30.0
 """How long a vector index is left alone that could not be reached."""
+AWAY = (StoreUnavailableError, StoreBusyError)
+"""What a vector index raises that cannot be asked for a while."""
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
 
@@ -153,12 +155,11 @@ class Resources:
         store stands in for it; it is tried again after `AWAY_SECONDS`.
         """
         with self._refreshing:
-            if self._spare_vectors is None or self.vectors_away is None:
+            if self.vectors_away is None:
                 try:
                     self._vectors.refresh()
-                    self._vectors_away = None
                     return self._vectors
-                except (StoreUnavailableError, StoreBusyError) as error:
+                except AWAY as error:
                     self._lose_vectors(error)
             spare = self._spare_vectors or make_spare_vectors(self.store)
             self._spare_vectors = spare

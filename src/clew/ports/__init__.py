@@ -18,7 +18,7 @@ from clew.ports.communities import (
     ReportBasis,
     TopicSet,
 )
-from clew.ports.derived import PassageRow, RelationRows, SnapshotSource
+from clew.ports.derived import EmbeddingSource, PassageRow, RelationRows, SnapshotSource
 from clew.ports.documents import (
     DocumentStore,
     DualIndex,
@@ -52,6 +52,7 @@ __all__ = [
     "DocumentStore",
     "DualIndex",
     "Embedder",
+    "EmbeddingSource",
     "Extractor",
     "Fact",
     "FoundRelation",

@@ -87,3 +87,11 @@ class SnapshotSource(Protocol):
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """Chunks with an id above `after`, by id, and their embeddings."""
         ...
+
+
+class EmbeddingSource(SnapshotSource, Protocol):
+    """A store that tells whose embeddings it holds."""
+
+    def embedder(self) -> tuple[str, int] | None:
+        """Name and dimension; None where nothing was saved yet."""
+        ...

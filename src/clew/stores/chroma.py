@@ -14,12 +14,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from clew.errors import ClewError, StoreError
-from clew.ports import SnapshotSource
+from clew.ports import EmbeddingSource
 from clew.stores.chroma_collection import CollectionPlace, KeptCollection
 from clew.stores.chroma_connection import ChromaConnection, LostError
 from clew.stores.chroma_folder import ChromaFolder
@@ -39,14 +39,6 @@ _COMPARED = 32
 _ROUNDING = 1e-6
 
 _log = logging.getLogger("clew")
-
-
-class EmbeddingSource(SnapshotSource, Protocol):
-    """A store that tells whose embeddings it holds."""
-
-    def embedder(self) -> tuple[str, int] | None:
-        """Name and dimension; None where nothing was saved yet."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

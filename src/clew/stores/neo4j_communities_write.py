@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.stores.communities import CommunityRow, changed_rows, topic_ids, topic_passages
+from clew.stores.neo4j_batches import send_rows
 
 if TYPE_CHECKING:
     from clew.ports import CommunityReport, Partition, TopicSet
     from clew.stores.neo4j_connection import Neo4jDatabase
 
-_BATCH = 500
 
 _FORGET = """
 MATCH (c:ClewCommunity {namespace: $namespace}) WHERE c.id IS NOT NULL AND NOT c.id IN $ids
@@ -48,8 +48,8 @@ def write_partition(database: Neo4jDatabase, partition: Partition) -> None:
     new, moved = changed_rows(
         partition, {id_: (level, parent) for id_, level, parent in database.rows(_KNOWN)}
     )
-    _send(database, _ADD, [_placed(row) | _held(row) for row in new])
-    _send(database, _CHANGE, [_placed(row) for row in moved])
+    send_rows(database, _ADD, [_placed(row) | _held(row) for row in new])
+    send_rows(database, _CHANGE, [_placed(row) for row in moved])
     write_state(
         database,
         {
@@ -84,7 +84,7 @@ def write_reports(database: Neo4jDatabase, reports: Sequence[CommunityReport]) -
         }
         for report in reports
     ]
-    _send(database, _CHANGE, rows)
+    send_rows(database, _CHANGE, rows)
 
 
 def write_topics(database: Neo4jDatabase, topics: TopicSet) -> None:
@@ -99,8 +99,8 @@ def write_topics(database: Neo4jDatabase, topics: TopicSet) -> None:
         {"number": number, "title": title, "embedding": vector.tobytes()}
         for number, (title, vector) in enumerate(themes)
     ]
-    _send(database, _ADD_THEMES, rows)
-    _send(database, _ADD_TOPICS, _topic_rows(topics, ids))
+    send_rows(database, _ADD_THEMES, rows)
+    send_rows(database, _ADD_TOPICS, _topic_rows(topics, ids))
 
 
 def _topic_rows(topics: TopicSet, ids: Sequence[int]) -> list[dict[str, Any]]:
@@ -123,8 +123,3 @@ def _topic_rows(topics: TopicSet, ids: Sequence[int]) -> list[dict[str, Any]]:
 def write_state(database: Neo4jDatabase, values: Mapping[str, int | bytes]) -> None:
     """Numbers and arrays by name, in place of those of that name."""
     database.rows(_STATE, values=dict(values))
-
-
-def _send(database: Neo4jDatabase, query: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    for start in range(0, len(rows), _BATCH):
-        database.rows(query, rows=rows[start : start + _BATCH])

@@ -11,9 +11,10 @@ import numpy as np
 
 from clew.errors import ClewError, MissingExtraError, StoreError
 from clew.stores.qdrant_connection import LostError, QdrantConnection
-from clew.stores.qdrant_sync import EmbeddingSource, QdrantSync, Synced, among
+from clew.stores.qdrant_sync import QdrantSync, Synced, among
 
 if TYPE_CHECKING:
+    from clew.ports import EmbeddingSource
     from clew.settings import QdrantSettings
     from clew.types import Ids, Scores, Vector, Vectors
 

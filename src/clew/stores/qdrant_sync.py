@@ -12,11 +12,11 @@ import logging
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.ports import SnapshotSource
+from clew.ports import EmbeddingSource
 from clew.stores.qdrant_collections import collection_name, ensure_collection
 from clew.stores.qdrant_points import NamespacePoints
 
@@ -32,14 +32,6 @@ _COMPARED = 32
 _EQUAL = 1e-6
 
 _log = logging.getLogger("clew")
-
-
-class EmbeddingSource(SnapshotSource, Protocol):
-    """A store that tells whose embeddings it holds."""
-
-    def embedder(self) -> tuple[str, int] | None:
-        """Name and dimension; None where nothing was saved yet."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

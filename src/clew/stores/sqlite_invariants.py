@@ -17,7 +17,7 @@ from clew.stores.invariants import (
 )
 from clew.stores.sqlite_memory import orphan_observations
 from clew.stores.sqlite_snapshot import read_number
-from clew.stores.sqlite_validity import unsettled
+from clew.stores.sqlite_validity import broken_ends
 
 Invariant = Callable[[sqlite3.Connection], Iterator[str]]
 
@@ -156,8 +156,7 @@ def times(connection: sqlite3.Connection) -> Iterator[str]:
 
 def validity(connection: sqlite3.Connection) -> Iterator[str]:
     """A relation ends where its text says or, if its type is functional, the next one begins."""
-    for relation_id in unsettled(connection):
-        yield f"relation {relation_id} does not end where the text or another relation says"
+    return broken_ends(connection)
 
 
 def memory(connection: sqlite3.Connection) -> Iterator[str]:

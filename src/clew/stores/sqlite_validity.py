@@ -6,6 +6,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 
+from clew.stores import invariants
 from clew.stores.sqlite_documents import id_list
 from clew.stores.validity import FOREVER, Fact, changed_ends, derived_ends
 
@@ -94,13 +95,11 @@ def ends_known_at(
     return derived_ends(facts)
 
 
-def unsettled(connection: sqlite3.Connection) -> Iterator[int]:
-    """Ids of the relations whose shown end is not the one that follows from the others."""
+def broken_ends(connection: sqlite3.Connection) -> Iterator[str]:
+    """See `invariants.broken_ends`."""
     derived = derived_ends(_read_facts(connection, read_functional(connection)))
     rows = connection.execute("SELECT id, stated_until, valid_until FROM relations ORDER BY id")
-    for relation_id, stated_until, valid_until in rows:
-        if valid_until != derived.get(relation_id, stated_until):
-            yield relation_id
+    return invariants.broken_ends(rows, derived)
 
 
 # --- whom a change concerns --------------------------------------------------------------
