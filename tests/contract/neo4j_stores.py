@@ -13,6 +13,7 @@ import pytest
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j import Neo4jStore
 from clew.stores.neo4j_connection import Neo4jDatabase
+from clew.stores.neo4j_copy import Neo4jCopy
 from clew.stores.neo4j_schema import keyword_index, vector_index
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
@@ -51,6 +52,15 @@ class Place:
             yield store
         finally:
             store.close()
+
+    @contextmanager
+    def copy(self, folder: Path, *, make: bool = True) -> Iterator[Neo4jCopy]:
+        """The namespace as rows, to copy to and from; `folder` is for what is derived."""
+        rows = Neo4jCopy(self.address, self.settings, self.namespace, folder, make=make)
+        try:
+            yield rows
+        finally:
+            rows.close()
 
     def empty(self) -> None:
         """Delete all that the namespace holds, but for its indexes."""

@@ -32,7 +32,7 @@ from tests.contract.copies import (
     sqlite_store,
     tables_of,
 )
-from tests.contract.neo4j_copies import Place, new_place
+from tests.contract.neo4j_stores import Place, new_place
 
 _PROCESS = """
 import json, sys
