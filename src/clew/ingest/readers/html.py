@@ -71,7 +71,7 @@ _META_NAMES = {
     "article:modified_time": "updated_at",
     "og:updated_time": "updated_at",
 }
-_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
+_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_.:-]+)", re.I)
 _XML_DECLARATION = re.compile(r"<\?xml", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
