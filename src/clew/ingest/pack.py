@@ -66,11 +66,12 @@ class _Packer:
         """The longest span that begins at `start`, later where it could not reach past `done`."""
         end = bisect_right(self._totals, self._totals[start] + self._limit) - 1
         end = min(max(end, done + 1), last)  # a unit over the limit makes a span of its own
+        if not self._within(start, end):
+            ends = range(done + 1, end)
+            end = done + bisect_left(ends, True, key=lambda e: not self._within(start, e))
+            end = max(end, done + 1)
         while not self._within(start, end):
-            if end > done + 1:
-                end -= 1
-            else:
-                start += 1
+            start += 1
         return start, end
 
     def _within(self, start: int, end: int) -> bool:
