@@ -80,11 +80,12 @@ class _Packer:
             return True
         weight = self._weight(start, end)
         first, last = self._units[start], self._units[end - 1]
-        # Blank runs between units weigh nothing but have a length.
-        short = last.end - first.start <= self._limit * CHARACTERS_A_TOKEN
-        if self._fits is None or (short and weight + (end - start) <= self._limit):
+        if self._fits is None:
             return True
-        return self._fits(first, last)
+        # Blank runs between units weigh nothing but have a length.
+        if last.end - first.start > self._limit * CHARACTERS_A_TOKEN:
+            return False
+        return weight + (end - start) <= self._limit or self._fits(first, last)
 
     def _best_border(self, start: int, done: int, end: int, last: int) -> int:
         """The strongest border up to `end`; among equals the one that fills spans evenly."""
