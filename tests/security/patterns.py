@@ -11,7 +11,7 @@ import pkgutil
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -60,7 +60,7 @@ def expressions() -> list[Expression]:
     with patch("re.compile", recorded):
         modules = [importlib.import_module(name) for name in _module_names()]
     uses = {m.__name__: _Uses(Path(m.__file__ or "")) for m in modules}
-    found = []
+    found: list[Expression] = []
     for module, compiled in made:
         if module in uses:
             name = next((n for n, v in vars(sys.modules[module]).items() if v is compiled), "")
@@ -69,9 +69,9 @@ def expressions() -> list[Expression]:
             unnamed = f"#{len(found)} {compiled.pattern[:40]}"
             found.append(Expression(f"{module}.{name or unnamed}", compiled, scans))
     for module, use in uses.items():
-        for line, pattern, flags, method in use.literals:
+        for line, pattern, method in use.literals:
             name = f"{module}:{line}"
-            found.append(Expression(name, compile_(pattern, flags), method in _SCANS))
+            found.append(Expression(name, compile_(pattern), method in _SCANS))
     return found
 
 
@@ -89,7 +89,7 @@ class _Uses(ast.NodeVisitor):
     def __init__(self, path: Path) -> None:
         self.scanned: set[str] = set()
         """Names that anything but a single try at a text's start is done with."""
-        self.literals: list[tuple[int, str, int, str]] = []
+        self.literals: list[tuple[int, str, str]] = []
         self._tried: set[int] = set()
         self.visit(ast.parse(path.read_text("utf-8")))
 
@@ -99,7 +99,7 @@ class _Uses(ast.NodeVisitor):
             if ast.unparse(owner) == "re" and method in _SCANS | {"match", "fullmatch"}:
                 first = node.args[0]
                 if isinstance(first, ast.Constant):
-                    self.literals.append((node.lineno, first.value, 0, method))
+                    self.literals.append((node.lineno, str(first.value), method))
             if method in ("match", "fullmatch") and len(node.args) == 1:
                 self._tried.add(id(owner))
         self.generic_visit(node)
@@ -195,7 +195,7 @@ def _of_node(op: Any, value: Any) -> list[str]:  # noqa: ANN401
     return _samples(inner[0]) if inner else [""]
 
 
-_CATEGORIES = {
+_CATEGORIES: dict[Any, Callable[[str], bool]] = {
     ops.CATEGORY_DIGIT: str.isdecimal,
     ops.CATEGORY_SPACE: str.isspace,
     ops.CATEGORY_WORD: lambda c: c.isalnum() or c == "_",
@@ -225,7 +225,7 @@ def _of_class(items: Sequence[Any]) -> Iterator[str]:
 
 def _in_category(category: Any, character: str) -> bool:  # noqa: ANN401
     if category in _CATEGORIES:
-        return bool(_CATEGORIES[category](character))
+        return _CATEGORIES[category](character)
     positive = getattr(ops, category.name.replace("NOT_", ""))
     return not _CATEGORIES[positive](character)
 

@@ -212,7 +212,8 @@ _REST = (
 def prose(characters: int) -> str:
     """Paragraphs with names, verbs and dates."""
     chosen = random.Random(0)
-    found, length = [], 0
+    found: list[str] = []
+    length = 0
     while length < characters:
         head, tail = chosen.sample(_NAMES, 2)
         sentence = f"{head} {chosen.choice(_VERBS)} {tail} {chosen.choice(_REST)}."
