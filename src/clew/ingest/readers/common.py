@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 _CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
+DEEPEST = 20
+"""Levels that indentation shows; what is nested deeper would be mostly blanks."""
 _TEXT_BREAKS = re.compile(r"\r\n?|[\u0085\u2028]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 

@@ -18,6 +18,8 @@ _ID_NAMES = ("_id", "id", "key")
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,15})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,15})\.\d{1,15}")
 _SEPARATOR = "\n\n"
+_LONGEST_NAME = 200
+"""Characters of a column's name."""
 
 
 def read_table(raw: RawFile) -> ReadResult:
@@ -69,11 +71,13 @@ def _delimiter(raw: RawFile, text: str) -> str:
 
 
 def _column_names(header: Sequence[str]) -> list[str]:
-    """The header's names, each made unique and none empty."""
+    """The header's names, each made unique and none empty or long: rows repeat them."""
     names: list[str] = []
+    seen: set[str] = set()
     for number, cell in enumerate(header, 1):
-        name = one_line(cell) or f"column {number}"
-        names.append(name if name not in names else f"{name} ({number})")
+        name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
+        names.append(name if name not in seen else f"{name} ({number})")
+        seen.add(names[-1])
     return names
 
 
