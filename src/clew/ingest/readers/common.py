@@ -12,6 +12,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
+from clew.settings import LimitSettings
 from clew.times import in_utc, to_time
 from clew.types import Document, Skipped
 
@@ -43,6 +44,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    """What reading it may take."""
 
     @property
     def suffix(self) -> str:
