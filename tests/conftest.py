@@ -16,10 +16,14 @@ settings.load_profile("clew")
 pytest_plugins = ["tests.neo4j_server"]
 
 
+ISOLATION = "CLEW_LIMITS__ISOLATION"
+"""Where documents are read; folders of tests that make thousands of engines set it to `none`."""
+
+
 @pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("CLEW_"):
+        if name.startswith("CLEW_") and name != ISOLATION:
             monkeypatch.delenv(name)
     # pytest-socket guards this process alone; a child must not fetch a model.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

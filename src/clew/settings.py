@@ -112,9 +112,9 @@ class LimitSettings(_Values):
         default=2_000_000, ge=1, description="XML elements of an office file, all parts together."
     )
     members: int = Field(default=10_000, ge=1, description="Parts of an office file.")
-    question_characters: int = Field(default=10_000, ge=1, description="Characters of a question.")
+    question_characters: int = Field(default=100_000, ge=1, description="Characters of a question.")
     name_characters: int = Field(
-        default=1000, ge=1, description="Characters of a name of an entity or a document."
+        default=4096, ge=1, description="Characters of the name of an entity or a document."
     )
 
 

@@ -8,10 +8,11 @@ import time
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 from zoneinfo import ZoneInfo
 
 from clew.errors import (
+    InputError,
     ModelError,
     NotFoundError,
     StoreBusyError,
@@ -296,6 +297,16 @@ class Resources:
         self.vectors.persist()
         write_snapshot(self.snapshot, self.store.folder)
 
+    def _check_length(self, kind: Literal["question", "name"], text: str) -> None:
+        """Raise `InputError` for a text that is longer than the settings allow."""
+        limits = self.settings.limits
+        most = limits.question_characters if kind == "question" else limits.name_characters
+        if len(text) > most:
+            raise InputError(
+                f"the {kind} {text[:40]!r}… has {len(text):,} characters; expected at most"
+                f" {most:,}: shorten it, or raise the setting limits.{kind}_characters"
+            )
+
     def _now(self) -> datetime:
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
 
@@ -306,6 +317,7 @@ class Resources:
         """The same, without how much it matters, which may have to be computed."""
         from clew.text import entity_key
 
+        self._check_length("name", name)
         found = self.store.resolve([entity_key(name)]).get(entity_key(name))
         if found is None and name.isdecimal():
             found = int(name)

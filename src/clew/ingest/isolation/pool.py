@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, TypeVar, cast
 from clew.errors import LimitError, StoreError, UnreadableError, WorkerError
 from clew.ingest.isolation.messages import described_error, unpack
 from clew.ingest.isolation.requests import InProcess
-from clew.ingest.isolation.steps import over_limit
+from clew.ingest.readers.common import over_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence

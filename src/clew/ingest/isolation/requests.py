@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
+from clew.ingest.readers.common import check_limit
+
 if TYPE_CHECKING:
     from clew.ingest.inputs import Input
     from clew.ingest.isolation.steps import Prepared, Steps
@@ -85,8 +87,6 @@ class Prepare:
 
     def run(self, steps: Steps) -> Generator[Contents | Prepared, None, None]:
         """See `Request`."""
-        from clew.ingest.isolation.steps import check_limit
-
         found = self.input.read(steps.limits)
         characters = sum(len(document.text) for document in found.documents)
         check_limit(steps.limits, "characters", characters, self.source)

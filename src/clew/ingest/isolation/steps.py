@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.errors import LimitError
+from clew.ingest.readers.common import check_limit
 from clew.ingest.split import split
 
 if TYPE_CHECKING:
@@ -49,17 +49,3 @@ class Steps:
         check_limit(self.limits, "sentences", sentences, document.source)
         check_limit(self.limits, "names", names, document.source)
         return found
-
-
-def check_limit(limits: LimitSettings, name: str, amount: int, source: str) -> None:
-    """Raise `LimitError` where a document has more of something than the setting allows."""
-    if amount > getattr(limits, name):
-        raise over_limit(limits, name, source, f"{amount:,} {name}")
-
-
-def over_limit(limits: LimitSettings, name: str, source: str, found: str) -> LimitError:
-    """The error of a document that takes more than the setting `limits.<name>` allows."""
-    allowed = getattr(limits, name)
-    return LimitError(
-        source, f"{found}, limit {allowed:,}; raise limits.{name} or split the document"
-    )

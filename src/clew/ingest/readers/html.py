@@ -71,6 +71,8 @@ _META_NAMES = {
     "article:modified_time": "updated_at",
     "og:updated_time": "updated_at",
 }
+_DEEPEST = 20
+"""Lists and quotations within one another that are shown by indentation."""
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
 _XML_DECLARATION = re.compile(r"<\?xml", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
@@ -242,7 +244,7 @@ class _Writer:
     def _add(self, block: str, *, tight: bool) -> None:
         """A block, indented as its list is; items follow each other without a blank line."""
         depth = max(len(self._lists) - 1, 0) if tight else len(self._lists)
-        margin = "> " * self._quotes + "  " * depth
+        margin = "> " * min(self._quotes, _DEEPEST) + "  " * min(depth, _DEEPEST)
         joint = "\n" if tight and self._tight else "\n\n"
         self._tight = tight
         lines = block.split("\n")
