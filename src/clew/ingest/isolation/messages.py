@@ -13,7 +13,7 @@ import pickle
 from typing import Literal
 
 from clew import errors
-from clew.errors import ClewError, MissingExtraError, UnreadableError, WorkerError
+from clew.errors import ClewError, MissingExtraError, UnreadableError
 
 Kind = Literal["ready", "item", "end", "error", "memory", "crash", "unusable", "embed"]
 """`ready` or `unusable` once; then for each request items and one of `end`, `error`, `memory` and
@@ -45,14 +45,18 @@ def pack(kind: Kind, value: object = None) -> bytes:
     return pickle.dumps((kind, value), pickle.HIGHEST_PROTOCOL)
 
 
-def unpack(data: bytes) -> tuple[Kind, object]:
-    """The message of a worker. Raises `WorkerError` where it holds anything but values."""
+def unpack(data: bytes, source: str) -> tuple[Kind, object]:
+    """The message of a worker that reads a source.
+
+    Raises `UnreadableError` where it holds anything but values.
+    """
     try:
         kind, value = _Values(io.BytesIO(data)).load()
     except Exception as error:
-        raise WorkerError(
-            f"the process that reads documents sent what it must not ({error}); what extractors"
-            " find and documents hold must be plain values (text, numbers, times, lists)"
+        raise UnreadableError(
+            source,
+            f"what was found is no plain value ({error}); extractors give texts, numbers, times,"
+            " lists and objects of these",
         ) from error
     return kind, value
 

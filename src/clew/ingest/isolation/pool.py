@@ -298,7 +298,7 @@ class _Worker:
                 found = f"what was read takes more than {limits.output_megabytes} MB"
                 raise over_limit(limits, "output_megabytes", source, found) from error
             raise _Ended(self._status()) from error
-        return unpack(data)
+        return unpack(data, source)
 
     def _send(self, data: bytes) -> None:
         try:
