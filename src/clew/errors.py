@@ -12,7 +12,7 @@ ClewError
 │   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
 │   └── StoreCorruptError     the database is damaged
 ├── ModelError                a model cannot be found, loaded or run
-├── WorkerError               the process that reads documents cannot be started or understood
+├── WorkerError               the process that reads documents cannot be started
 └── MissingExtraError         an optional dependency is not installed
 """
 
@@ -79,7 +79,7 @@ class ModelError(ClewError):
 
 
 class WorkerError(ClewError):
-    """The process that reads documents cannot be started, or answers with what it must not."""
+    """The process that reads documents cannot be started."""
 
 
 class MissingExtraError(ClewError):
