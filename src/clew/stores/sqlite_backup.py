@@ -14,6 +14,7 @@ from pathlib import Path
 
 from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.private_files import make_file
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
 
@@ -72,6 +73,7 @@ def restore(store: SqliteStore, source: Path) -> None:
 
 def copy_database(connection: sqlite3.Connection, file: Path) -> None:
     """Write the state that a transaction sees to a new file, while others write."""
+    make_file(file)
     with closing(sqlite3.connect(file)) as written:
         connection.backup(written)
 

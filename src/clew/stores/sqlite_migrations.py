@@ -8,6 +8,7 @@ from pathlib import Path
 
 from clew.errors import StoreError, StoreMismatchError
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.private_files import make_file, make_folder
 from clew.stores.sqlite_communities import m003_communities_and_topics
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_job_rows import m004_jobs_and_audit
@@ -274,7 +275,8 @@ def open_database(
     Raises `StoreError` where the folder cannot be made, and what `migrate` raises.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        make_file(folder / "clew.db")
     except OSError as error:
         raise StoreError(
             f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
