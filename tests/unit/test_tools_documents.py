@@ -209,7 +209,7 @@ def test_what_an_address_answers_is_read_by_its_type(tmp_path: Path) -> None:
         ({"path": "/etc/hosts"}, "lies outside the folders that may be used"),
         ({"path": "../x"}, "lies outside the folders that may be used"),
         ({"path": "/dev/null"}, "lies outside the folders"),
-        ({"path": "store/default/clew.db"}, "lies in the folder of the stores"),
+        ({"path": "store/default/clew.db"}, "lies in the folder of the stores or"),
         ({"path": "a\x00b"}, "NUL character"),
         ({"url": "file:///etc/hosts"}, "expected one such as https"),
         ({"url": "http://127.0.0.1/"}, "no public address"),
@@ -232,11 +232,8 @@ def test_links_that_lead_out_of_the_roots_are_not_followed(
     (folder / "more").symlink_to(outside)
     assert "outside the folders" in desk.refused("ingest_document", path="notes/link.md")
     status = desk.finished(desk.call("ingest_document", path="notes")["job_id"])
-    assert [("secret.md" in e["document"], "outside" in e["error"]) for e in status["errors"]] == [
-        (True, True)
-    ]
+    assert (status["errors"], status["completed"], status["total"]) == ([], 4, 4)
     assert desk.call("list_documents")["total"] == 4
-    assert status["completed"] == 5
 
 
 def test_a_text_that_cannot_be_stored_is_a_failure(desk: Desk) -> None:
@@ -469,7 +466,7 @@ def test_what_is_no_sound_backup_changes_nothing(stocked: Desk) -> None:
         ("/etc/hosts", "outside the folders"),
     ):
         assert message in stocked.refused("restore", path=path, confirm=True)
-    assert "lies in the folder of the stores" in stocked.refused(
+    assert "lies in the folder of the stores or" in stocked.refused(
         "restore", path="store/default/clew.db", confirm=True
     )
     assert "outside the folders" in stocked.refused("backup", path="/copy.db")

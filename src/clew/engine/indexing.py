@@ -32,20 +32,26 @@ class Indexing(Documents):
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         prune: bool = False,
+        follow_links: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
 
-        What cannot be read is reported in `skipped`, and what was stored of it before stays.
-        `prune` drops documents whose file below the given paths is gone. Raises `InputError` for a
-        path that does not exist.
+        Symbolic links that lead out of the paths given are left out unless `follow_links`. What
+        cannot be read is reported in `skipped`, and what was stored of it before stays. `prune`
+        drops documents whose file below the given paths is gone. Raises `InputError` for a path
+        that does not exist.
         """
         from clew.ingest.read import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
         read = self.settings.read
-        files = list(find_files(there, include=include, exclude=exclude, settings=read))
+        files = list(
+            find_files(
+                there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+            )
+        )
         run = self._start(progress)
         return self._finish(run, run.changed_files(files), prune=roots if prune else ())
 

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pathspec
 
 from clew.errors import InputError
+from clew.ingest.access import open_real
+from clew.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
-_NEVER = frozenset({".git", ".clew"})
+_NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
 
 
 def find_files(
@@ -24,13 +26,15 @@ def find_files(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     settings: ReadSettings,
+    follow_links: bool = False,
 ) -> Iterator[Path]:
     """The files at the paths, absolute and with symbolic links resolved, each one once.
 
     Paths come in the order given, the files of a folder sorted by their path within it. A file
     given by name is always taken. Of a folder, hidden files and what git ignores are left out
-    (unless the settings want them), and `.git` and `.clew` always. `include` and `exclude` are
-    globs in the manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
+    (unless the settings want them), and `.git`, `.clew` and `clew.toml` always; symbolic links that
+    lead out of all the paths are, unless `follow_links`. `include` and `exclude` are globs in the
+    manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
     A folder that cannot be listed comes out itself, so that reading it reports why.
 
     Raises `InputError`, before anything is found, for a path that does not exist and for a
@@ -43,7 +47,12 @@ def find_files(
                 f"no file or folder {str(path)!r} (from {str(Path.cwd())!r}): "
                 "check the spelling, or give its absolute path"
             )
-    wanted = _Wanted(include=_globs(include), exclude=_globs(exclude), settings=settings)
+    wanted = _Wanted(
+        include=_globs(include),
+        exclude=_globs(exclude),
+        settings=settings,
+        inside=None if follow_links else tuple(os.path.realpath(path) for path in given),
+    )
     return _find(given, wanted)
 
 
@@ -53,7 +62,7 @@ def _find(given: Sequence[Path], wanted: _Wanted) -> Iterator[Path]:
         found = _walk(path, wanted) if path.is_dir() else [str(path)]
         for name in found:
             real = os.path.realpath(name)
-            if real not in seen:
+            if real not in seen and not wanted.leads_out(real):
                 seen.add(real)
                 yield Path(real)
 
@@ -107,6 +116,14 @@ class _Wanted:
     include: pathspec.GitIgnoreSpec
     exclude: pathspec.GitIgnoreSpec
     settings: ReadSettings
+    inside: tuple[str, ...] | None
+    """Where links may lead to, real paths; None: anywhere."""
+
+    def leads_out(self, real: str) -> bool:
+        """Whether a real path lies beside all that was given."""
+        return self.inside is not None and not any(
+            real == path or real.startswith(os.path.join(path, "")) for path in self.inside
+        )
 
     def takes(self, entry: os.DirEntry[str], root: str, ignores: Sequence[_Ignores]) -> bool:
         """Whether a file is read, or a folder gone into."""
@@ -180,7 +197,7 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
     while folders or links:
         folder = folders.pop() if folders else links.pop(0)
         real = os.path.realpath(folder.path)
-        if real in seen:
+        if real in seen or wanted.leads_out(real):
             continue
         seen.add(real)
         try:
@@ -210,7 +227,9 @@ def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, .
 
 def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
     try:
-        lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        # Like git, through no link; nor is a pipe waited for.
+        with open_real(Path(os.path.realpath(file.parent), file.name)) as opened:
+            lines = opened.read().decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return ()
     return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(filter(_is_rule, lines))),)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import InputError
-from clew.ingest.access import existing_path, permitted_path
+from clew.ingest.access import existing_path, is_clews_own, open_real, permitted_path
 from clew.ingest.readers.common import RawFile, json_safe, text_digest
 from clew.jobs.uploads import Uploads
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from clew.engine import Clew
     from clew.ingest.readers.common import ReadResult
+    from clew.settings import Settings
     from clew.types import Document, Skipped
 
 TEXT_MEDIA_TYPE = "text/markdown"
@@ -27,6 +28,8 @@ class Given(TypedDict, total=False):
     """Arguments of a job: exactly one of path, url, upload and text, and what is said of it."""
 
     path: str
+    roots: list[str]
+    """Of a path: the folders that whoever gave it may have read, whichever process does it."""
     url: str
     upload: str
     text: str
@@ -84,7 +87,7 @@ class Ingestion:
 
         if "path" in given and not _described(given):
             for name in names:
-                permitted_path(name, self._engine.settings)
+                permitted_path(name, self._settings(given))
             skipped = self._engine.index(names, progress=progress).skipped
         else:
             documents, unread = self._read(given, names)
@@ -93,22 +96,33 @@ class Ingestion:
         return [_failure(name, skipped, "path" in given) for name in names]
 
     def _files(self, given: Given) -> list[str]:
-        """Paths below the given one, as sources; links that lead out of the roots fail later."""
+        """Paths below the given one, as sources, but for what links lead to beside it."""
         from clew.ingest.read import file_source, find_files
 
-        root = existing_path(given["path"], self._engine.settings)
+        settings = self._settings(given)
+        root = existing_path(given["path"], settings)
         if root.is_dir() and (given.get("source") or given.get("title")):
             raise InputError(
                 f"path {given['path']!r} is a folder; title and source are for one document, so"
                 " give a file, or leave them out"
             )
-        files = list(find_files([root], settings=self._engine.settings.read))
+        found = find_files([root], settings=settings.read)
+        files = [file for file in found if not is_clews_own(file, settings)]
         if not files:
             raise InputError(
                 f"no files to read below {given['path']!r}; hidden files and what git ignores are"
                 " left out"
             )
         return [file_source(file) for file in files]
+
+    def _settings(self, given: Given) -> Settings:
+        """The engine's, with the rights of whoever gave the path."""
+        settings = self._engine.settings
+        if "roots" not in given:
+            return settings
+        roots = tuple(Path(root) for root in given["roots"])
+        access = settings.access.model_copy(update={"roots": roots})
+        return settings.model_copy(update={"access": access})
 
     def _read(
         self, given: Given, names: Sequence[str]
@@ -132,7 +146,7 @@ class Ingestion:
         """The documents of a file or of what an address answers, under the source given."""
         from clew.ingest.read import file_digest, read_raw
 
-        settings = self._engine.settings
+        settings = self._settings(given)
         if "url" in given:
             from clew.ingest.fetch import fetch
 
@@ -144,7 +158,8 @@ class Ingestion:
         else:
             path = permitted_path(name, settings)
             file_digest(path, settings.read)  # says why where it cannot be read
-            data, file_name = Path(path).read_bytes(), path.name
+            with open_real(path) as file:
+                data, file_name = file.read(), path.name
         source = given.get("source") or given.get("url") or name
         return read_raw(RawFile(source=source, data=data, settings=settings.read, name=file_name))
 

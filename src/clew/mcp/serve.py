@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -82,7 +83,7 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
+    engines = Engines(served_settings(settings), TOOLS)
     server = http_server(engines, insecure=insecure)
     if fixtures:
         from clew.mcp.fixtures import mount
@@ -116,6 +117,13 @@ def serve_http(
 
 def _exit(*_: object) -> None:
     raise SystemExit(0)
+
+
+def served_settings(settings: Settings) -> Settings:
+    """Those of callers over HTTP: of this machine's files they read `serve.roots` alone."""
+    roots = tuple(Path(root) for root in settings.serve.roots)
+    access = settings.access.model_copy(update={"roots": roots})
+    return settings.model_copy(update={"access": access})
 
 
 def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
