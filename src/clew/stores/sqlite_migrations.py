@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -230,12 +231,18 @@ def m002_times_and_versions(connection: sqlite3.Connection) -> None:
     write_all_times(connection)
 
 
+def m006_store_id(connection: sqlite3.Connection) -> None:
+    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
+    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
     m002_times_and_versions,
     m003_communities_and_topics,
     m004_jobs_and_audit,
     m005_memory,
+    m006_store_id,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -249,8 +256,8 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what is missing; call inside a write transaction.
+def migrate(connection: sqlite3.Connection, last: int = SCHEMA_VERSION) -> None:
+    """Apply what is missing, up to the migration `last`; call inside a write transaction.
 
     Raises `StoreMismatchError` for a store that a newer version of Clew has written.
     """
@@ -262,7 +269,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     if version == 0:
         connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
-    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
+    for number, migration in enumerate(MIGRATIONS[version:last], version + 1):
         migration(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (number,))
 
