@@ -23,6 +23,7 @@ from clew.mcp.resources import FIXED, TEMPLATES
 from clew.mcp.serve import http_app, http_server
 from clew.mcp.server import create_server
 from clew.tools.catalogue import TOOLS as CATALOGUE
+from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_mcp_access import (
@@ -310,11 +311,11 @@ def test_what_is_derived_speaks_of_all_there_is() -> None:
     assert [prompt.name for prompt in prompts()] == list(PROMPTED)
 
 
-async def test_a_prompt_needs_the_tools_that_it_names() -> None:
+def test_a_prompt_needs_the_tools_that_it_names() -> None:
     named = {tool.name for tool in CATALOGUE}
     for prompt in prompts():
         arguments = {a.name: "x" for a in prompt.arguments or []}
-        text = str(await prompt.render(arguments, None))
+        text = str(prompt.fn(**arguments))
         assert set(re.findall(r"[a-z_]+", text)) & named == PROMPTED[prompt.name]
 
 
@@ -366,8 +367,8 @@ async def test_a_body_that_cannot_be_read_is_the_senders_fault(site: Served, bod
         )
 
     assert uploaded.status_code == 400
-    assert "send a" in uploaded.json()["error"]
-    assert "limit" not in uploaded.json()["error"]
+    assert "the body is no JSON (" in uploaded.json()["error"]
+    assert "set_int_max_str_digits" not in uploaded.text + called.text
     assert 400 <= called.status_code < 500
 
 
@@ -403,3 +404,13 @@ async def test_claims_of_another_type_are_refused(
 
     assert 400 <= answer.status_code < 500
     assert json.dumps(claims) not in answer.text
+
+
+@pytest.mark.parametrize("given", ["[" * 100_000, f'{{"entity_id": {DIGITS}}}', '{"a":' * 20_000])
+def test_the_command_line_has_one_line_for_it(tmp_path: Path, given: str) -> None:
+    done = run_clew("call", "get_entity_neighbors", given, cwd=tmp_path)
+
+    assert (done.returncode, done.stdout) == (2, "")
+    assert len(done.stderr.splitlines()) == 1
+    assert "are no JSON (" in done.stderr
+    assert "set_int_max_str_digits" not in done.stderr

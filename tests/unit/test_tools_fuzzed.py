@@ -101,7 +101,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 def _fill(fuzzed: Fuzzed) -> None:
-    def call(name: str, **arguments: object) -> Outcome:
+    def call(name: str, /, **arguments: object) -> Outcome:
         outcome = fuzzed.toolbox.call(name, arguments)
         assert not outcome.is_error, outcome.text
         return outcome

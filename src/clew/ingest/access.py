@@ -6,12 +6,14 @@ import os
 import stat
 from errno import EINVAL
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from clew.settings import Settings
 
 _READ = (
@@ -84,7 +86,7 @@ def is_clews_own(path: Path, settings: Settings) -> bool:
     )
 
 
-def open_real(path: Path) -> BinaryIO:
+def open_real(path: Path) -> BufferedReader:
     """Open a regular file at a path that was resolved before.
 
     Raises `OSError` where a link stands in the path by now: somebody put it there after it was

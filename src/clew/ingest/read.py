@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
 from clew.ingest.access import open_real
@@ -42,6 +42,8 @@ from clew.times import in_utc
 from clew.types import Document
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from clew.settings import ReadSettings
 
 __all__ = [
@@ -175,7 +177,7 @@ def _file_errors(path: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BinaryIO, os.stat_result]]:
+def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader, os.stat_result]]:
     """A file that can be read to its end (no folder, no pipe, no device), and its status."""
     with _file_errors(path), open_real(path) as file:
         status = os.fstat(file.fileno())

@@ -12,7 +12,6 @@ whoever may not call `ingest_document` may not upload.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -30,7 +29,7 @@ from clew.jobs.uploads import MEGABYTE, Upload, Uploads
 from clew.tools.document_writing import UPLOAD
 from clew.tools.spec import Parameter
 from clew.tools.toolbox import may_call
-from clew.tools.validate import complete
+from clew.tools.validate import complete, load_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -124,11 +123,9 @@ class UploadApp:
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
         try:
-            given = json.loads(body or b"{}")
-        except json.JSONDecodeError as error:
+            given = load_json(body or b"{}")
+        except ValueError as error:
             raise InputError(f"the body is no JSON ({error}); send an object") from error
-        except (ValueError, RecursionError) as error:  # no UTF-8, a huge number, nested too deeply
-            raise InputError("the body is no JSON that can be read; send a flat object") from error
         if not isinstance(given, dict):
             raise InputError("the body is no JSON object; send one")
         return given
