@@ -15,6 +15,7 @@ from clew.errors import StoreCorruptError, StoreError
 from clew.mcp.engines import Engines
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_backup import attached, replace_content
+from clew.stores.sqlite_migrations import migrate
 from clew.tools.catalogue import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, served
@@ -165,21 +166,20 @@ def test_a_column_of_a_copy_is_never_taken_for_sql(tmp_path: Path) -> None:
         assert store.check().problems == ()
 
 
-def test_a_backup_of_an_older_clew_comes_back(tmp_path: Path, mills: Clew) -> None:
-    """One that was made before stores had an identity."""
-    file = tmp_path / "copy.db"
-    mills.backup(file)
+def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Clew) -> None:
+    """One that was made before stores had an identity: of nobody, hence restored by hand alone."""
+    file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as connection:
-        connection.execute("DELETE FROM meta WHERE name = 'store_id'")
-        connection.execute("UPDATE meta SET value = 5 WHERE name = 'schema_version'")
+        migrate(connection, last=5)
         connection.commit()
-    mills.add(BELL, source="bell.md")
 
     with pytest.raises(StoreError, match="is of another store"):
         mills.restore(file, own=True)
+    assert [document.source for document in mills.documents()] == ["mill.md"]
     mills.restore(file)
 
-    assert [document.source for document in mills.documents()] == ["mill.md"]
+    assert mills.documents() == []
+    assert mills.check().problems == ()
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:

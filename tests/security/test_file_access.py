@@ -17,7 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clew.engine import Clew
 from clew.errors import InputError, SettingsError, UnreadableError
-from clew.ingest.access import open_real, permitted_path
+from clew.ingest.access import list_real, open_real, permitted_path
 from clew.ingest.find import find_files
 from clew.ingest.read import file_digest, read_file
 from clew.jobs.ingestion import Ingestion
@@ -269,14 +269,16 @@ def test_swapping_a_folder_never_wins(here: Path) -> None:
             os.rename(own / "now", own / "link")
 
     settings = settings_of(here, "mills", str(here / "files" / "{namespace}"))
+    (out / "name-of-others.md").write_text(SECRET)
     thread = threading.Thread(target=swap)
     thread.start()
-    read, refused = set(), 0
+    read, listed, refused = set(), set(), 0
     try:
         for _ in range(3000):
             try:
                 with open_real(permitted_path("now/note.md", settings)) as file:
                     read.add(file.read())
+                listed |= set(list_real(permitted_path("now", settings)))
             except (InputError, OSError):
                 refused += 1
     finally:
@@ -284,7 +286,7 @@ def test_swapping_a_folder_never_wins(here: Path) -> None:
         thread.join()
 
     assert refused > 0
-    assert read <= {b"mine"}
+    assert (read, listed) == ({b"mine"}, {"note.md"})
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows has no pipes in folders")

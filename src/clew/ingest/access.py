@@ -92,25 +92,36 @@ def open_real(path: Path) -> BufferedReader:
     Raises `OSError` where a link stands in the path by now: somebody put it there after it was
     permitted.
     """
-    descriptor = _open_unlinked(Path(os.path.abspath(path)))
+    descriptor = _open_unlinked(Path(os.path.abspath(path)), _READ)
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise OSError(EINVAL, "not a regular file")
     return os.fdopen(descriptor, "rb")
 
 
-def _open_unlinked(path: Path) -> int:
+def list_real(folder: Path) -> list[str]:
+    """Names in a folder at a path that was resolved before; raises `OSError` as `open_real`."""
+    if os.listdir not in os.supports_fd:  # Windows
+        return sorted(os.listdir(folder))
+    descriptor = _open_unlinked(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return sorted(os.listdir(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _open_unlinked(path: Path, flags: int) -> int:
     if not hasattr(os, "O_PATH"):  # macOS refuses links by itself; Windows needs rights for them
-        return os.open(path, _READ | getattr(os, "O_NOFOLLOW_ANY", 0))
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW_ANY", 0))
     # From folder to folder by descriptor: whatever is renamed meanwhile, no link is followed.
     folder = os.open(path.anchor, os.O_PATH | os.O_DIRECTORY)
     try:
         for name in path.parts[1:-1]:
-            flags = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
-            inner = os.open(name, flags, dir_fd=folder)
+            step = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+            inner = os.open(name, step, dir_fd=folder)
             os.close(folder)
             folder = inner
-        return os.open(path.name or ".", _READ | os.O_NOFOLLOW, dir_fd=folder)
+        return os.open(path.name or ".", flags | os.O_NOFOLLOW, dir_fd=folder)
     finally:
         os.close(folder)
 

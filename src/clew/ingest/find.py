@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pathspec
 
 from clew.errors import InputError
-from clew.ingest.access import open_real
+from clew.ingest.access import list_real, open_real
 from clew.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
@@ -125,19 +125,21 @@ class _Wanted:
             real == path or real.startswith(os.path.join(path, "")) for path in self.inside
         )
 
-    def takes(self, entry: os.DirEntry[str], root: str, ignores: Sequence[_Ignores]) -> bool:
+    def takes(self, path: str, root: str, ignores: Sequence[_Ignores]) -> bool:
         """Whether a file is read, or a folder gone into."""
-        if entry.name in _NEVER or (entry.name.startswith(".") and not self.settings.hidden):
+        name = os.path.basename(path)
+        if name in _NEVER or (name.startswith(".") and not self.settings.hidden):
             return False
-        is_folder = _is_folder(entry)
-        if not is_folder and not _is_file_or_link(entry):
+        is_folder = os.path.isdir(path)
+        # No socket or pipe; a link that leads nowhere counts, so that reading it reports why.
+        if not is_folder and not (os.path.isfile(path) or os.path.islink(path)):
             return False
-        relative = _relative(entry.path, root)
+        relative = _relative(path, root)
         if self.exclude.match_file(relative + "/" if is_folder else relative):
             return False
         if not is_folder and self.include.patterns and not self.include.match_file(relative):
             return False
-        return not _ignored(entry.path, is_folder, ignores)
+        return not _ignored(path, is_folder, ignores)
 
 
 def _relative(path: str, folder: str) -> str:
@@ -154,21 +156,6 @@ def _globs(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
                 f"cannot use the glob {glob!r}: expected one such as '*.md' or 'docs/**'"
             ) from error
     return pathspec.GitIgnoreSpec.from_lines(globs)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link in a circle
-        return False
-
-
-def _is_file_or_link(entry: os.DirEntry[str]) -> bool:
-    """No socket or pipe; a link that leads nowhere counts, so that reading it reports why."""
-    try:
-        return entry.is_symlink() or entry.is_file()
-    except OSError:
-        return True
 
 
 def _ignored(path: str, is_folder: bool, ignores: Sequence[_Ignores]) -> bool:
@@ -201,21 +188,20 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
             continue
         seen.add(real)
         try:
-            with os.scandir(folder.path) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+            names = list_real(Path(real))
         except OSError:
-            entries = []
+            names = []
             found.append(folder.path)
         below = _ignores_below(folder, wanted.settings)
-        for entry in entries:
-            if not wanted.takes(entry, top, below):
+        for path in (os.path.join(folder.path, name) for name in names):
+            if not wanted.takes(path, top, below):
                 continue
-            if not _is_folder(entry):
-                found.append(entry.path)
-            elif entry.is_symlink():
-                links.append(_Folder(entry.path, below))
+            if not os.path.isdir(path):
+                found.append(path)
+            elif os.path.islink(path):
+                links.append(_Folder(path, below))
             else:
-                folders.append(_Folder(entry.path, below))
+                folders.append(_Folder(path, below))
     return sorted(found, key=lambda path: path.split(os.sep))
 
 

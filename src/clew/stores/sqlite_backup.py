@@ -169,7 +169,7 @@ def _verify(copy: Path, shown: Path) -> None:
                 (verdict,) = given.execute("PRAGMA integrity_check(1)").fetchone()
                 if verdict == "ok":
                     return
-    except (sqlite3.Error, TypeError, ValueError):
+    except (sqlite3.Error, StoreCorruptError, TypeError, ValueError):
         pass
     raise StoreCorruptError(
         f"{str(shown)!r} is no store as Clew writes one, or is damaged; take another backup"
