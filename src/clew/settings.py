@@ -41,6 +41,7 @@ ChromaKind = Literal["traditional", "contextual", "graph"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
+SETTINGS_FILE = "clew.toml"
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """What a namespace's name looks like."""
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
@@ -413,6 +414,11 @@ class ServeSettings(_Values):
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
     )
+    roots: tuple[str, ...] = Field(
+        default=(),
+        description="Folders of this machine that callers over HTTP may have read, such as"
+        " /srv/documents/{namespace}; default none.",
+    )
     upload_megabytes: float = Field(
         default=500.0,
         gt=0,
@@ -421,6 +427,17 @@ class ServeSettings(_Values):
     upload_hours: float = Field(
         default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
     )
+
+    @field_validator("roots")
+    @classmethod
+    def _one_each(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
+        for root in roots:
+            if "{namespace}" not in root or not Path(root).expanduser().is_absolute():
+                raise ValueError(
+                    "expected absolute folders with {namespace} in them: no namespace reads"
+                    " another's files"
+                )
+        return roots
 
     @field_validator("tokens")
     @classmethod
@@ -443,11 +460,12 @@ class JobSettings(_Values):
 
 
 class AccessSettings(_Values):
-    """What tools may read from beyond the store, and where they may write to."""
+    """What tools may read from beyond the store."""
 
     roots: tuple[Path, ...] = Field(
         default=(Path(),),
-        description="Folders below which paths may be; default the working directory.",
+        description="Folders below which paths may be; default the working directory. Over HTTP:"
+        " serve.roots.",
     )
     allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
     allow_private_addresses: bool = Field(
@@ -467,7 +485,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CLEW_",
         env_nested_delimiter="__",
-        toml_file="clew.toml",
+        toml_file=SETTINGS_FILE,
         frozen=True,
         extra="forbid",
     )

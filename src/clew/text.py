@@ -18,6 +18,7 @@ _UNSPACED = (
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
+_DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
@@ -46,6 +47,11 @@ def entity_key(name: str) -> str:
     if len(words) > 1 and words[0] == "the":
         words = words[1:]
     return " ".join(words)
+
+
+def whole_number(text: str) -> int | None:
+    """A number written in ASCII digits, small enough for an id of any store; None for others."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def words(text: str) -> list[str]:

@@ -34,14 +34,16 @@ class Indexing(Documents):
         exclude: Sequence[str] = (),
         prune: bool = False,
         retry: bool = False,
+        follow_links: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
 
-        What cannot be read is reported in `skipped`, and what was stored of it before stays. What
-        took more than a limit of the settings (`limits`) is reported again without being read,
-        until it or a limit changes, or `retry` is given. `prune` drops documents whose file below
-        the given paths is gone. Raises `InputError` for a path that does not exist.
+        Symbolic links that lead out of the paths given are left out unless `follow_links`. What
+        cannot be read is reported in `skipped`, and what was stored of it before stays. What took
+        more than a limit of the settings (`limits`) is reported again without being read, until it
+        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
+        paths is gone. Raises `InputError` for a path that does not exist.
         """
         from clew.ingest.inputs import FileInput
         from clew.ingest.read import find_files
@@ -49,7 +51,9 @@ class Indexing(Documents):
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
         read = self.settings.read
-        files = list(find_files(there, include=include, exclude=exclude, settings=read))
+        files = find_files(
+            there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+        )
         inputs = [FileInput(path, read) for path in files]
         return self._index(inputs, prune=roots if prune else (), retry=retry, progress=progress)
 

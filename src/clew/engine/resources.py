@@ -315,12 +315,12 @@ class Resources:
 
     def _entity(self, name: str) -> Entity:
         """The same, without how much it matters, which may have to be computed."""
-        from clew.text import entity_key
+        from clew.text import entity_key, whole_number
 
         self._check_length("name", name)
         found = self.store.resolve([entity_key(name)]).get(entity_key(name))
-        if found is None and name.isdecimal():
-            found = int(name)
+        if found is None:
+            found = whole_number(name)
         entities = self.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]

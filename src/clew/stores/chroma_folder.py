@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreError
 from clew.stores.chroma_connection import LostError, check_open, client_parts, shown, translated
 from clew.stores.file_lock import FileLock
+from clew.stores.private_files import private
 
 if TYPE_CHECKING:
     from chromadb.api import ServerAPI
@@ -97,7 +98,8 @@ class ChromaFolder:
 
     def _note_change(self, *writing: str) -> None:
         self._seen = "\n".join([secrets.token_hex(8), *writing])
-        self._written.write_text(self._seen)
+        with open(self._written, "w", opener=private) as file:
+            file.write(self._seen)
 
     def _let_go(self) -> None:
         if self._client is not None:

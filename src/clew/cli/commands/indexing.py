@@ -40,6 +40,10 @@ def index(
         bool,
         typer.Option("--retry", help="Read again what took more than a limit of the settings."),
     ] = False,
+    follow_links: Annotated[
+        bool,
+        typer.Option("--follow-links", help="Follow links that lead out of PATH, too."),
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option(help="Name of the text on standard input.", show_default=False),
@@ -59,6 +63,7 @@ def index(
             exclude=exclude or (),
             prune=prune,
             retry=retry,
+            follow_links=follow_links,
             progress=progress,
         )
     if common.json:
