@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import shutil
 import subprocess
@@ -632,7 +633,9 @@ def test_a_server_that_dies_is_named_and_goes_on_where_it_stopped(
             patched.setattr(KeptCollection, "upsert", dying)
             with pytest.raises(StoreUnavailableError, match=named):
                 index.refresh()
-        assert index.state() == {
+        state = index.state()
+        assert re.match(named, state.pop("problem"))
+        assert state == {
             "backend": "chroma",
             "available": True,
             "connected": False,
@@ -741,6 +744,7 @@ def test_state_says_what_is_there(store: SqliteStore, open_index: Open) -> None:
     index.refresh()
     state = index.state()
     assert state.pop("version")
+    assert state.pop("problem") == ""
     assert state == {"backend": "chroma", "available": True, "connected": True, "points": 20}
 
 

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shutil
 import subprocess
 import sys
@@ -648,6 +649,7 @@ def test_state_says_what_is_there(store: SqliteStore, index: QdrantIndex) -> Non
     index.refresh()
     state = index.state()
     assert state.pop("version") >= "1.20"
+    assert state.pop("problem") == ""
     assert state == {"backend": "qdrant", "available": True, "connected": True, "points": 20}
 
 
@@ -660,7 +662,10 @@ def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) ->
             call()
         assert f"'http://127.0.0.1:{closed_port}'" in str(failed.value)
         assert "secret" not in str(failed.value)
-    assert index.state() == {
+    state = index.state()
+    assert re.match(r"cannot reach Qdrant .*refused.*qdrant\.url", state["problem"])
+    assert "secret" not in state.pop("problem")
+    assert state == {
         "backend": "qdrant",
         "available": True,
         "connected": False,

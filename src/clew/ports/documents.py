@@ -226,10 +226,11 @@ class KeptVectorIndex(VectorIndex, Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """`backend`, `available`, `connected`, `version`, `points`; never raises.
+        """`backend`, `available`, `connected`, `version`, `points`, `problem`; never raises.
 
         `available`: what it needs is installed. `connected`: it can be reached now. `version` of
         the back end ("" unknown), `points`: vectors held of this namespace (None: unknown).
+        `problem`: why it cannot be reached and what to do ("" where it can).
         """
         ...
 

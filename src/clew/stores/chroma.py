@@ -12,13 +12,12 @@ import threading
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from clew.errors import ClewError, StoreError
+from clew.errors import ClewError, MissingExtraError, StoreError
 from clew.ports import EmbeddingSource
 from clew.stores.chroma_collection import CollectionPlace, KeptCollection
 from clew.stores.chroma_connection import ChromaConnection, LostError
@@ -107,11 +106,8 @@ class ChromaIndex:
 
     def state(self) -> dict[str, Any]:
         """See `ports.KeptVectorIndex`; three calls, each of at most `settings.seconds`."""
-        available = find_spec("chromadb") is not None
-        found: dict[str, Any] = {"backend": "chroma", "available": available, "connected": False}
-        found.update(version="", points=None)
-        if not available:
-            return found
+        found: dict[str, Any] = {"backend": "chroma", "available": True, "connected": False}
+        found.update(version="", points=None, problem="")
         try:
             with self._connection.reading() as client:
                 found["version"] = client.get_version()
@@ -119,7 +115,8 @@ class ChromaIndex:
                 collection = self._place.find(client)
                 found["points"] = collection.count(client) if collection else 0
         except ClewError as error:
-            _log.debug("state of Chroma: %s", error)
+            found["available"] = not isinstance(error, MissingExtraError)
+            found["problem"] = str(error)
         return found
 
     def close(self) -> None:

@@ -217,17 +217,18 @@ class Neo4jVectors:
 
     def state(self) -> dict[str, Any]:
         """See `ports.KeptVectorIndex`."""
-        version, points, connected = "", None, True
+        version, points, problem = "", None, ""
         try:
             version, points = self._store.server_state()
-        except StoreError:
-            connected = False
+        except StoreError as error:
+            problem = str(error)
         return {
             "backend": "neo4j",
             "available": True,
-            "connected": connected,
+            "connected": not problem,
             "version": version,
             "points": points,
+            "problem": problem,
         }
 
     def close(self) -> None:

@@ -82,16 +82,15 @@ class QdrantIndex:
     def state(self) -> dict[str, Any]:
         """See `ports.KeptVectorIndex`; ends with the first call that `qdrant.seconds` ends."""
         found: dict[str, Any] = {"backend": "qdrant", "available": True, "connected": False}
-        found.update(version="", points=None)
+        found.update(version="", points=None, problem="")
         try:
             with self._connection.client() as client:
                 found["version"] = client.info().version
             found["connected"] = True
             found["points"] = self._count()
-        except MissingExtraError:
-            found["available"] = False
         except ClewError as error:
-            _log.debug("state of Qdrant: %s", error)
+            found["available"] = not isinstance(error, MissingExtraError)
+            found["problem"] = str(error)
         return found
 
     def close(self) -> None:

@@ -146,6 +146,7 @@ class VectorMatrix:
             "connected": True,
             "version": "",
             "points": int(np.count_nonzero(held.alive)),
+            "problem": "",
         }
 
     def close(self) -> None:
