@@ -92,6 +92,7 @@ entity.command("show")(command(entities.show))
 entity.command("merge")(command(entities.merge))
 entity.command("split")(command(entities.split))
 entity.command("rename")(command(entities.rename))
+entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
