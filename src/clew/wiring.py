@@ -16,9 +16,9 @@ if TYPE_CHECKING:
         Embedder,
         Extractor,
         JobStore,
-        KeptVectorIndex,
         Reranker,
         Store,
+        SyncedVectorIndex,
     )
     from clew.ports.copying import CopyTarget
     from clew.settings import Settings
@@ -70,7 +70,7 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
     return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
 
-def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
+def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
     if settings.vectors == "qdrant":
         from clew.stores.qdrant import QdrantIndex
@@ -89,9 +89,9 @@ def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
     return make_spare_vectors(store)
 
 
-def make_spare_vectors(store: Store) -> KeptVectorIndex:
+def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     """A vector index that needs nothing but the store."""
-    from clew.stores.vectors import VectorMatrix
+    from clew.stores.vectors.matrix import VectorMatrix
 
     return VectorMatrix(store, store.folder)
 

@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import CommunityKeeper, DualIndex, Store, VectorIndex
+from clew.ports import CommunityKeeper, HybridIndex, Store, VectorIndex
 from clew.stores import neo4j_snapshot
 from clew.stores.neo4j import Neo4jStore
 from clew.stores.neo4j_communities import Neo4jCommunities
 from clew.stores.neo4j_search import Neo4jVectors
 from clew.stores.sqlite import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     CommunityKeeperSuite,
     KeywordIndexSuite,
@@ -80,7 +80,7 @@ class TestBothAtOnce(OnNeo4j):
     ) -> None:
         index = Neo4jVectors(store, tmp_path, small=small)
         index.refresh()
-        assert isinstance(index, DualIndex)
+        assert isinstance(index, HybridIndex)
         vector, words = make_vector(PARAGRAPHS[7]), ["water", "7"]
         with store.steady(), caplog.at_level(logging.DEBUG, logger="clew"):
             caplog.clear()

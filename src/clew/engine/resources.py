@@ -41,9 +41,9 @@ if TYPE_CHECKING:
         CommunityStore,
         Embedder,
         Extractor,
-        KeptVectorIndex,
         LanguageModel,
         Reranker,
+        SyncedVectorIndex,
     )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
@@ -100,7 +100,7 @@ class Resources:
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(settings, self.store)
-        self._spare_vectors: KeptVectorIndex | None = None
+        self._spare_vectors: SyncedVectorIndex | None = None
         self._vectors_away: tuple[float, str] | None = None
         self._snapshot: Snapshot | None = None
         self._before_close: list[Callable[[], None]] = []
@@ -148,7 +148,7 @@ class Resources:
             self.embedder.embed_query("warm")
 
     @property
-    def vectors(self) -> KeptVectorIndex:
+    def vectors(self) -> SyncedVectorIndex:
         """The vector index, brought up to the store's generation.
 
         Where it is on a server that is away, or another process holds its folder, one over the

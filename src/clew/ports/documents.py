@@ -197,7 +197,7 @@ class VectorIndex(Protocol):
 
 
 @runtime_checkable
-class DualIndex(Protocol):
+class HybridIndex(Protocol):
     """What finds by vectors and by words at once."""
 
     def search_both(
@@ -207,7 +207,7 @@ class DualIndex(Protocol):
         ...
 
 
-class KeptVectorIndex(VectorIndex, Protocol):
+class SyncedVectorIndex(VectorIndex, Protocol):
     """A `VectorIndex` that is derived from a store's embeddings and kept beside it.
 
     Whatever is lost of it is made again from the store, which is the truth: it may be deleted at

@@ -56,7 +56,7 @@ class _Synced:
 
 
 class ChromaIndex:
-    """`ports.KeptVectorIndex` in Chroma; threads may share one.
+    """`ports.SyncedVectorIndex` in Chroma; threads may share one.
 
     Every namespace of a Chroma must be one store's alone. Searching and `refresh` raise
     `StoreUnavailableError` where the server cannot be reached, `StoreBusyError` where another
@@ -97,15 +97,15 @@ class ChromaIndex:
         return self._asked(lambda synced: self._rows(synced, wanted))
 
     def refresh(self) -> None:
-        """See `ports.KeptVectorIndex`; one read of the store where nothing has changed."""
+        """See `ports.SyncedVectorIndex`; one read of the store where nothing has changed."""
         self._current()
 
     def persist(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self.refresh()
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`; three calls, each of at most `settings.seconds`."""
+        """See `ports.SyncedVectorIndex`; three calls, each of at most `settings.seconds`."""
         found: dict[str, Any] = {"backend": "chroma", "available": True, "connected": False}
         found.update(version="", points=None, problem="")
         try:
@@ -120,7 +120,7 @@ class ChromaIndex:
         return found
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._connection.close()
 
     # --- searching

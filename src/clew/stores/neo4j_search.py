@@ -16,7 +16,7 @@ import numpy as np
 from clew.errors import StoreError
 from clew.stores.neo4j_schema import chunk_label, keyword_index, vector_index
 from clew.stores.relations import RelationRow, to_relation
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -170,7 +170,7 @@ class Neo4jSearch:
 
 
 class Neo4jVectors:
-    """`ports.KeptVectorIndex` and `ports.DualIndex` over a `Neo4jStore`; threads may share one.
+    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
 
     Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
     `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
@@ -195,7 +195,7 @@ class Neo4jVectors:
     def search_both(
         self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """See `ports.DualIndex`."""
+        """See `ports.HybridIndex`."""
         with self._store.steady():
             if allowed is not None or not terms or not self._asks_server(limit):
                 by_vector = self._matrix.search_vector(vector, limit, allowed)
@@ -208,15 +208,15 @@ class Neo4jVectors:
         return self._matrix.vectors(chunk_ids)
 
     def refresh(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._matrix.refresh()
 
     def persist(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._matrix.persist()
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         version, points, problem = "", None, ""
         try:
             version, points = self._store.server_state()
@@ -232,7 +232,7 @@ class Neo4jVectors:
         }
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`; the connection is the store's."""
+        """See `ports.SyncedVectorIndex`; the connection is the store's."""
 
     def _asks_server(self, limit: int) -> bool:
         held = int(self._matrix.state()["points"])

@@ -27,7 +27,7 @@ _log = logging.getLogger("clew")
 
 
 class QdrantIndex:
-    """`ports.KeptVectorIndex` in Qdrant; threads may share one.
+    """`ports.SyncedVectorIndex` in Qdrant; threads may share one.
 
     Every namespace of a server must be one store's alone. Searching and `refresh` raise
     `StoreUnavailableError` where the server cannot be reached, `StoreBusyError` where another
@@ -72,15 +72,15 @@ class QdrantIndex:
         return self._asked(lambda synced: _rows(synced, wanted))
 
     def refresh(self) -> None:
-        """See `ports.KeptVectorIndex`; one read of the store where nothing has changed."""
+        """See `ports.SyncedVectorIndex`; one read of the store where nothing has changed."""
         self._asked(lambda _: None)
 
     def persist(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self.refresh()
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`; ends with the first call that `qdrant.seconds` ends."""
+        """See `ports.SyncedVectorIndex`; ends with the first call that `qdrant.seconds` ends."""
         found: dict[str, Any] = {"backend": "qdrant", "available": True, "connected": False}
         found.update(version="", points=None, problem="")
         try:
@@ -94,7 +94,7 @@ class QdrantIndex:
         return found
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._connection.close()
 
     def _asked(self, ask: Callable[[Synced], T]) -> T:

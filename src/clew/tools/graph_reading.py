@@ -157,7 +157,7 @@ def graph_statistics(call: Call, _: Arguments) -> Result:
 
 
 def _vector_store(state: Mapping[str, Any]) -> Result:
-    """What `KeptVectorIndex.state` says, under the name of the back end in use."""
+    """What `SyncedVectorIndex.state` says, under the name of the back end in use."""
     name = "embedded" if state["backend"] == "store" else state["backend"]
     return {
         "vector_store": name,

@@ -80,7 +80,7 @@ class _State:
 
 
 class VectorMatrix:
-    """`ports.KeptVectorIndex` over a store's embeddings; threads may share one."""
+    """`ports.SyncedVectorIndex` over a store's embeddings; threads may share one."""
 
     def __init__(self, store: SnapshotSource, folder: Path) -> None:
         """Nothing is read before it is needed; `folder` is the store's."""
@@ -138,7 +138,7 @@ class VectorMatrix:
                 ) from error
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         held = self._current()
         return {
             "backend": "store",
@@ -150,7 +150,7 @@ class VectorMatrix:
         }
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`; there is nothing to let go of."""
+        """See `ports.SyncedVectorIndex`; there is nothing to let go of."""
 
     def _current(self) -> _State:
         state = self._state
