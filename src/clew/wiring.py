@@ -73,13 +73,19 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
     if settings.vectors == "qdrant":
-        from clew.stores.qdrant import QdrantIndex
+        from clew.stores.vectors.qdrant import QdrantRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return QdrantIndex(store, settings.qdrant, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
+        )
     if settings.vectors == "chroma":
-        from clew.stores.chroma import ChromaIndex
+        from clew.stores.vectors.chroma import ChromaRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return ChromaIndex(store, settings.chroma, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
+        )
     if settings.on_server:
         from clew.stores.neo4j import Neo4jStore
         from clew.stores.neo4j_search import Neo4jVectors

@@ -27,7 +27,7 @@ QUESTION = "Who built the mill at Harrow Ford?"
 
 
 class Distant:
-    """`ports.SyncedVectorIndex` whose server goes away when it is told to, at once or at a search."""
+    """`ports.SyncedVectorIndex` that goes away when it is told to, at once or at a search."""
 
     def __init__(self, matrix: VectorMatrix) -> None:
         self._matrix = matrix
