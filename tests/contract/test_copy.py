@@ -21,7 +21,7 @@ from clew.stores.sqlite_audit import SqliteAudit
 from clew.stores.sqlite_communities import SqliteCommunities
 from clew.stores.sqlite_copy import SqliteCopy
 from clew.stores.sqlite_jobs import SqliteJobs
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder

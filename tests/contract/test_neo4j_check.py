@@ -6,7 +6,7 @@ import pytest
 
 from clew.stores.neo4j import Neo4jStore
 from clew.stores.neo4j_schema import keyword_index, vector_index
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry
 from clew.text import terms
 from clew.types import CheckReport, NewEntity

@@ -501,6 +501,29 @@ def test_every_change_leaves_a_row_without_texts(desk: Desk) -> None:
     assert "hunter2" not in str(rows)
 
 
+def test_the_audit_log_is_read_page_by_page_and_by_administrators_alone(desk: Desk) -> None:
+    assert desk.call("audit") == {"success": True, "entries": [], "next_cursor": None}
+    for name in "abcde":
+        desk.call("ingest_document", Caller(name=name), text=MILL, source=name)
+    found: list[dict[str, Any]] = []
+    cursor = None
+    while not found or cursor is not None:
+        page = desk.call("audit", limit=2, cursor=cursor)
+        assert len(page["entries"]) <= 2
+        found += page["entries"]
+        cursor = page["next_cursor"]
+    assert [(e["caller"], e["subjects"]) for e in found] == [
+        (name, {"source": name}) for name in "edcba"
+    ]
+    assert [e["recorded_at"] for e in found] == [
+        e.recorded_at.isoformat() for e in desk.audit.entries()
+    ]
+    assert {e["tool"] for e in found} == {"ingest_document"}  # reading leaves no row
+    writer = Caller(name="ann", scopes=frozenset({"read", "write"}))
+    assert desk.toolbox.call("audit", {}, caller=writer).is_error
+    assert "next_cursor" in desk.refused("audit", cursor="-1")
+
+
 @given(st.recursive(st.text(), lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner)))
 def test_values_of_parameters_that_are_no_names_are_never_kept(value: object) -> None:
     assert subjects({"text": value, "observations": [{"contents": value}]}) == {

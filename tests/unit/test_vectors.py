@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.stores import vectors as module
 from clew.stores.sqlite import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors import matrix as module
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 if TYPE_CHECKING:

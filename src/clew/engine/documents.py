@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from clew.types import (
         DocumentInfo,
+        DocumentVersion,
         StoredChunk,
         StoredSection,
     )
@@ -46,6 +47,10 @@ class Documents(Resources):
         if len(found) == 1:
             return found[0]
         raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
+
+    def versions(self, name: str) -> list[DocumentVersion]:
+        """The texts that a document has had, oldest first: digests, and when each was held."""
+        return self.store.lineage(self.document(name).id)
 
     def sections(self, name: str) -> list[StoredSection]:
         """A document's sections in order."""

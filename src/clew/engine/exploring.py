@@ -98,14 +98,21 @@ class Exploring(Resources):
         ]
 
     def paths(
-        self, source: str, target: str, *, max_hops: int = 3, limit: int = 5
+        self,
+        source: str,
+        target: str,
+        *,
+        max_hops: int = 3,
+        limit: int = 5,
+        weighted: bool = False,
     ) -> tuple[list[tuple[RelationEvidence, ...]], tuple[str, ...]]:
         """The paths between two entities, fewest hops first, and a note for each limit met.
 
-        Each path is its ties: relations that are stated, in their own direction, or sentences that
-        name both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
+        With `weighted`, the strongest path alone, which may take more hops than the shortest. Each
+        path is its ties: relations that are stated, in their own direction, or sentences that name
+        both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
-        from clew.graph.paths import all_paths
+        from clew.graph.paths import all_paths, strongest_path
         from clew.query.ways import entity_rows, read_paths
 
         ends = self._entity(source), self._entity(target)
@@ -115,7 +122,10 @@ class Exploring(Resources):
             raise InputError(
                 f"{source!r} and {target!r} are not two entities of the graph; a path needs two"
             )
-        found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
+        if weighted:
+            found = strongest_path(graph, rows[0], rows[1], max_hops)
+        else:
+            found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
         return read_paths(self.store, graph, found.paths), found.met
 
     def timeline(

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
         CommunityStore,
         Embedder,
         Extractor,
-        KeptVectorIndex,
         LanguageModel,
         Reranker,
         Store,
+        SyncedVectorIndex,
     )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
@@ -105,7 +105,7 @@ class Resources:
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(settings, self.store)
-        self._spare_vectors: KeptVectorIndex | None = None
+        self._spare_vectors: SyncedVectorIndex | None = None
         self._vectors_away: tuple[float, str] | None = None
         self._snapshot: Snapshot | None = None
         self._before_close: list[Callable[[], None]] = []
@@ -155,7 +155,7 @@ class Resources:
             self.embedder.embed_query("warm")
 
     @property
-    def vectors(self) -> KeptVectorIndex:
+    def vectors(self) -> SyncedVectorIndex:
         """The vector index, brought up to the store's generation.
 
         Where it is on a server that is away, or another process holds its folder, one over the

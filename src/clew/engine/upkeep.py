@@ -11,10 +11,9 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clew.ports import AuditEntry
     from clew.stores.sqlite import SqliteStore
-    from clew.types import (
-        CheckReport,
-    )
+    from clew.types import CheckReport
 
 
 class Upkeep(Reindexing):
@@ -23,6 +22,12 @@ class Upkeep(Reindexing):
     def stats(self) -> dict[str, Any]:
         """Counts of everything in the store, its embedder, its size on disk, its vector index."""
         return {**self.store.statistics(), "vectors": self._vectors.state()}
+
+    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+        """What was changed through tools, by whom: entries below the id `before`, newest first."""
+        from clew.wiring import make_audit
+
+        return make_audit(self.journal).entries(before=before, limit=limit)
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""

@@ -249,4 +249,15 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         idempotent=True,
         confirm=True,
     ),
+    Tool(
+        name="audit",
+        title="Audit log",
+        description="What was changed through tools, when and by whom, the newest first.",
+        parameters=(_integer("limit", "1 to 500.", 50, 1, 500), CURSOR, MAX_TOKENS),
+        result=shape(entries="array"),
+        run=document_upkeep.audit,
+        scope="admin",
+        profiles=_FULL,
+        changes=False,
+    ),
 )

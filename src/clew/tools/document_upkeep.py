@@ -1,4 +1,4 @@
-"""What the document tools do with a collection as a whole: index again, back up, restore."""
+"""What the document tools do with a collection as a whole: index, back up, restore, audit."""
 
 from __future__ import annotations
 
@@ -9,12 +9,17 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError, NotFoundError
 from clew.settings import NAMESPACE
 from clew.stores.private_files import make_folder
+from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.document_writing import jobs_of, status_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clew.ports import AuditEntry
     from clew.tools.spec import Arguments, Call, Result
+
+_NEWEST = 2**63 - 1
+"""Ids of entries end here."""
 
 
 def reindex(call: Call, _: Arguments) -> Result:
@@ -59,3 +64,28 @@ def _backup_file(call: Call, name: str) -> Path:
             " as before-the-move"
         )
     return call.engine.store.folder / "backups" / f"{name}.db"
+
+
+def audit(call: Call, arguments: Arguments) -> Result:
+    """`audit`."""
+    engine, limit = call.engine, arguments["limit"]
+    before = read_cursor(arguments["cursor"], _NEWEST) if arguments["cursor"] else None
+    # One more than is shown tells whether there is more.
+    found = engine.audit(before=before, limit=limit + 1)
+    items = [_entry(entry) for entry in found[:limit]]
+    around: Result = {"entries": [], "next_cursor": str(_NEWEST)}
+    kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    if items and not kept:
+        raise no_room(items[0]["tool"])
+    more = len(kept) < len(found)
+    return {"entries": kept, "next_cursor": str(kept[-1]["id"]) if more else None}
+
+
+def _entry(entry: AuditEntry) -> Result:
+    return {
+        "id": entry.id,
+        "recorded_at": entry.recorded_at.isoformat(),
+        "caller": entry.caller,
+        "tool": entry.tool,
+        "subjects": dict(entry.subjects),
+    }

@@ -84,7 +84,7 @@ class Toolbox:
         try:
             tool = self._find(name, caller)
             complete_arguments = complete(name, tool.parameters, arguments or {})
-            if tool.scope != "read" and self._audit is not None:
+            if not tool.read_only and self._audit is not None:
                 self._audit(caller, tool, complete_arguments)
             call = Call(
                 engine=self._engine,

@@ -86,6 +86,22 @@ def rename(
     _print_entity(common, entity)
 
 
+def retract(
+    common: Common,
+    relations: Annotated[
+        list[int],
+        typer.Argument(metavar="RELATION", min=1, help="Ids of relations, as `clew export` says."),
+    ],
+) -> None:
+    """Say that relations are wrong; indexing again remembers it."""
+    with common.open() as engine:
+        retracted = engine.retract(relations)
+    if common.json:
+        write_json({"retracted": retracted})
+    else:
+        typer.echo(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+
+
 def neighbors(
     common: Common,
     name: NameArgument,

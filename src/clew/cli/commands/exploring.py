@@ -28,10 +28,16 @@ def path(
         int, typer.Option(metavar="N", min=1, max=5, help="Steps of a path, at most.")
     ] = 3,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Paths, at most.")] = 5,
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="The strongest path alone: strong ties are worth a hop."),
+    ] = False,
 ) -> None:
     """Show how two entities are tied: the paths between them, fewest hops first."""
     with common.open() as engine:
-        found, notes = engine.paths(source, target, max_hops=max_hops, limit=limit)
+        found, notes = engine.paths(
+            source, target, max_hops=max_hops, limit=limit, weighted=weighted
+        )
     if common.json:
         write_json({"paths": found, "notes": notes})
         return

@@ -1,7 +1,8 @@
-"""`clew check` and `clew eval`."""
+"""`clew check`, `clew audit` and `clew eval`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -48,6 +49,28 @@ def _print_check(report: CheckReport) -> None:
         stdout_console().print(table(("invariant", "found", "repairable"), rows))
     if any(problem.repairable for problem in report.problems):
         typer.echo("Mend what can be mended with: clew check --repair")
+
+
+def audit(
+    common: Common,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")] = 50,
+    before: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Only entries older than that one.")
+    ] = None,
+) -> None:
+    """List what was changed through tools, when and by whom, the newest first."""
+    with common.open() as engine:
+        entries = engine.audit(before=before, limit=limit)
+    if common.json:
+        write_json(entries)
+    elif entries:
+        from clew.cli.tables import table
+
+        rows = [
+            (e.id, e.recorded_at, e.caller, e.tool, json.dumps(e.subjects, ensure_ascii=False))
+            for e in entries
+        ]
+        stdout_console().print(table(("id", "when", "caller", "tool", "about"), rows))
 
 
 def evaluate(

@@ -24,6 +24,7 @@ import numpy as np
 from clew.errors import StoreError
 from clew.stores.derived import derived_files, remove_files
 from clew.stores.private_files import private
+from clew.stores.vectors.nearest import best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -81,7 +82,7 @@ class _State:
 
 
 class VectorMatrix:
-    """`ports.KeptVectorIndex` over a store's embeddings; threads may share one."""
+    """`ports.SyncedVectorIndex` over a store's embeddings; threads may share one."""
 
     def __init__(self, store: SnapshotSource, folder: Path) -> None:
         """Nothing is read before it is needed; `folder` is the store's."""
@@ -97,14 +98,9 @@ class VectorMatrix:
         state = self._current()
         if not state.alive.any() or limit <= 0:
             return np.empty(0, dtype=np.int64), np.empty(0, dtype=np.float32)
-        if vector.shape != state.base.shape[1:]:
-            raise StoreError(
-                f"cannot search for a vector of shape {vector.shape!r}; expected"
-                f" {state.base.shape[1:]!r}, from the embedder that the store was built with"
-            )
+        check_dimension(vector, state.base.shape[1])
         eligible = state.alive if allowed is None else state.alive & np.isin(state.ids, allowed)
-        positions, exact = _best(state, vector, np.flatnonzero(eligible), limit)
-        return state.ids[positions], exact
+        return _best(state, vector, np.flatnonzero(eligible), limit)
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """See `ports.VectorIndex`."""
@@ -116,10 +112,7 @@ class VectorMatrix:
             positions[known]
         ]
         if not known.all():
-            raise StoreError(
-                f"no embedding of the chunks {wanted[~known][:5].tolist()!r}; expected ids of"
-                " chunks that are in the store now: search again"
-            )
+            raise unknown_chunks(wanted[~known])
         return state.rows(positions)
 
     def refresh(self) -> None:
@@ -139,7 +132,7 @@ class VectorMatrix:
                 ) from error
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         held = self._current()
         return {
             "backend": "store",
@@ -147,10 +140,11 @@ class VectorMatrix:
             "connected": True,
             "version": "",
             "points": int(np.count_nonzero(held.alive)),
+            "problem": "",
         }
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`; there is nothing to let go of."""
+        """See `ports.SyncedVectorIndex`; there is nothing to let go of."""
 
     def _current(self) -> _State:
         state = self._state
@@ -240,16 +234,15 @@ def _best(
     vector: Vector,
     eligible: NDArray[np.intp],
     limit: int,
-) -> tuple[NDArray[np.intp], Scores]:
-    """Positions of the best eligible rows and their exact scores; ties go to the smaller id."""
+) -> tuple[Ids, Scores]:
+    """Ids of the best eligible rows and their exact scores; ties go to the smaller id."""
     if len(eligible) > limit:
         candidates = state.scores(vector, eligible)
         worst = np.partition(candidates, -limit)[-limit]
         eligible = eligible[candidates >= worst - _ROUNDING]
     rows = state.rows(eligible).astype(np.float64)
-    exact = np.clip((rows * vector).sum(axis=1), -1.0, 1.0).astype(np.float32)
-    order = np.lexsort((eligible, -exact))[:limit]
-    return eligible[order], exact[order]
+    exact = (rows * vector).sum(axis=1).astype(np.float32)
+    return best_first(state.ids[eligible], exact, limit)
 
 
 def _nothing() -> _State:
