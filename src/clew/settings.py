@@ -33,6 +33,7 @@ from pydantic_settings import (
 from clew.errors import SettingsError
 from clew.types import Fusion
 
+Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
 VectorBackend = Literal["store", "qdrant", "chroma"]
@@ -40,6 +41,7 @@ ChromaKind = Literal["traditional", "contextual", "graph"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
+SETTINGS_FILE = "clew.toml"
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """What a namespace's name looks like."""
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
@@ -73,6 +75,48 @@ class ReadSettings(_Values):
     )
     hidden: bool = Field(default=False, description="Read hidden files and folders, too.")
     git_ignored: bool = Field(default=False, description="Read what .gitignore leaves out, too.")
+
+
+class LimitSettings(_Values):
+    """What reading one document, and one question, may take; what takes more is refused."""
+
+    isolation: Isolation = Field(
+        default="process",
+        description="Read documents in a `process` that can be ended; `none`: in this one, whose"
+        " time and memory nothing bounds.",
+    )
+    workers: int = Field(
+        default=2, ge=1, le=64, description="Such processes of one store at a time, at most."
+    )
+    document_seconds: float = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for a document of any size."
+    )
+    seconds_per_megabyte: float = Field(
+        default=30.0, ge=0, le=86_400, description="Seconds more for each megabyte of it."
+    )
+    memory_megabytes: int = Field(
+        default=2048, ge=64, description="Memory that reading may add, where the system limits it."
+    )
+    output_megabytes: int = Field(
+        default=256, ge=1, le=2047, description="What comes of one document, as it is handed over."
+    )
+    characters: int = Field(default=50_000_000, ge=1, description="Characters of text of a file.")
+    chunks: int = Field(default=250_000, ge=1, description="Chunks of a document.")
+    sentences: int = Field(default=1_000_000, ge=1, description="Sentences of a document.")
+    names: int = Field(
+        default=2_000_000, ge=1, description="Mentions of names, and relations, of a document."
+    )
+    cells: int = Field(
+        default=5_000_000, ge=1, description="Cells of a table, the empty ones of a sheet too."
+    )
+    elements: int = Field(
+        default=2_000_000, ge=1, description="XML elements of an office file, all parts together."
+    )
+    members: int = Field(default=10_000, ge=1, description="Parts of an office file.")
+    question_characters: int = Field(default=100_000, ge=1, description="Characters of a question.")
+    name_characters: int = Field(
+        default=4096, ge=1, description="Characters of the name of an entity or a document."
+    )
 
 
 class SplitSettings(_Values):
@@ -370,6 +414,11 @@ class ServeSettings(_Values):
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
     )
+    roots: tuple[str, ...] = Field(
+        default=(),
+        description="Folders of this machine that callers over HTTP may have read, such as"
+        " /srv/documents/{namespace}; default none.",
+    )
     upload_megabytes: float = Field(
         default=500.0,
         gt=0,
@@ -378,6 +427,17 @@ class ServeSettings(_Values):
     upload_hours: float = Field(
         default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
     )
+
+    @field_validator("roots")
+    @classmethod
+    def _one_each(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
+        for root in roots:
+            if "{namespace}" not in root or not Path(root).expanduser().is_absolute():
+                raise ValueError(
+                    "expected absolute folders with {namespace} in them: no namespace reads"
+                    " another's files"
+                )
+        return roots
 
     @field_validator("tokens")
     @classmethod
@@ -400,11 +460,12 @@ class JobSettings(_Values):
 
 
 class AccessSettings(_Values):
-    """What tools may read from beyond the store, and where they may write to."""
+    """What tools may read from beyond the store."""
 
     roots: tuple[Path, ...] = Field(
         default=(Path(),),
-        description="Folders below which paths may be; default the working directory.",
+        description="Folders below which paths may be; default the working directory. Over HTTP:"
+        " serve.roots.",
     )
     allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
     allow_private_addresses: bool = Field(
@@ -424,7 +485,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CLEW_",
         env_nested_delimiter="__",
-        toml_file="clew.toml",
+        toml_file=SETTINGS_FILE,
         frozen=True,
         extra="forbid",
     )
@@ -448,6 +509,7 @@ class Settings(BaseSettings):
         description="How long to wait for a store that another process writes to.",
     )
     read: ReadSettings = ReadSettings()
+    limits: LimitSettings = LimitSettings()
     split: SplitSettings = SplitSettings()
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()

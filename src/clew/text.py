@@ -18,6 +18,7 @@ _UNSPACED = (
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
+_DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
@@ -46,6 +47,11 @@ def entity_key(name: str) -> str:
     if len(words) > 1 and words[0] == "the":
         words = words[1:]
     return " ".join(words)
+
+
+def whole_number(text: str) -> int | None:
+    """A number written in ASCII digits, small enough for an id of any store; None for others."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def words(text: str) -> list[str]:
@@ -109,6 +115,10 @@ _BREAK = re.compile(
 )
 
 
+_LONGEST_NUMBER = 40
+"""Characters of a list's number, blanks before it among them."""
+
+
 def sentences(text: str) -> list[tuple[int, int]]:
     """Ranges of the sentences, blank edges left out; every non-blank character lies in one."""
     found: list[tuple[int, int]] = []
@@ -129,7 +139,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
-    if after[:1].islower() or text[start : match.start()].strip().isdecimal():
+    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
+    if after[:1].islower() or number.strip().isdecimal():
         return False
     return not _ABBREVIATION.search(text, max(start, match.start() - 12), match.start() + 1)
 

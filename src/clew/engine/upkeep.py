@@ -42,16 +42,16 @@ class Upkeep(Reindexing):
 
         return back_up(self._file_store(), Path(path).expanduser())
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, path: str | Path, *, own: bool = False) -> None:
         """Put a backup's content in place of the store's; jobs and the audit log stay.
 
-        Raises `StoreError` for a backup that is not sound or of another embedder; then nothing has
-        changed. Raises `InputError` for a store on a server.
+        Raises `StoreError` for a backup that is not sound, of another embedder or, with `own`, of
+        another store; then nothing has changed. Raises `InputError` for a store on a server.
         """
         from clew.stores.sqlite_backup import restore
 
         with self._writing:
-            restore(self._file_store(), Path(path).expanduser())
+            restore(self._file_store(), Path(path).expanduser(), own=own)
 
     def _file_store(self) -> SqliteStore:
         from clew.stores.sqlite import SqliteStore

@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError, StoreError
+from clew.stores.private_files import make_folder, private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,7 +89,7 @@ class Uploads:
             id=secrets.token_hex(16), name=name, size=size, sha256=sha256, part_bytes=part_bytes
         )
         with _disk_errors():
-            self._path(upload.id).mkdir(parents=True)
+            make_folder(self._path(upload.id))
             self._put(upload.id, _ABOUT, json.dumps(asdict(upload)).encode())
         # Looked at afterwards: of several who begin at once, none slips through.
         try:
@@ -249,7 +250,7 @@ class Uploads:
         path = self._path(upload_id) / name
         temporary = path.with_name(f"{name}.{secrets.token_hex(4)}.tmp")
         try:
-            with temporary.open("wb") as file:
+            with open(temporary, "wb", opener=private) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())

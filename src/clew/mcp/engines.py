@@ -87,6 +87,8 @@ class Engines:
         """Close every engine that was opened here; calls under way have some seconds to end."""
         with self._lock:
             self._closed = True
+            for opened in self._opened.values():
+                opened.jobs.stop()
             self._lock.wait_for(
                 lambda: not any(opened.lent for opened in self._opened.values()), patience
             )

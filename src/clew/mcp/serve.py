@@ -8,6 +8,7 @@ import os
 import signal
 import socket
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import anyio
@@ -21,8 +22,8 @@ from clew.tools.catalogue import TOOLS
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
@@ -82,7 +83,7 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
+    engines = Engines(served_settings(settings), TOOLS)
     server = http_server(engines, insecure=insecure)
     if fixtures:
         from clew.mcp.fixtures import mount
@@ -93,6 +94,7 @@ def serve_http(
         log_config=None,
         access_log=False,
         server_header=False,
+        proxy_headers=False,  # who calls is whoever connects: headers can say anything
         timeout_graceful_shutdown=GOODBYE_SECONDS,
     )
     host = settings.serve.host
@@ -117,6 +119,13 @@ def _exit(*_: object) -> None:
     raise SystemExit(0)
 
 
+def served_settings(settings: Settings) -> Settings:
+    """Those of callers over HTTP: of this machine's files they read `serve.roots` alone."""
+    roots = tuple(Path(root) for root in settings.serve.roots)
+    access = settings.access.model_copy(update={"roots": roots})
+    return settings.model_copy(update={"access": access})
+
+
 def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
     """A server that asks for tokens; raises `SettingsError` as `serve_http` says."""
     from clew.mcp.access import Access
@@ -133,26 +142,30 @@ def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
 
 def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     """The web application, with its limits."""
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
     from clew.mcp.limits import RateLimit
     from clew.mcp.uploads import upload_routes
 
-    security = transport_security(serve)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
-        transport_security=security,
+        # The SDK compares beginnings of headers; `origin_check` parses them.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
     )
-    app.routes.extend(upload_routes(server, serve, security))
+    app.routes.extend(upload_routes(server, serve))
+    app.user_middleware.insert(0, origin_check(serve))
     # The innermost: it has to know who calls.
     app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
     return app
 
 
-def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
-    """Which Host and Origin headers are answered; others come from pages that were lured here."""
-    from mcp.server.transport_security import TransportSecuritySettings
+def origin_check(serve: ServeSettings) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
+    from starlette.middleware import Middleware
+
+    from clew.mcp.origins import OriginCheck, allowed_host, allowed_origin
 
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
@@ -162,11 +175,11 @@ def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
-    hosts = (*own, *serve.allowed_hosts)
-    origins = [f"http://{host}:*" for host in own]
-    return TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[*origins, *serve.allowed_origins],
+    origins = (*(f"http://{host}:*" for host in own), *serve.allowed_origins)
+    return Middleware(
+        OriginCheck,
+        hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
+        origins=[allowed_origin(origin) for origin in origins],
     )
 
 

@@ -33,8 +33,9 @@ from clew.mcp.asking import Asking
 from clew.mcp.changes import LIST, Changes, look
 from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
+from clew.mcp.permissions import may_prompt
 from clew.mcp.prompts import prompts
-from clew.mcp.resources import JSON, TEMPLATES, Place
+from clew.mcp.resources import JSON, Place
 from clew.mcp.tasks import Tasks
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
@@ -48,7 +49,9 @@ if TYPE_CHECKING:
         Completion,
         CompletionArgument,
         CompletionContext,
+        GetPromptResult,
         PaginatedRequestParams,
+        Prompt,
         PromptReference,
         ResourceTemplate,
         ResourceTemplateReference,
@@ -247,7 +250,10 @@ class ClewServer(MCPServer[None]):
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Templates of addresses."""
-        return [*TEMPLATES, *await super().list_resource_templates()]
+        return [
+            *resources.templates(self._asking.get().place),
+            *await super().list_resource_templates(),
+        ]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -268,6 +274,24 @@ class ClewServer(MCPServer[None]):
     async def _unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
         self._changes.remove(_session_id(request), params.uri)
         return EmptyResult()
+
+    # --- prompts
+
+    async def list_prompts(self) -> list[Prompt]:
+        """The prompts that are of use to the caller."""
+        caller = self._asking.get().place.caller
+        return [p for p in await super().list_prompts() if may_prompt(caller, p.name)]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[None, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt; one that the caller may not see is as unknown as one that is not there."""
+        if not may_prompt(self._asking.get().place.caller, name):
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}")
+        return await super().get_prompt(name, arguments, context)
 
     # --- completion
 

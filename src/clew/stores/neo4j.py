@@ -23,6 +23,7 @@ from clew.stores.neo4j_search import Neo4jSearch
 from clew.stores.neo4j_snapshot import Neo4jSnapshot
 from clew.stores.neo4j_times import Neo4jTimes
 from clew.stores.neo4j_writer import Neo4jWriter
+from clew.stores.private_files import make_folder
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         `sqlite.SqliteStore`.
         """
         self.folder = folder
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._here = threading.local()
         self._database = Neo4jDatabase(address, settings, namespace)
         try:

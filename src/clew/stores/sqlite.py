@@ -125,6 +125,12 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         with self._database.read() as connection:
             return sqlite_statistics.read_embedder(connection)
 
+    def identity(self) -> str:
+        """What tells this store from every other one, for good; its backups carry it."""
+        with self._database.read() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
+        return str(row[0])
+
     # --- documents
 
     def save(self, entry: IndexedDocument) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
 from clew.errors import StoreError, StoreMismatchError
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.private_files import make_file, make_folder
 from clew.stores.sqlite_communities import m003_communities_and_topics
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_job_rows import m004_jobs_and_audit
 from clew.stores.sqlite_memory import m005_memory
+from clew.stores.sqlite_refusals import m006_refusals
 from clew.stores.sqlite_times import write_all_times
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
@@ -229,12 +232,19 @@ def m002_times_and_versions(connection: sqlite3.Connection) -> None:
     write_all_times(connection)
 
 
+def m007_store_id(connection: sqlite3.Connection) -> None:
+    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
+    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
     m002_times_and_versions,
     m003_communities_and_topics,
     m004_jobs_and_audit,
     m005_memory,
+    m006_refusals,
+    m007_store_id,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
@@ -248,8 +258,8 @@ def schema_version(connection: sqlite3.Connection) -> int:
     return int(row[0]) if row else 0
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what is missing; call inside a write transaction.
+def migrate(connection: sqlite3.Connection, last: int = SCHEMA_VERSION) -> None:
+    """Apply what is missing, up to the migration `last`; call inside a write transaction.
 
     Raises `StoreMismatchError` for a store that a newer version of Clew has written.
     """
@@ -261,7 +271,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     if version == 0:
         connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
-    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
+    for number, migration in enumerate(MIGRATIONS[version:last], version + 1):
         migration(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (number,))
 
@@ -274,7 +284,8 @@ def open_database(
     Raises `StoreError` where the folder cannot be made, and what `migrate` raises.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        make_file(folder / "clew.db")
     except OSError as error:
         raise StoreError(
             f"cannot make the store's folder {str(folder)!r} ({error.strerror});"

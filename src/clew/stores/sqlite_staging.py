@@ -23,6 +23,7 @@ import numpy as np
 
 from clew.errors import StoreBusyError, StoreError
 from clew.stores.file_lock import FileLock
+from clew.stores.private_files import make_file, make_folder
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.types import Document, Extraction, IndexedDocument, Split
@@ -111,7 +112,7 @@ class Staging:
         try:
             with _writing_to(self._folder):
                 shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
+                make_folder(folder)
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -134,8 +135,9 @@ def open_staging(
     folder = store_folder / _FOLDER
     with _alone(store_folder / _LOCK, wait):
         with _writing_to(folder):
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
             _remove_others(folder, target)
+            make_file(folder / target.file_name)
         database = Database(folder / target.file_name, busy_seconds, lambda connection: None)
         try:
             with database.write() as connection:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE
+from clew.cli.errors import INCOMPLETE, note
 from clew.cli.output import stdout_console, write_json
 from clew.cli.progress import reporting
+from clew.stores.private_files import is_private
 
 if TYPE_CHECKING:
     from clew.types import CheckReport
@@ -26,6 +27,9 @@ def check(
     """Verify that the store is whole."""
     with common.open() as engine:
         report = engine.check(repair=repair)
+        folder = engine.store.folder
+    if not is_private(folder):
+        note(f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER")
     if common.json:
         write_json(report)
     else:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
 from clew.stores.file_lock import FileLock
+from clew.stores.private_files import private
 from clew.stores.vectors.chroma_connection import check_open, client_parts, shown, translated
 from clew.stores.vectors.remote import LostError
 
@@ -105,7 +106,8 @@ class ChromaFolder:
 
     def _note_change(self, *writing: str) -> None:
         self._seen = "\n".join([secrets.token_hex(8), *writing])
-        self._written.write_text(self._seen)
+        with open(self._written, "w", opener=private) as file:
+            file.write(self._seen)
 
     def _let_go(self) -> None:
         if self._client is not None:

@@ -23,6 +23,7 @@ import numpy as np
 
 from clew.errors import StoreError
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.private_files import private
 from clew.stores.vectors.nearest import best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
@@ -275,7 +276,8 @@ def _write_records(path: Path, state: _State, living: NDArray[np.intp]) -> None:
         "fortran_order": False,
         "shape": (len(living),),
     }
-    with path.open("wb") as file:  # written, not mapped: a full disk is then an error, not a crash
+    # Written, not mapped: a full disk is then an error, not a crash.
+    with open(path, "wb", opener=private) as file:
         np.lib.format.write_array_header_1_0(file, header)
         for start in range(0, len(living), _BLOCK):
             block = living[start : start + _BLOCK]
