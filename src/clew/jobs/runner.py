@@ -90,6 +90,7 @@ class JobRunner:
         self._running: dict[str, str] = {}  # job id by owner: each claim has its own
         self._changed = threading.Condition()
         self._submitted = 0
+        self._idle_at = -1  # how many had been submitted when there was last nothing to do
         self._closing = threading.Event()
 
     # --- asking
@@ -162,6 +163,11 @@ class JobRunner:
             job = self.job(job_id)
         return job
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs here, or one that was submitted here may be waiting to."""
+        return bool(self._running) or self._idle_at < self._submitted
+
     # --- running
 
     def start(self) -> None:
@@ -195,6 +201,7 @@ class JobRunner:
             if job is not None:
                 self._run(job)
             else:
+                self._idle_at = seen
                 self._rest(seen)
 
     def _rest(self, seen: int) -> None:
