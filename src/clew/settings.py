@@ -18,6 +18,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     SecretStr,
     ValidationError,
     field_validator,
@@ -366,6 +367,22 @@ class ServeSettings(_Values):
     )
     request_seconds: float = Field(
         default=60.0, gt=0, le=3600, description="How long one request may take."
+    )
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="How long the headers of a request may take."
+    )
+    connections: int = Field(
+        default=500, ge=1, le=1_000_000, description="Connections at a time, at most."
+    )
+    connections_per_caller: int = Field(
+        default=100,
+        ge=1,
+        le=1_000_000,
+        description="Connections of one address, and requests of one caller, at a time, at most.",
+    )
+    trusted_proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="Addresses of reverse proxies, whose X-Forwarded-For is believed.",
     )
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."

@@ -8,7 +8,8 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
@@ -19,8 +20,10 @@ from clew.mcp.server import create_server
 from clew.tools.catalogue import TOOLS
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
+    import uvicorn
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
 
@@ -88,13 +91,7 @@ def serve_http(
         from clew.mcp.fixtures import mount
 
         mount(server)
-    config = uvicorn.Config(
-        http_app(server, settings.serve),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
-    )
+    config = http_config(server, settings.serve)
     host = settings.serve.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.create_server((host, settings.serve.port), family=family)
@@ -148,6 +145,26 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     # The innermost: it has to know who calls.
     app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
     return app
+
+
+def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
+    """How the web application is run: the limits of connections, and who is believed."""
+    import uvicorn
+
+    from clew.mcp.connections import HEADER_BYTES, LimitedProtocol
+
+    return uvicorn.Config(
+        http_app(server, serve),
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
+        ws="none",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(serve.trusted_proxies),
+        forwarded_allow_ips=[str(proxies) for proxies in serve.trusted_proxies],
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
 
 
 def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
