@@ -107,9 +107,12 @@ def test_addresses_of_a_proxy_are_not_counted(tmp_path: Path) -> None:
     settings = settings_for(
         tmp_path, tokens=TOKENS, connections_per_caller=5, trusted_proxies=["127.0.0.1"]
     )
-    with engine_in(tmp_path, "mills") as engine, served(Engines(settings, TOOLS, engine)) as server:
-        with attacks.many_connections(server.url, 10):
-            assert attacks.open_session(server.url, ALICE[0]).status == 200
+    with (
+        engine_in(tmp_path, "mills") as engine,
+        served(Engines(settings, TOOLS, engine)) as server,
+        attacks.many_connections(server.url, 10),
+    ):
+        assert attacks.open_session(server.url, ALICE[0]).status == 200
 
 
 def test_beyond_reason_connections_are_dropped(tmp_path: Path) -> None:

@@ -97,9 +97,12 @@ class Served:
 
 
 @contextmanager
-def served(engines: Engines, *, insecure: bool = False) -> Iterator[Served]:
+def served(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> Iterator[Served]:
     """A server in a thread."""
-    config = http_config(http_server(engines, insecure=insecure), engines.settings.serve)
+    server = http_server(engines, insecure=insecure, file=file)
+    config = http_config(server, engines.settings.serve)
     bound = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

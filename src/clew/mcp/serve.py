@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 import anyio
@@ -17,6 +18,7 @@ import anyio.to_thread
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
+from clew.settings import SETTINGS_FILE
 from clew.tools.catalogue import TOOLS
 
 if TYPE_CHECKING:
@@ -86,7 +88,7 @@ def serve_http(
 
     _log_to_stderr()
     engines = Engines(settings, TOOLS)
-    server = http_server(engines, insecure=insecure)
+    server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
     if fixtures:
         from clew.mcp.fixtures import mount
 
@@ -114,8 +116,13 @@ def _exit(*_: object) -> None:
     raise SystemExit(0)
 
 
-def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
-    """A server that asks for tokens; raises `SettingsError` as `serve_http` says."""
+def http_server(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> ClewServer:
+    """A server that asks for tokens, those of `file` as it is now.
+
+    Raises `SettingsError` as `serve_http` says.
+    """
     from clew.mcp.access import Access
 
     serve = engines.settings.serve
@@ -124,7 +131,7 @@ def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
             f"setting serve.host = {serve.host!r} with --insecure would let anybody in; serve at"
             " 127.0.0.1, or set tokens and leave --insecure out"
         )
-    access = None if insecure else Access(serve)
+    access = None if insecure else Access(serve, file)
     return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
 
 
@@ -132,6 +139,7 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     """The web application, with its limits."""
     from starlette.middleware import Middleware
 
+    from clew.mcp.callers import CallerLimits
     from clew.mcp.limits import RateLimit
     from clew.mcp.uploads import upload_routes
 
@@ -140,10 +148,15 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
         streamable_http_path=PATH,
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
         transport_security=security,
+        session_idle_timeout=serve.session_minutes * 60,
+        max_sessions=serve.sessions,
     )
     app.routes.extend(upload_routes(server, serve, security))
-    # The innermost: it has to know who calls.
-    app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
+    # The innermost: they have to know who calls.
+    app.user_middleware += [
+        Middleware(RateLimit, per_minute=serve.rate_per_minute),
+        Middleware(CallerLimits, callers=server.callers, namespace=server.namespace_of, path=PATH),
+    ]
     return app
 
 
