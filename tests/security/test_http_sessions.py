@@ -140,9 +140,11 @@ def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.En
 
 def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
     """Even from many addresses: the token says who it is."""
-    limits = {"connections_per_caller": 3, "trusted_proxies": ["127.0.0.1"]}
+    proxies = ["127.0.0.1"]
     with (
-        serving(tmp_path, quota={"sessions": 10}, **limits) as server,
+        serving(
+            tmp_path, quota={"sessions": 10}, connections_per_caller=3, trusted_proxies=proxies
+        ) as server,
         ThreadPoolExecutor(max_workers=3) as workers,
     ):
         sessions = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(4)]

@@ -101,8 +101,8 @@ def served(
     engines: Engines, *, insecure: bool = False, file: Path | None = None
 ) -> Iterator[Served]:
     """A server in a thread."""
-    server = http_server(engines, insecure=insecure, file=file)
-    config = http_config(server, engines.settings.serve)
+    mcp = http_server(engines, insecure=insecure, file=file)
+    config = http_config(mcp, engines.settings.serve)
     bound = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
+from clew.stores.derived import folder_size
+from clew.stores.sqlite_statistics import read_free_bytes
 from clew.types import IndexReport
 
 if TYPE_CHECKING:
@@ -90,7 +92,8 @@ class Indexing(Documents):
     ) -> IndexReport:
         started = time.perf_counter()
         with self._writing:
-            done = self._ingest.run(documents, run.saved)
+            permitted = run.permitted(documents, self.settings.quota.documents, self.full)
+            done = self._ingest.run(permitted, run.saved)
             run.prune(prune)
         if run.added or run.changed or run.pruned:
             self._persist()
@@ -103,6 +106,21 @@ class Indexing(Documents):
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+        )
+
+    def full(self) -> str | None:
+        """Why the namespace takes nothing more in, None where it does."""
+        with self.journal.read() as connection:
+            free = read_free_bytes(connection)
+        most, megabytes = (
+            self.settings.quota.megabytes,
+            (folder_size(self.store.folder) - free) / 1e6,
+        )
+        if megabytes < most:
+            return None
+        return (
+            f"the store has {megabytes:.1f} MB, and a namespace may have {most:g} (the setting"
+            " quota.megabytes); delete documents or raise it"
         )
 
     def delete(self, names: Sequence[str]) -> int:

@@ -84,6 +84,31 @@ class IndexRun:
                 continue
             self._advance()
 
+    def permitted(
+        self, documents: Iterable[Document], quota: int, full: Callable[[], str | None]
+    ) -> Iterator[Document]:
+        """Those that fit; others are noted and left.
+
+        `quota` is how many documents there may be, `full` says why there is no room at all.
+        """
+        new: set[str] = set()
+        for document in documents:
+            reason = full()
+            if reason is None and document.source not in self._known:
+                new.add(document.source)
+                if len(self._known) + len(new) > quota:
+                    new.discard(document.source)
+                    reason = (
+                        f"there are {quota} documents, as many as the namespace may have (the"
+                        " setting quota.documents); delete some or raise it"
+                    )
+            if reason is None:
+                yield document
+                continue
+            self.skipped.append(Skipped(source=document.source, reason=reason))
+            if document.source in self._last:
+                self._advance()
+
     def saved(self, document: Document) -> None:
         """Note that a document is stored."""
         if document.source in self._known:

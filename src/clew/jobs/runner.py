@@ -81,11 +81,16 @@ class JobRunner:
         settings: JobSettings,
         *,
         lease_seconds: float = LEASE_SECONDS,
+        most: int | None = None,
+        upkeep: Callable[[], object] | None = None,
     ) -> None:
+        """`most` jobs may be unfinished; `upkeep` is done when old jobs are forgotten."""
         self._store = store
         self._kinds = dict(kinds)
         self._settings = settings
         self._lease = lease_seconds
+        self._most = most
+        self._upkeep = upkeep
         self._threads: list[threading.Thread] = []
         self._running: dict[str, str] = {}  # job id by owner: each claim has its own
         self._changed = threading.Condition()
@@ -108,7 +113,7 @@ class JobRunner:
 
         With `at_once` it is run in this thread and has ended when this returns; a process that
         dies meanwhile leaves it to the next, like any other. Raises `InputError` where the key
-        belongs to other work, `StoreError` after `close`.
+        belongs to other work or too many jobs are unfinished, `StoreError` after `close`.
         """
         if kind not in self._kinds:
             raise InputError(f"no kind of job {kind!r}; expected one of {', '.join(self._kinds)}")
@@ -122,6 +127,7 @@ class JobRunner:
             description=description,
             key=key,
             lease_seconds=self._lease if at_once else None,
+            most=self._most,
         )
         if new and at_once:
             self.start()
@@ -221,6 +227,8 @@ class JobRunner:
                 kept = timedelta(days=self._settings.retention_days)
                 with _logged("forget old jobs"):
                     self._store.forget(datetime.now(UTC) - kept)
+                    if self._upkeep is not None:
+                        self._upkeep()
         # The documents under way may take longer than a lease.
         while self._running:
             self._extend_leases()

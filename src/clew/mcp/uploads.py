@@ -181,6 +181,8 @@ class _Guarded:
 
 def _begin(place: Place, given: Mapping[str, Any], part_bytes: int) -> Response:
     with place.engines.lend(place.namespace) as opened:
+        if reason := opened.engine.full():
+            raise TooLargeError(reason)
         uploads = Uploads(opened.engine.store.folder, place.engines.settings)
         upload = uploads.begin(**given, part_bytes=part_bytes)
         return _state(uploads, upload, 201)
