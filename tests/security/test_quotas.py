@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -100,7 +101,7 @@ def test_files_in_a_job_that_find_no_room_are_listed(tmp_path: Path) -> None:
         assert len(engine.documents()) == 3
 
 
-def ended(box: Toolbox, job: str) -> dict[str, object]:
+def ended(box: Toolbox, job: str) -> dict[str, Any]:
     deadline = time.monotonic() + 30
     while True:
         status = box.call("query_job_status", {"job_id": job}).content

@@ -9,7 +9,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
@@ -132,7 +131,7 @@ class Changes:
             generation = -1
             while lives():
                 await anyio.sleep(self._seconds)
-                now = await anyio.to_thread.run_sync(_generation, place)
+                now = await place.in_thread(partial(_generation, place))
                 if now == generation:
                     continue
                 found = await look(place, list(seen))
@@ -143,7 +142,7 @@ class Changes:
 
 async def look(place: Place, uris: Sequence[str]) -> dict[str, str]:
     """A digest of what is at each address now."""
-    return await anyio.to_thread.run_sync(lambda: {uri: _digest(place, uri) for uri in uris[:MOST]})
+    return await place.in_thread(lambda: {uri: _digest(place, uri) for uri in uris[:MOST]})
 
 
 def _digest(place: Place, uri: str) -> str:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError
+from clew.mcp.threads import Threads
 from clew.wiring import make_embedder, make_reranker
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Engines:
         self.settings = settings
         self.tools = tuple(tool for tool in tools if settings.serve.profile in tool.profiles)
         """Those of the profile that is served."""
+        self.threads = Threads()
+        """Those that calls run in."""
         self._first = first
         self._limit = limit
         self._models: dict[str, Any] = {}

@@ -37,7 +37,6 @@ from clew.mcp.engines import Engines
 from clew.mcp.prompts import prompts
 from clew.mcp.resources import JSON, TEMPLATES, Place
 from clew.mcp.tasks import Tasks
-from clew.mcp.threads import Threads
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
 
@@ -119,7 +118,6 @@ class ClewServer(MCPServer[None]):
         self._asking: ContextVar[Asking] = ContextVar("asking")
         self.callers = Callers(engines.settings.serve, engines.settings.quota)
         """What is under way over HTTP."""
-        self.threads = Threads()
         self._changes = Changes(self._asking, self.callers.lives)
         super().__init__(
             name="clew",
@@ -200,9 +198,8 @@ class ClewServer(MCPServer[None]):
 
     async def _in_thread(self, function: Callable[[], T]) -> T:
         """Run in a worker thread, which is left to itself where the time is over."""
-        namespace = self._asking.get().place.namespace
         with anyio.fail_after(self._seconds):
-            return await self.threads.run(namespace, function)
+            return await self._asking.get().place.in_thread(function)
 
     async def _look_up(self, function: Callable[[], T]) -> T:
         """The same for what has no result of its own to say a failure with."""

@@ -102,28 +102,25 @@ class UploadApp:
         upload_id = request.path_params.get("upload")
         if upload_id is None:
             given = complete("upload", _BEGIN, await self._object(request))
-            return await self._in_thread(place, partial(_begin, place, given, self._largest))
+            return await place.in_thread(partial(_begin, place, given, self._largest))
         answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "PUT": partial(self._write, place, upload_id, request),
             "POST": partial(self._finish, place, upload_id, request),
-            "DELETE": partial(self._in_thread, place, partial(_remove, place, upload_id)),
+            "DELETE": partial(place.in_thread, partial(_remove, place, upload_id)),
         }
-        show = partial(self._in_thread, place, partial(_show, place, upload_id))
+        show = partial(place.in_thread, partial(_show, place, upload_id))
         return await answers.get(request.method, show)()
-
-    async def _in_thread(self, place: Place, function: Callable[[], Response]) -> Response:
-        return await self._server.threads.run(place.namespace, function)
 
     async def _write(self, place: Place, upload_id: str, request: Request) -> Response:
         given = request.query_params.get("part", "")
         if not (given.isdecimal() and given.isascii() and len(given) < 10):
             raise InputError(f"part {given!r} is no number; add ?part=1 and so on to the address")
         data = await self._body(request)
-        return await self._in_thread(place, partial(_write, place, upload_id, int(given), data))
+        return await place.in_thread(partial(_write, place, upload_id, int(given), data))
 
     async def _finish(self, place: Place, upload_id: str, request: Request) -> Response:
         given = await self._object(request)
-        return await self._in_thread(place, partial(_finish, place, upload_id, given))
+        return await place.in_thread(partial(_finish, place, upload_id, given))
 
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
