@@ -34,6 +34,7 @@ from pydantic_settings import (
 from clew.errors import SettingsError
 from clew.types import Fusion
 
+Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
 VectorBackend = Literal["store", "qdrant", "chroma"]
@@ -76,6 +77,48 @@ class ReadSettings(_Values):
     )
     hidden: bool = Field(default=False, description="Read hidden files and folders, too.")
     git_ignored: bool = Field(default=False, description="Read what .gitignore leaves out, too.")
+
+
+class LimitSettings(_Values):
+    """What reading one document, and one question, may take; what takes more is refused."""
+
+    isolation: Isolation = Field(
+        default="process",
+        description="Read documents in a `process` that can be ended; `none`: in this one, whose"
+        " time and memory nothing bounds.",
+    )
+    workers: int = Field(
+        default=2, ge=1, le=64, description="Such processes of one store at a time, at most."
+    )
+    document_seconds: float = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for a document of any size."
+    )
+    seconds_per_megabyte: float = Field(
+        default=30.0, ge=0, le=86_400, description="Seconds more for each megabyte of it."
+    )
+    memory_megabytes: int = Field(
+        default=2048, ge=64, description="Memory that reading may add, where the system limits it."
+    )
+    output_megabytes: int = Field(
+        default=256, ge=1, le=2047, description="What comes of one document, as it is handed over."
+    )
+    characters: int = Field(default=50_000_000, ge=1, description="Characters of text of a file.")
+    chunks: int = Field(default=250_000, ge=1, description="Chunks of a document.")
+    sentences: int = Field(default=1_000_000, ge=1, description="Sentences of a document.")
+    names: int = Field(
+        default=2_000_000, ge=1, description="Mentions of names, and relations, of a document."
+    )
+    cells: int = Field(
+        default=5_000_000, ge=1, description="Cells of a table, the empty ones of a sheet too."
+    )
+    elements: int = Field(
+        default=2_000_000, ge=1, description="XML elements of an office file, all parts together."
+    )
+    members: int = Field(default=10_000, ge=1, description="Parts of an office file.")
+    question_characters: int = Field(default=100_000, ge=1, description="Characters of a question.")
+    name_characters: int = Field(
+        default=4096, ge=1, description="Characters of the name of an entity or a document."
+    )
 
 
 class SplitSettings(_Values):
@@ -494,6 +537,7 @@ class Settings(BaseSettings):
         description="How long to wait for a store that another process writes to.",
     )
     read: ReadSettings = ReadSettings()
+    limits: LimitSettings = LimitSettings()
     split: SplitSettings = SplitSettings()
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()

@@ -109,6 +109,10 @@ _BREAK = re.compile(
 )
 
 
+_LONGEST_NUMBER = 40
+"""Characters of a list's number, blanks before it among them."""
+
+
 def sentences(text: str) -> list[tuple[int, int]]:
     """Ranges of the sentences, blank edges left out; every non-blank character lies in one."""
     found: list[tuple[int, int]] = []
@@ -129,7 +133,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
-    if after[:1].islower() or text[start : match.start()].strip().isdecimal():
+    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
+    if after[:1].islower() or number.strip().isdecimal():
         return False
     return not _ABBREVIATION.search(text, max(start, match.start() - 12), match.start() + 1)
 

@@ -9,6 +9,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.ingest.isolation.requests import Runner
     from clew.ingest.pipeline import Ingest
     from clew.ports import (
         AuditLog,
@@ -17,6 +20,7 @@ if TYPE_CHECKING:
         Extractor,
         JobStore,
         KeptVectorIndex,
+        RefusalLog,
         Reranker,
         Store,
     )
@@ -132,6 +136,13 @@ def make_jobs(journal: Database) -> JobStore:
     return SqliteJobs(journal)
 
 
+def make_refusals(journal: Database) -> RefusalLog:
+    """The documents of a store that took more than a limit allows."""
+    from clew.stores.sqlite_refusals import SqliteRefusals
+
+    return SqliteRefusals(journal)
+
+
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
     from clew.stores.sqlite_audit import SqliteAudit
@@ -168,15 +179,39 @@ def make_extractor() -> Extractor:
 
 
 def make_ingest(
-    settings: Settings, store: Store, embedder: Embedder, extractor: Extractor | None
+    settings: Settings,
+    store: Store,
+    embedder: Embedder,
+    extractor: Extractor,
+    runner: Runner,
 ) -> Ingest:
-    """The steps of indexing; `extractor` replaces the one that the settings name."""
+    """The steps of indexing."""
     from clew.ingest.pipeline import Ingest
 
     return Ingest(
         store=store,
         embedder=embedder,
-        extractor=extractor or make_extractor(),
+        extractor=extractor,
         split_settings=settings.split,
         link_settings=settings.link,
+        runner=runner,
     )
+
+
+def make_workers(
+    settings: Settings, embedder: Embedder, extractor: Extractor, on_start: Callable[[], None]
+) -> Runner:
+    """Where documents are read, split and extracted: in worker processes, or in this one.
+
+    `on_start` is called when a worker starts, which takes a moment.
+    """
+    from clew.ingest.isolation import pool
+    from clew.ingest.isolation.steps import Steps
+
+    steps = Steps(
+        tokens=embedder,
+        extractor=extractor,
+        split_settings=settings.split,
+        limits=settings.limits,
+    )
+    return pool.make_runner(steps, on_start)

@@ -35,6 +35,7 @@ class Documents(Resources):
         """
         from clew.types import document_id
 
+        self._check_length("name", name)
         ids = [name, document_id(name)]
         if "\x00" not in name:  # which no path has
             ids.append(document_id(Path(os.path.realpath(name)).as_posix()))

@@ -89,11 +89,14 @@ class Editing(Resources):
         """Take names out of an entity, into one of their own."""
         from clew.text import entity_key
 
+        for alias in alias_names:
+            self._check_length("name", alias)
         with self._writing:
             made = self.store.split(self._entity(name).id, [entity_key(a) for a in alias_names])
         return self.entity_ranks.applied(self.store.entities([made]))[0]
 
     def rename(self, name: str, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
+        self._check_length("name", new_name)
         with self._writing:
             self.store.rename(self._entity(name).id, new_name)

@@ -38,6 +38,7 @@ from clew.ingest.readers.markup import (
 from clew.ingest.readers.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
 from clew.ingest.readers.records import read_json, read_jsonl
 from clew.ingest.readers.tables import read_table
+from clew.settings import LimitSettings
 from clew.times import in_utc
 from clew.types import Document
 
@@ -52,6 +53,7 @@ __all__ = [
     "find_files",
     "read_file",
     "read_raw",
+    "text_source",
 ]
 
 _Reader = Callable[[RawFile], ReadResult]
@@ -86,7 +88,12 @@ def file_digest(path: Path, settings: ReadSettings) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> ReadResult:
+def read_file(
+    path: Path,
+    settings: ReadSettings,
+    digest: str | None = None,
+    limits: LimitSettings | None = None,
+) -> ReadResult:
     """The documents of a file: one, or one a record for JSON Lines and lists of records.
 
     `source` is the absolute path; that of a record is `<path>#<its _id, id or number>`, with
@@ -94,10 +101,13 @@ def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> 
     it), a record its own. Times not stated are the file's: `updated_at` is when it was written to.
 
     Raises `UnreadableError` with one of the reasons empty, binary, encrypted, undecodable,
-    malformed, larger than the limit, no text, a missing extra, or what the system says.
+    malformed, larger than the limit, no text, a missing extra, or what the system says; and
+    `LimitError` where it unfolds to more than `limits` allow.
     """
     data, modified = _load(path, settings)
-    raw = RawFile(source=file_source(path), data=data, settings=settings)
+    raw = RawFile(
+        source=file_source(path), data=data, settings=settings, limits=limits or LimitSettings()
+    )
     return read_raw(raw, digest=digest, modified=modified)
 
 
@@ -134,7 +144,7 @@ def document_from_text(
     that a change of metadata counts as a change. Raises `UnreadableError` for a blank text.
     """
     digest = text_digest(text)
-    source = source or f"text:{digest[:12]}"
+    source = source or text_source(text)
     parsed = _parse_text(clean_text(text), source, media_type)
     if not parsed.text.strip():
         raise UnreadableError(source, "empty")
@@ -149,6 +159,11 @@ def document_from_text(
         created_at=in_utc(created_at) if created_at else parsed.created_at,
         metadata={**json_safe(parsed.metadata), **extras["metadata"]},
     )
+
+
+def text_source(text: str) -> str:
+    """The source of a text that was given without any."""
+    return f"text:{text_digest(text)[:12]}"
 
 
 def _parse_text(text: str, source: str, media_type: str) -> Document:

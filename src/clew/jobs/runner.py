@@ -35,6 +35,8 @@ LEASE_SECONDS = 15.0
 """How long a job waits for a runner that died."""
 GROUP = 16
 """Documents done in one go: what comes after them, such as writing the vectors, is paid once."""
+AT_ONCE_SECONDS = 10.0
+"""How long whoever asks for something at once waits for it; then it goes on in the background."""
 MAX_ATTEMPTS = 5
 """Attempts without any document done; then the next one is taken to be at fault."""
 _POLL_SECONDS = 1.0
@@ -111,9 +113,9 @@ class JobRunner:
     ) -> Job:
         """A new job, or the one that has the idempotency key.
 
-        With `at_once` it is run in this thread and has ended when this returns; a process that
-        dies meanwhile leaves it to the next, like any other. Raises `InputError` where the key
-        belongs to other work or too many jobs are unfinished, `StoreError` after `close`.
+        With `at_once` it is run before all others and has ended when this returns, unless it takes
+        longer than `AT_ONCE_SECONDS`. Raises `InputError` where the key belongs to other work or
+        too many jobs are unfinished, `StoreError` after `close`.
         """
         if kind not in self._kinds:
             raise InputError(f"no kind of job {kind!r}; expected one of {', '.join(self._kinds)}")
@@ -131,7 +133,9 @@ class JobRunner:
         )
         if new and at_once:
             self.start()
-            self._run(job)
+            thread = threading.Thread(target=self._run, args=(job,), name="clew-job", daemon=True)
+            thread.start()
+            thread.join(AT_ONCE_SECONDS)
             return self.job(job.id)
         self.start()
         with self._changed:
@@ -154,7 +158,7 @@ class JobRunner:
         return self._store.items(job_id, status="failed", limit=limit)
 
     def cancel(self, job_id: str) -> Job:
-        """Cancel a job that has not ended; the document under way is still finished."""
+        """Cancel a job that has not ended; the document under way is soon left."""
         self.job(job_id)
         self._store.cancel(job_id)
         return self.job(job_id)
@@ -188,11 +192,15 @@ class JobRunner:
             for thread in self._threads:
                 thread.start()
 
-    def close(self) -> None:
-        """Wait for the documents under way and leave the rest queued; may be called twice."""
+    def stop(self) -> None:
+        """Take no more work, and leave what is under way to the next runner; waits for nothing."""
         self._closing.set()
         with self._changed:
             self._changed.notify_all()
+
+    def close(self) -> None:
+        """`stop`, and wait until nothing runs any more; may be called twice."""
+        self.stop()
         for thread in self._threads:
             thread.join()
         with self._changed:

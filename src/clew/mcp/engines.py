@@ -100,6 +100,8 @@ class Engines:
         with self._lock:
             self._closed = True
             self._lock.notify_all()
+            for opened in self._opened.values():
+                opened.jobs.stop()
             self._lock.wait_for(
                 lambda: not self._moving and not any(o.lent for o in self._opened.values()),
                 patience,

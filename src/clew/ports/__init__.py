@@ -38,7 +38,16 @@ from clew.ports.graph import (
     ReadingLog,
     RelationLog,
 )
-from clew.ports.jobs import AuditEntry, AuditLog, ItemStatus, Job, JobItem, JobStatus, JobStore
+from clew.ports.jobs import (
+    AuditEntry,
+    AuditLog,
+    ItemStatus,
+    Job,
+    JobItem,
+    JobStatus,
+    JobStore,
+    RefusalLog,
+)
 from clew.ports.models import Embedder, Extractor, LanguageModel, Reranker
 from clew.ports.upkeep import StoreUpkeep
 
@@ -71,6 +80,7 @@ __all__ = [
     "PassageRow",
     "PassageStore",
     "ReadingLog",
+    "RefusalLog",
     "RelationLog",
     "RelationRows",
     "ReportBasis",

@@ -146,6 +146,18 @@ class JobStore(Protocol):
         ...
 
 
+class RefusalLog(Protocol):
+    """Documents that took more than a limit allows, and are not to be read again in vain."""
+
+    def reason(self, source: str, state: str) -> str | None:
+        """Why a document was refused in this very state (of itself and the limits); else None."""
+        ...
+
+    def refuse(self, source: str, state: str, reason: str) -> None:
+        """Remember a refusal, in place of any earlier one of that source."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditEntry:
     """A change that somebody asked a tool for."""

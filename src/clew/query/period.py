@@ -53,7 +53,7 @@ _ASKS_WHEN = re.compile(
 )
 # Nothing between quotation marks, or set as a title, names a time.
 _QUOTED = re.compile(
-    r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|(?<!\w)['‘][^'’]+['’](?!\w)"
+    r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|„[^„“”]*[“”]|(?<!\w)['‘][^'‘’]+['’](?!\w)"
     r"|(?<![\w*])\*{1,3}[^*\n]+\*{1,3}(?![\w*])|(?<!\w)_{1,2}[^_\n]+_{1,2}(?!\w)"
 )
 _TITLE = re.compile(r"\b[12]\d{3}: (?=[A-Z])")

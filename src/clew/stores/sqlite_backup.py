@@ -17,8 +17,8 @@ from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
 
-KEPT = ("jobs", "job_items", "audit")
-"""Tables that no copy brings back: who did what here, and what is being done."""
+KEPT = ("jobs", "job_items", "audit", "refusals")
+"""Tables that no copy brings back: who did what here, what is being done, what cannot be."""
 _FILE = "clew.db"
 _PREFIX = ".clew-copy-"
 _ABANDONED_SECONDS = 3600.0

@@ -12,6 +12,7 @@ from clew.stores.sqlite_communities import m003_communities_and_topics
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_job_rows import m004_jobs_and_audit
 from clew.stores.sqlite_memory import m005_memory
+from clew.stores.sqlite_refusals import m006_refusals
 from clew.stores.sqlite_times import write_all_times
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
@@ -235,6 +236,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m003_communities_and_topics,
     m004_jobs_and_audit,
     m005_memory,
+    m006_refusals,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

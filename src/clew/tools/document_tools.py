@@ -157,7 +157,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="cancel_job",
         title="Cancel a job",
-        description="Stop a job after the document under way; what is stored stays.",
+        description="Stop a job; what is stored stays.",
         parameters=(_JOB_ID,),
         result=_JOB,
         run=document_writing.cancel_job,

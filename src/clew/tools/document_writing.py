@@ -126,7 +126,7 @@ def query_job_status(call: Call, arguments: Arguments) -> Result:
 
 
 def cancel_job(call: Call, arguments: Arguments) -> Result:
-    """`cancel_job`: what is done stays, the document under way is still finished."""
+    """`cancel_job`: what is done stays, the document under way is left."""
     runner = jobs_of(call)
     job = runner.job(arguments["job_id"])
     if job.ended:

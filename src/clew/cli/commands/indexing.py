@@ -36,6 +36,10 @@ def index(
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
     ] = False,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Read again what took more than a limit of the settings."),
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option(help="Name of the text on standard input.", show_default=False),
@@ -50,7 +54,12 @@ def index(
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         report = engine.index(
-            paths, include=include or (), exclude=exclude or (), prune=prune, progress=progress
+            paths,
+            include=include or (),
+            exclude=exclude or (),
+            prune=prune,
+            retry=retry,
+            progress=progress,
         )
     if common.json:
         write_json(report)
