@@ -17,7 +17,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from clew.text import STEERING, json_text, one_line
+from clew.text import STEERING, json_text
 
 if TYPE_CHECKING:
     import re
@@ -161,9 +161,9 @@ def stderr_console() -> Console:
 
 
 def shown_source(source: str) -> str:
-    """A source as a reader knows it: a path below the working directory is shown relative to it."""
+    """A source as a reader knows it, on one line: relative where the working directory holds it."""
     path = Path(source)
     here = Path.cwd()
     if path.is_absolute() and path.is_relative_to(here):
-        return one_line(str(path.relative_to(here)))
-    return one_line(source)
+        source = str(path.relative_to(here))
+    return printable(source.replace("\n", r"\n"))
