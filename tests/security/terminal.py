@@ -92,6 +92,14 @@ class Shown:
     text: str
 
 
+QUESTION = "Who keeps the clipboard of Vell?"
+ODD = "".join(
+    PAYLOADS[name]
+    for name in ("clipboard", "title report", "8-bit CSI", "right-to-left override", "markup")
+)
+"""What is given by hand where a command takes a text."""
+
+
 def plant(folder: Path) -> None:
     """Write documents that hold the payloads wherever one can have text.
 
@@ -111,6 +119,35 @@ def plant(folder: Path) -> None:
     every = "".join(PAYLOADS.values()).replace("\x00", "")
     (folder / "all.txt").write_text(every, encoding="utf-8", newline="")
     (folder / "half.json").write_text('{"text": "Half \\ud83d of Vell", "title": "\\ud800"}')
+
+
+def _plant_memory(file: Path) -> None:
+    """A file of the reference memory server; every second of its lines cannot be taken over."""
+    lines = [
+        {
+            "type": kind,
+            "name": f"Memory of {payload}",
+            "entityType": payload,
+            "observations": [payload],
+        }
+        for payload in PAYLOADS.values()
+        for kind in ("entity", payload)
+    ]
+    file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+
+
+def _plant_judged(folder: Path) -> None:
+    """A data set in the BEIR layout."""
+    (folder / "qrels").mkdir(parents=True)
+    texts = [{"_id": f"d{n}{p}", "title": p, "text": p} for n, p in enumerate(PAYLOADS.values())]
+    questions = [
+        {"_id": f"q{n}{p}", "text": f"What is {p}?"} for n, p in enumerate(PAYLOADS.values())
+    ]
+    for name, rows in (("corpus", texts), ("queries", questions)):
+        written = "".join(f"{json.dumps(row)}\n" for row in rows)
+        (folder / f"{name}.jsonl").write_text(written, encoding="utf-8")
+    known = "q0\x1b[38;5;213m\td0\x1b[38;5;213m\t1\nq\x1b[c\td\x1b[c\t1\n"
+    (folder / "qrels" / "test.tsv").write_text(f"query-id\tcorpus-id\tscore\n{known}")
 
 
 def name_entities(store: Path) -> list[str]:
@@ -205,3 +242,113 @@ def steering(shown: str) -> list[str]:
 def foreign(shown: str) -> list[str]:
     """The same where colours and bars are drawn: what Clew itself writes is left out."""
     return steering(_OWN.sub("", shown))
+
+
+# --- every command
+
+
+@dataclass(frozen=True)
+class Hostile:
+    """A folder of documents, indexed into a store in it, and hostile names of entities."""
+
+    folder: Path
+    names: list[str]
+
+
+def hostile_store(folder: Path) -> Hostile:
+    """Index what `plant` writes; what the command prints of it is looked at, too."""
+    plant(folder / "notes")
+    _plant_memory(folder / "memory.jsonl")
+    _plant_judged(folder / "judged")
+    shown = on_terminal("index", "notes", cwd=folder)
+    assert shown.status == 1
+    assert "malformed JSON" in shown.text
+    assert steering(shown.text) == []
+    return Hostile(folder, name_entities(folder / ".clew"))
+
+
+def commands(names: list[str]) -> list[tuple[str, ...]]:
+    """Commands that print what a store holds, or what they were given, in each way they have."""
+    strategies = ("graph", "keyword", "multi_hop", "local", "global", "topic", "temporal")
+    searches = [("search", QUESTION, "--strategy", strategy) for strategy in strategies]
+    return [
+        *searches,
+        *((*search, "--context", "--citations") for search in searches),
+        ("search", QUESTION, "--explain", "--limit", "60"),
+        ("search", "hierarchy", "--strategy", "hierarchical", "--context"),
+        ("search", QUESTION, "--json"),
+        ("documents",),
+        ("documents", "--json"),
+        ("show", "notes/1.md"),
+        ("show", "all.txt", "--text"),
+        ("show", "half.json"),
+        ("show", "all.txt", "--json"),
+        ("entity", "show", names[1]),
+        ("entity", "neighbors", names[2], "--depth", "2"),
+        ("entity", "rename", names[3], f"{names[3]} {ODD}"),
+        ("path", names[4], names[6]),
+        ("timeline", "Ada Morn"),
+        ("communities",),
+        ("communities", "--reports"),
+        ("topics",),
+        ("subgraph", "Ada Morn"),
+        ("subgraph", "Ada Morn", "--format", "json"),
+        ("subgraph", "Ada Morn", "--format", "graphml"),
+        ("stats", "--graph"),
+        ("stats", "--json"),
+        ("check",),
+        ("index", "notes"),
+        ("reindex",),
+        ("import", "memory.jsonl"),
+        ("eval", "judged", "--strategy", "keyword"),
+        ("entity", "merge", names[7], names[8]),
+        ("entity", "split", names[8], names[7]),
+        ("backup", f"backup{ODD.replace('/', '')}"),
+        ("restore", f"backup{ODD.replace('/', '')}", "--yes"),
+        ("copy", "--to", f"copy{ODD.replace('/', '')}"),
+        ("export", "-o", f"export{ODD.replace('/', '')}"),
+        ("delete", f"s:{PAYLOADS['clipboard']}"),
+        ("export",),
+        ("export", "--format", "graphml"),
+        ("call", "query_documents", json.dumps({"query": QUESTION})),
+        ("call", "list_documents"),
+        ("install", "codex", "--name", ODD),
+        ("token", ODD),
+    ]
+
+
+def refused(text: str) -> list[tuple[str, ...]]:
+    """Commands that say what they were given, and why it cannot be."""
+    return [
+        ("show", text),
+        ("entity", "show", text),
+        ("search", QUESTION, "--strategy", "hierarchical", "--layer", text),
+        ("search", QUESTION, "--since", text),
+        ("search", QUESTION, "--strategy", text),
+        ("search", QUESTION, "--limit", text),
+        (f"--{text}",),
+        (text,),
+        ("call", text),
+        ("call", "query_documents", text),
+        ("call", "query_documents", json.dumps({text: text})),
+        ("index", text),
+        ("import", text),
+        ("eval", text),
+        ("stats", "--store", f"neo4j://{text}"),
+        ("stats", "--namespace", text),
+    ]
+
+
+def write_through_every_command(hostile: Hostile) -> str:
+    """No command, done or refused, prints a control of what it shows or of what it was given."""
+    done, given_up = commands(hostile.names), refused(ODD)
+
+    shown = all_on_terminal([*done, *given_up], hostile.folder)
+
+    broken = {s.arguments: steering(s.text) for s in shown if steering(s.text)}
+    assert broken == {}
+    assert [s.arguments for s in shown if "Traceback" in s.text or not s.text.strip()] == []
+    assert [(s.arguments, s.text) for s in shown[: len(done)] if s.status not in (0, 1)] == []
+    assert [(s.arguments, s.text) for s in shown[len(done) :] if s.status != 2] == []
+    characters = sum(len(s.text) for s in shown)
+    return f"{len(PAYLOADS)} payloads, {len(shown)} commands, {characters:,} characters, 0 steer"

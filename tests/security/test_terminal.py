@@ -8,7 +8,6 @@ import re
 import shutil
 import subprocess
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -16,119 +15,30 @@ import pytest
 import clew
 from tests.security.terminal import (
     PAYLOADS,
-    all_on_terminal,
+    QUESTION,
+    Hostile,
+    commands,
     foreign,
-    name_entities,
+    hostile_store,
     on_terminal,
     plant,
     steering,
+    write_through_every_command,
 )
 
 CLI = Path(__file__).parents[2] / "src" / "clew" / "cli"
-QUESTION = "Who keeps the clipboard of Vell?"
-ODD = "".join(
-    PAYLOADS[name]
-    for name in ("clipboard", "title report", "8-bit CSI", "right-to-left override", "markup")
-)
-"""What is given by hand where a command takes a text."""
-
-
-@dataclass(frozen=True)
-class Hostile:
-    """A folder of documents, the folder that holds its store, and hostile names of entities."""
-
-    folder: Path
-    names: list[str]
 
 
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Hostile:
-    folder = tmp_path_factory.mktemp("hostile")
-    plant(folder / "notes")
-    shown = on_terminal("index", "notes", cwd=folder)
-    assert shown.status == 1
-    assert "malformed JSON" in shown.text
-    assert steering(shown.text) == []
-    return Hostile(folder, name_entities(folder / ".clew"))
-
-
-def commands(names: list[str]) -> list[tuple[str, ...]]:
-    """Commands that print what a store holds, or what they were given, in each way they have."""
-    strategies = ("graph", "keyword", "multi_hop", "local", "global", "topic", "temporal")
-    searches = [("search", QUESTION, "--strategy", strategy) for strategy in strategies]
-    return [
-        *searches,
-        *((*search, "--context", "--citations") for search in searches),
-        ("search", QUESTION, "--explain", "--limit", "60"),
-        ("search", "hierarchy", "--strategy", "hierarchical", "--context"),
-        ("search", QUESTION, "--json"),
-        ("documents",),
-        ("documents", "--json"),
-        ("show", "notes/1.md"),
-        ("show", "all.txt", "--text"),
-        ("show", "half.json"),
-        ("show", "all.txt", "--json"),
-        ("entity", "show", names[1]),
-        ("entity", "neighbors", names[2], "--depth", "2"),
-        ("entity", "rename", names[3], f"{names[3]} {ODD}"),
-        ("path", names[4], names[6]),
-        ("timeline", "Ada Morn"),
-        ("communities",),
-        ("communities", "--reports"),
-        ("topics",),
-        ("subgraph", "Ada Morn"),
-        ("subgraph", "Ada Morn", "--format", "json"),
-        ("subgraph", "Ada Morn", "--format", "graphml"),
-        ("stats", "--graph"),
-        ("stats", "--json"),
-        ("check",),
-        ("export",),
-        ("export", "--format", "graphml"),
-        ("call", "query_documents", json.dumps({"query": QUESTION})),
-        ("call", "list_documents"),
-        ("install", "codex", "--name", ODD),
-        ("token", ODD),
-        # What is refused, and says what it was given.
-        *refused(ODD),
-    ]
-
-
-def refused(text: str) -> list[tuple[str, ...]]:
-    return [
-        ("show", text),
-        ("entity", "show", text),
-        ("search", QUESTION, "--strategy", "hierarchical", "--layer", text),
-        ("search", QUESTION, "--since", text),
-        ("search", QUESTION, "--strategy", text),
-        ("search", QUESTION, "--limit", text),
-        (f"--{text}",),
-        (text,),
-        ("call", text),
-        ("call", "query_documents", text),
-        ("call", "query_documents", json.dumps({text: text})),
-        ("index", text),
-        ("import", text),
-        ("eval", text),
-        ("stats", "--store", f"neo4j://{text}"),
-        ("stats", "--namespace", text),
-    ]
+    return hostile_store(tmp_path_factory.mktemp("hostile"))
 
 
 def test_every_command_prints_no_control_of_a_document(hostile: Hostile) -> None:
-    given = commands(hostile.names)
-    names = {command[0] for command in given}
     assert len(PAYLOADS) >= 50
-    assert len(names) >= 20
+    assert len({command[0] for command in commands(hostile.names)}) >= 20
 
-    shown = all_on_terminal(given, hostile.folder)
-
-    broken = {s.arguments: steering(s.text) for s in shown if steering(s.text)}
-    assert broken == {}
-    assert [s.arguments for s in shown if "Traceback" in s.text] == []
-    assert [s.arguments for s in shown if not s.text.strip()] == []
-    done, given_up = shown[: -len(refused(""))], shown[-len(refused("")) :]
-    assert [(s.arguments, s.text) for s in done if s.status != 0] == []
-    assert [(s.arguments, s.text) for s in given_up if s.status != 2] == []
+    write_through_every_command(hostile)
 
 
 @pytest.mark.parametrize(
