@@ -256,11 +256,11 @@ class Hostile:
 
 
 def hostile_store(folder: Path) -> Hostile:
-    """Index what `plant` writes; what the command prints of it is looked at, too."""
+    """Index what `plant` writes; what the command prints and logs of it is looked at, too."""
     plant(folder / "notes")
     _plant_memory(folder / "memory.jsonl")
     _plant_judged(folder / "judged")
-    shown = on_terminal("index", "notes", cwd=folder)
+    shown = on_terminal("index", "notes", "--verbose", cwd=folder)
     assert shown.status == 1
     assert "malformed JSON" in shown.text
     assert steering(shown.text) == []

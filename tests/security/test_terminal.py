@@ -76,7 +76,7 @@ def test_a_question_before_deleting_names_documents(hostile: Hostile, tmp_path: 
     assert steering(shown.text) == []
 
 
-@pytest.mark.parametrize("options", [("--context", "--citations"), ("--explain",), ()])
+@pytest.mark.parametrize("options", [("--context", "--citations"), ("--explain",)])
 def test_a_pipe_gets_the_same_text(hostile: Hostile, options: tuple[str, ...]) -> None:
     piped = subprocess.run(
         [sys.executable, "-m", "clew", "search", QUESTION, "--limit", "60", *options],
@@ -105,14 +105,6 @@ def test_exports_are_escaped_and_read_back(hostile: Hostile) -> None:
     named = {row["name"] for row in rows if row["kind"] == "entity"}
     assert steering(shown) == []
     assert set(hostile.names[10:]) <= named
-
-
-def test_logs_name_documents_by_their_codes(hostile: Hostile, tmp_path: Path) -> None:
-    plant(tmp_path / "notes")
-
-    shown = on_terminal("index", "notes", "--verbose", cwd=tmp_path)
-
-    assert steering(shown.text) == []
 
 
 def test_nothing_in_the_command_line_goes_past_the_one_way_out() -> None:
