@@ -10,6 +10,7 @@ import re
 import zlib
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_cache_path
@@ -62,7 +63,19 @@ def _place(value: object) -> object:
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
+    if not _is_address(value):
+        raise ValueError(f"expected an address such as {_SCHEMES[0]}://localhost:7687")
     return value
+
+
+def _is_address(text: str) -> bool:
+    """Whether a host and, if any, a port can be read from a text without spaces or controls."""
+    try:
+        parts = urlsplit(text)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and text.isprintable() and " " not in text
 
 
 class _Values(BaseModel):

@@ -155,7 +155,8 @@ def _repeated(unit: str) -> Shape:
 
 def nested_list(characters: int) -> str:
     """A list in Markdown, each item deeper than the one before."""
-    found, length = [], 0
+    found: list[str] = []
+    length = 0
     for depth in count():
         line = f"{'  ' * depth}- a\n"
         length += len(line)
