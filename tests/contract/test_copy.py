@@ -184,7 +184,7 @@ def test_files_derived_from_what_was_there_are_gone(source: Path, tmp_path: Path
         store.save(make_entry("old", "Old text."))
         VectorMatrix(store, target).persist()
         store.delete([d.id for d in store.documents()])
-    assert list(target.glob("vectors-*.npy"))
+    assert list(target.glob("vectors-*.arrays"))
     run(source, target)
     assert list(target.glob("*.np[yz]")) == []
 

@@ -172,12 +172,12 @@ def test_what_is_derived_is_mended(
 
 def test_derived_files_ahead_of_the_database_are_removed(store: SqliteStore) -> None:
     VectorMatrix(store, store.folder).persist()
-    os.replace(store.folder / "vectors-2.npy", store.folder / "vectors-3.npy")
+    os.replace(store.folder / "vectors-2.arrays", store.folder / "vectors-3.arrays")
     (problem,) = store.check().problems
-    assert problem.detail == "vectors-3.npy is ahead of the database, at 2"
+    assert problem.detail == "vectors-3.arrays is ahead of the database, at 2"
     report = store.check(repair=True)
     assert (report.problems, report.repaired) == ((), (f"generation: {problem.detail}",))
-    assert not list(store.folder.glob("*.npy"))
+    assert not list(store.folder.glob("*.arrays"))
 
 
 def test_a_damaged_file_is_reported_and_nothing_else(store: SqliteStore) -> None:

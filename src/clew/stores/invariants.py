@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.stores.derived import derived_files
+from clew.derived_files import derived_files
 from clew.text import terms
 from clew.types import CheckReport, Problem
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.stores.derived import derived_files, remove_files
+from clew.derived_files import derived_files, remove_files
 from clew.stores.invariants import (
     broken_chunk,
     broken_ends,

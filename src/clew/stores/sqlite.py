@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import folder_size
 from clew.errors import StoreError, StoreMismatchError
 from clew.ports import PassageRow, RelationRows
 from clew.stores import (
@@ -24,7 +25,6 @@ from clew.stores import (
     sqlite_validity,
 )
 from clew.stores.copy_marks import folder_place, refuse_unfinished
-from clew.stores.derived import folder_size
 from clew.stores.records import read_records
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_copy import read_mark

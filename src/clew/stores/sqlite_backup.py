@@ -12,8 +12,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
-from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
 

@@ -6,9 +6,9 @@ import sqlite3
 from collections.abc import Iterable
 from pathlib import Path
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError
 from clew.stores import sqlite_invariants as invariants
-from clew.stores.derived import derived_files, remove_files
 from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list

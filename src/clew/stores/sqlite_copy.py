@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError
 from clew.ports.copying import SHAPES, Header, Key, Mark, Place, Row, Table
 from clew.stores.copy_marks import (
@@ -18,7 +19,6 @@ from clew.stores.copy_marks import (
     mark_to_text,
     written_meanwhile,
 )
-from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite_migrations import open_database
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_statistics import read_embedder

@@ -6,8 +6,8 @@ import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreError, StoreMismatchError
-from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite_communities import m003_communities_and_topics
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_job_rows import m004_jobs_and_audit
