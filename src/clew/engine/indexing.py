@@ -89,7 +89,7 @@ class Indexing(Documents):
         self, run: IndexRun, documents: Iterator[Document], prune: Sequence[Path] = ()
     ) -> IndexReport:
         started = time.perf_counter()
-        with self._writing:
+        with self._writing, self.store.grouping():
             done = self._ingest.run(documents, run.saved)
             run.prune(prune)
         if run.added or run.changed or run.pruned:
@@ -132,4 +132,5 @@ class Indexing(Documents):
         from clew.ingest.reread import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
-        return reread(self.store, self._ingest.extractor, ids, proceed)
+        with self.store.grouping():
+            return reread(self.store, self._ingest.extractor, ids, proceed)

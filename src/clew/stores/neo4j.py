@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,6 +94,10 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         return read_records(self._database, chunk_ids, entity_ids, as_of)
 
     # --- the numbers of the whole
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`; the server syncs as it is set to."""
+        return nullcontext()
 
     @contextmanager
     def steady(self) -> Iterator[None]:

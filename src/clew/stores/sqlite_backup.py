@@ -16,11 +16,11 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_copy import COPY_PREFIX
 
 KEPT = ("jobs", "job_items", "audit")
 """Tables that no copy brings back: who did what here, and what is being done."""
 _FILE = "clew.db"
-_PREFIX = ".clew-copy-"
 _ABANDONED_SECONDS = 3600.0
 # Never taken back: numbers that tell derived structures and other processes what changed.
 _NUMBERS = ("generation", "epoch", "schema_version")
@@ -154,7 +154,7 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
     """A folder on the disk that the result is to be on, gone afterwards."""
     try:
         _remove_abandoned(parent)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=_PREFIX) as folder:
+        with tempfile.TemporaryDirectory(dir=parent, prefix=COPY_PREFIX) as folder:
             yield Path(folder)
     except OSError as error:
         raise StoreError(
@@ -165,7 +165,7 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
 
 def _remove_abandoned(parent: Path) -> None:
     """Remove what processes left that were killed: nothing in it has changed for long."""
-    for folder in parent.glob(f"{_PREFIX}*"):
+    for folder in parent.glob(f"{COPY_PREFIX}*"):
         with suppress(OSError):  # it may just have gone
             newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
             if time.time() - newest > _ABANDONED_SECONDS:

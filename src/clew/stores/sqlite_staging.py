@@ -80,7 +80,7 @@ class Staging:
         parts = _Parts(entry.document, entry.split, entry.extraction)
         vectors = np.ascontiguousarray(entry.vectors, dtype="<f4").tobytes()
         row = (entry.document.id, written_at, _adapter().dump_json(parts).decode(), vectors)
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:  # it can be made again
             connection.execute("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)", row)
 
     def get(self, document_id: str) -> IndexedDocument:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -11,9 +11,8 @@ from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE
 from clew.cli.output import stdout_console, write_json
 from clew.cli.progress import reporting
-
-if TYPE_CHECKING:
-    from clew.types import CheckReport
+from clew.errors import StoreCorruptError
+from clew.types import CheckReport, Problem
 
 
 def check(
@@ -23,8 +22,12 @@ def check(
     ] = False,
 ) -> None:
     """Verify that the store is whole."""
-    with common.open() as engine:
-        report = engine.check(repair=repair)
+    try:
+        with common.open() as engine:
+            report = engine.check(repair=repair)
+    except StoreCorruptError as error:  # so damaged that it cannot even be opened
+        damage = Problem(invariant="integrity", detail=str(error), repairable=False)
+        report = CheckReport(checked=("integrity",), problems=(damage,), repaired=())
     if common.json:
         write_json(report)
     else:
