@@ -40,7 +40,7 @@ def test_a_database_that_was_lost_is_not_an_empty_store(folder: Path, loss: str)
             made.execute("VACUUM")
     before = {p.name for p in folder.glob("*.arrays")}
     for _ in range(2):
-        with pytest.raises(StoreCorruptError, match="was emptied or lost.*copy a backup to"):
+        with pytest.raises(StoreCorruptError, match=r"was emptied or lost.*copy a backup to"):
             SqliteStore(folder)
     assert {p.name for p in folder.glob("*.arrays")} == before
     shutil.copy(folder.parent / "backup.db", path)

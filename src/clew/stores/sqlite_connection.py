@@ -252,8 +252,8 @@ class Database:
 
     def _damaged(self, error: Exception) -> StoreCorruptError:
         return StoreCorruptError(
-            f"the store {str(self.path)!r} is damaged ({error}); `clew check` says what is affected:"
-            " restore the file from a backup, or delete it and index again"
+            f"the store {str(self.path)!r} is damaged ({error}); `clew check` says what is"
+            " affected: restore the file from a backup, or delete it and index again"
         )
 
     def _translate(self, error: sqlite3.Error) -> StoreError:
