@@ -12,7 +12,8 @@ import random
 import shutil
 import struct
 import subprocess
-from collections.abc import Iterator, Sequence
+import sys
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -30,14 +31,14 @@ class Op(NamedTuple):
     """Something that a process did to a file."""
 
     kind: str
-    """w: write, t: truncate, s: sync, r: rename, u: unlink."""
+    """w: write, t: truncate, s: sync, r: rename, l: another name, u: unlink."""
     path: str
     data: bytes
     """What was written, or the new name."""
     offset: int
 
 
-def preloaded(folder: Path) -> Path:
+def _preloaded(folder: Path) -> Path:
     """The library that writes down what a process does; on Linux, where there is a C compiler."""
     compiler = next(filter(None, map(shutil.which, ("cc", "gcc", "clang"))), None)
     if compiler is None and "CI" not in os.environ:
@@ -49,7 +50,31 @@ def preloaded(folder: Path) -> Path:
     return library
 
 
-def read_log(path: Path) -> list[Op]:
+def recorded(folder: Path, root: Path, program: str, *arguments: Path) -> list[Op]:
+    """What a Python program does to the files below `root`; `folder` is for the log."""
+    log = folder / "log"
+    env = {
+        **os.environ,
+        "LD_PRELOAD": str(_preloaded(folder)),
+        "DISK_LOG": str(log),
+        "DISK_ROOT": str(root),
+    }
+    command = [sys.executable, "-c", program, *map(str, arguments)]
+    subprocess.run(command, env=env, check=True, timeout=120)
+    return _read_log(log)
+
+
+def restored(files: Mapping[str, bytes], store: Path, folder: Path) -> Path:
+    """The files of a store's folder, elsewhere, as its next process finds them."""
+    folder.mkdir(parents=True)
+    for path, data in files.items():
+        # Every process is gone, so that SQLite makes the index of its log anew.
+        if Path(path).parent == store and not path.endswith("-shm"):
+            (folder / Path(path).name).write_bytes(data)
+    return folder
+
+
+def _read_log(path: Path) -> list[Op]:
     """What was done, in order."""
 
     def ops(data: bytes) -> Iterator[Op]:
@@ -74,10 +99,13 @@ class _File:
 
 
 def after_power_loss(
-    ops: Sequence[Op], unsynced: Unsynced, chance: random.Random
+    ops: Sequence[Op], unsynced: Unsynced, chance: random.Random | None = None
 ) -> dict[str, bytes]:
-    """The files of a disk, by path, after all of `ops` and no more."""
-    disk = _Disk(*_last_syncs(ops), unsynced, chance)
+    """The files of a disk, by path, after all of `ops` and no more.
+
+    Where "all" of what was not synced happened, it is what is left when the process is killed.
+    """
+    disk = _Disk(*_last_syncs(ops), unsynced, chance or random.Random(0))
     for place, op in enumerate(ops):
         disk.do(place, op)
     return {path: bytes(file.data) for path, file in disk.names.items()}
@@ -109,15 +137,18 @@ class _Disk:
         file = self._seen[op.path]
         if op.kind in "wt":
             self._change(place, op, file)
-        elif op.kind == "r":
-            self._seen[op.data.decode()] = self._seen.pop(op.path)
-            if self._lasts(place, file.synced, folder):
-                self.names[op.data.decode()] = file
-                self.names.pop(op.path, None)
+        elif op.kind in "rl":
+            self._name(op, file, self._lasts(place, file.synced, folder))
         elif op.kind == "u":
             del self._seen[op.path]
             if self.names.get(op.path) is file and self._lasts(place, folder):
                 del self.names[op.path]
+
+    def _name(self, op: Op, file: _File, lasts: bool) -> None:
+        for names in (self._seen, self.names) if lasts else (self._seen,):
+            names[op.data.decode()] = file
+            if op.kind == "r":
+                names.pop(op.path, None)
 
     def _change(self, place: int, op: Op, file: _File) -> None:
         if op.kind == "t" and self._lasts(place, file.synced):
@@ -146,8 +177,8 @@ def _last_syncs(ops: Sequence[Op]) -> tuple[dict[int, _File], dict[str, int]]:
             names[op.path].synced = place
         elif op.kind == "s":
             folders[op.path] = place
-        elif op.kind == "r" and op.path in names:
-            names[op.data.decode()] = names.pop(op.path)
+        elif op.kind in "rl" and op.path in names:
+            names[op.data.decode()] = names[op.path] if op.kind == "l" else names.pop(op.path)
         elif op.kind == "u":
             names.pop(op.path, None)
     return files, folders

@@ -137,6 +137,16 @@ int rename(const char *from, const char *to)
     return result;
 }
 
+int link(const char *from, const char *to)
+{
+    pthread_mutex_lock(&lock);
+    int result = REAL(link)(from, to);
+    if (result == 0 && is_watched(from))
+        record('l', from, to, strlen(to), 0);
+    pthread_mutex_unlock(&lock);
+    return result;
+}
+
 int unlink(const char *path)
 {
     pthread_mutex_lock(&lock);

@@ -7,9 +7,7 @@ its files is written down, and cut off at many places.
 from __future__ import annotations
 
 import json
-import os
 import random
-import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -24,7 +22,7 @@ from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_jobs import SqliteJobs
 from clew.stores.vectors import VectorMatrix
 from clew.text import entity_key
-from tests.disk import Op, Unsynced, after_power_loss, preloaded, read_log
+from tests.disk import Op, Unsynced, after_power_loss, recorded, restored
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recorded on Linux alone")
 
@@ -89,19 +87,11 @@ class Recorded:
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+def work(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
     folder = tmp_path_factory.mktemp("power")
-    root, log = folder / "stores", folder / "log"
+    root = folder / "stores"
     root.mkdir()
-    env = {
-        **os.environ,
-        "LD_PRELOAD": str(preloaded(folder)),
-        "DISK_LOG": str(log),
-        "DISK_ROOT": str(root),
-    }
-    command = [sys.executable, "-c", WORK, str(root), str(folder / "texts")]
-    subprocess.run(command, env=env, check=True, timeout=120)
-    found = Recorded(root, read_log(log))
+    found = Recorded(root, recorded(folder, root, WORK, root, folder / "texts"))
     assert found.told(found.ops)[-1] == {"closed": ""}
     assert {"w", "s", "r", "u"} <= {op.kind for op in found.ops}
     return found
@@ -109,37 +99,28 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
 
 @pytest.mark.parametrize("unsynced", ["none", "all", "some"])
 def test_what_was_acknowledged_is_there_after_the_power_failed(
-    recorded: Recorded, unsynced: Unsynced, tmp_path: Path
+    work: Recorded, unsynced: Unsynced, tmp_path: Path
 ) -> None:
     chance = random.Random(unsynced)
-    acknowledged = [i + 1 for i, op in enumerate(recorded.ops) if op.path.endswith("/told")]
-    for place in sorted({*acknowledged, *chance.sample(range(len(recorded.ops)), 40)}):
-        before = recorded.ops[:place]
+    acknowledged = [i + 1 for i, op in enumerate(work.ops) if op.path.endswith("/told")]
+    for place in sorted({*acknowledged, *chance.sample(range(len(work.ops)), 40)}):
+        before = work.ops[:place]
         files = after_power_loss(before, unsynced, chance)
-        folder = restored(recorded, files, tmp_path / str(place))
-        wrong = list(wrong_in(folder, recorded.told(before)))
-        assert wrong == [], f"after {place} of {len(recorded.ops)} operations"
+        folder = restored(files, work.root / "default", tmp_path / str(place))
+        wrong = list(wrong_in(folder, work.told(before)))
+        assert wrong == [], f"after {place} of {len(work.ops)} operations"
 
 
 def test_a_disk_that_does_not_sync_loses_what_was_acknowledged(
-    recorded: Recorded, tmp_path: Path
+    work: Recorded, tmp_path: Path
 ) -> None:
     """The test above can fail: what it rests on are the syncs of the log."""
-    ops = [op for op in recorded.ops if not (op.kind == "s" and op.path.endswith("-wal"))]
+    ops = [op for op in work.ops if not (op.kind == "s" and op.path.endswith("-wal"))]
     ops = ops[: 1 + max(place for place, op in enumerate(ops) if b'"job"' in op.data)]
     files = after_power_loss(ops, "none", random.Random(0))
-    wrong = list(wrong_in(restored(recorded, files, tmp_path / "lost"), recorded.told(ops)))
+    folder = restored(files, work.root / "default", tmp_path / "lost")
+    wrong = list(wrong_in(folder, work.told(ops)))
     assert "Piet Oss 3" in wrong
-
-
-def restored(recorded: Recorded, files: dict[str, bytes], folder: Path) -> Path:
-    """The store's folder as it is when the power is back, elsewhere."""
-    folder.mkdir()
-    for path, data in files.items():
-        # Every process is gone, so that SQLite makes the index of its log anew.
-        if Path(path).parent == recorded.root / "default" and not path.endswith("-shm"):
-            (folder / Path(path).name).write_bytes(data)
-    return folder
 
 
 def wrong_in(folder: Path, told: Sequence[Told]) -> Iterator[str]:
