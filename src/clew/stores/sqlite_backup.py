@@ -56,6 +56,7 @@ def restore(store: SqliteStore, source: Path) -> None:
     """
     if not source.is_file():
         raise InputError(f"there is no file {str(source)!r}; give one that `backup` wrote")
+    store.database.require_writable()
     with _folder_beside(store.folder) as folder:
         copy = folder / _FILE
         shutil.copyfile(source, copy)

@@ -134,11 +134,7 @@ class Database:
                 )
 
     def _begin_writing(self, connection: sqlite3.Connection, durable: bool = True) -> None:
-        if self.read_only:
-            raise StoreError(
-                f"the store {str(self.path)!r} can be read here, but not written to; give this user"
-                " the right to write to the file and its folder, or work on a copy (`clew copy`)"
-            )
+        self.require_writable()
         if connection.in_transaction:
             raise StoreError(
                 f"cannot begin to write to the store {str(self.path)!r} while this thread reads"
@@ -148,6 +144,14 @@ class Database:
             durable, self._grouping[thread] = False, True
         level = "FULL" if durable else "NORMAL"
         self._patiently(connection, f"PRAGMA synchronous = {level}", "BEGIN IMMEDIATE")
+
+    def require_writable(self) -> None:
+        """Raise `StoreError` where the file can only be read."""
+        if self.read_only:
+            raise StoreError(
+                f"the store {str(self.path)!r} can be read here, but not written to; give this user"
+                " the right to write to the file and its folder, or work on a copy (`clew copy`)"
+            )
 
     def copy_for_this_process(self) -> Database:
         """A copy that can be written to and goes when this database is closed."""
