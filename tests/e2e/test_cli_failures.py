@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sqlite3
@@ -108,6 +109,17 @@ def test_a_store_that_cannot_be_opened(clew: Run, tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"Error: .*file.*\n", done.stderr)
+
+
+def test_check_reports_a_store_that_cannot_even_be_opened(in_process: Run, tmp_path: Path) -> None:
+    (tmp_path / "default").mkdir()
+    (tmp_path / "default" / "clew.db").write_bytes(b"no database" * 1000)
+    done = in_process("check", "--store", tmp_path, "--json")
+    assert done.returncode == 1
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert (problem["invariant"], problem["repairable"]) == ("integrity", False)
+    assert "is damaged" in problem["detail"]
+    assert "restore the file from a backup" in problem["detail"]
 
 
 def test_verbose_says_where_it_failed(tmp_path: Path) -> None:

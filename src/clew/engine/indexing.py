@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
-from clew.stores.derived import folder_size
 from clew.stores.sqlite_statistics import read_free_bytes
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
@@ -121,7 +121,8 @@ class Indexing(Documents):
             progress=progress,
         )
         started = time.perf_counter()
-        done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
+        with self.store.grouping():
+            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -182,4 +183,7 @@ class Indexing(Documents):
         from clew.ingest.reread import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
-        return reread(self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed)
+        with self.store.grouping():
+            return reread(
+                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
+            )

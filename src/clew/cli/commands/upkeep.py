@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,10 +12,9 @@ from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
-from clew.stores.private_files import is_private
-
-if TYPE_CHECKING:
-    from clew.types import CheckReport
+from clew.errors import StoreCorruptError
+from clew.private_files import is_private
+from clew.types import CheckReport, Problem
 
 
 def check(
@@ -25,11 +24,16 @@ def check(
     ] = False,
 ) -> None:
     """Verify that the store is whole."""
-    with common.open() as engine:
-        report = engine.check(repair=repair)
-        folder = engine.store.folder
-    if not is_private(folder):
-        note(f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER")
+    try:
+        with common.open() as engine:
+            report, folder = engine.check(repair=repair), engine.store.folder
+        if not is_private(folder):
+            note(
+                f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER"
+            )
+    except StoreCorruptError as error:  # so damaged that it cannot even be opened
+        damage = Problem(invariant="integrity", detail=str(error), repairable=False)
+        report = CheckReport(checked=("integrity",), problems=(damage,), repaired=())
     if common.json:
         write_json(report)
     else:
