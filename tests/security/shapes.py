@@ -177,7 +177,7 @@ def wide_json(characters: int) -> str:
 
 def wide_csv(characters: int) -> str:
     """A header of many columns of the same name, and a row."""
-    return "a," * (characters // 4) + "\n" + "b," * (characters // 4)
+    return ("a," * (characters // 4) + "\n" + "b," * (characters // 4))[:characters]
 
 
 def words_never_seen(characters: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping
@@ -52,11 +53,18 @@ def _jsonable(value: object) -> object:
 
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file through a neighbour: what was there stays unless all could be written."""
+    """Write a file through a neighbour: what was there stays unless all could be written.
+
+    Owner and mode stay, too: whoever could read the file still can.
+    """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.writelines(pieces)
+        if path.exists():
+            shutil.copymode(path, temporary)
+            if sys.platform != "win32":
+                os.chown(temporary, path.stat().st_uid, path.stat().st_gid)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
