@@ -26,7 +26,7 @@ from mcp_types import (
 )
 
 from clew import __version__
-from clew.errors import ClewError
+from clew.errors import ClewError, InputError
 from clew.mcp import calls, completions, resources, sampling
 from clew.mcp.access import anonymous, auth_settings, chosen_namespace
 from clew.mcp.asking import Asking
@@ -209,7 +209,8 @@ class ClewServer(MCPServer[None]):
         try:
             return await self._in_thread(function)
         except ClewError as error:
-            raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
+            code = INVALID_PARAMS if isinstance(error, InputError) else INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error)) from error
         except TimeoutError as error:
             raise MCPError(code=INTERNAL_ERROR, message=self._took_too_long) from error
 
