@@ -70,6 +70,14 @@ WRONG_USE = {
         ["stats", "--store", "neo4j://neo4j:hidden@127.0.0.1"],
         r"^Error: setting store = \(not shown\): .*CLEW_NEO4J__PASSWORD",
     ),
+    "an address without an end": (
+        ["stats", "--store", "neo4j://[::1"],
+        r"^Error: setting store = 'neo4j://\[::1': .*neo4j://localhost:7687",
+    ),
+    "an address of a port that cannot be": (
+        ["stats", "--store", "neo4j://localhost:none"],
+        r"^Error: setting store = 'neo4j://localhost:none': .*neo4j://localhost:7687",
+    ),
     "an address of something else": (
         ["stats", "--store", "http://127.0.0.1"],
         r"^Error: setting store = 'http://127.0.0.1': .*neo4j://",

@@ -84,7 +84,7 @@ class Uploads:
     def begin(self, *, name: str, size: int, sha256: str, part_bytes: int) -> Upload:
         """Make room for a file; raises `InputError` where it is too large or there is no room."""
         self._check(name, size, sha256)
-        self._forget_old()
+        self.forget_old()
         upload = Upload(
             id=secrets.token_hex(16), name=name, size=size, sha256=sha256, part_bytes=part_bytes
         )
@@ -225,7 +225,8 @@ class Uploads:
     def _folders(self) -> list[Path]:
         return list(self._folder.iterdir()) if self._folder.is_dir() else []
 
-    def _forget_old(self) -> None:
+    def forget_old(self) -> None:
+        """Forget uploads that were idle for too long."""
         for folder in self._folders():
             if self._is_old(folder):
                 self.remove(folder.name)

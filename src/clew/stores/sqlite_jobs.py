@@ -19,6 +19,7 @@ from clew.ports import Job, JobItem
 from clew.stores.sqlite_job_rows import (
     JOB,
     changed,
+    check_number,
     find_job,
     job_of_row,
     keyed_job,
@@ -51,6 +52,7 @@ class SqliteJobs:
         description: str,
         key: str | None = None,
         lease_seconds: float | None = None,
+        most: int | None = None,
     ) -> tuple[Job, bool]:
         """See `ports.JobStore`."""
         text = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
@@ -58,6 +60,7 @@ class SqliteJobs:
         with self._database.write() as connection:
             if key is not None and (known := keyed_job(connection, key, digest)):
                 return known, False
+            check_number(connection, most)
             job_id, moment = secrets.token_hex(8), now()
             connection.execute(
                 "INSERT INTO jobs (id, kind, status, number, created_at, updated_at,"

@@ -26,6 +26,15 @@ def read_embedder(connection: sqlite3.Connection) -> tuple[str, int] | None:
     return (str(meta["embedder"]), int(meta["dimension"])) if len(meta) == 2 else None
 
 
+def read_free_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold nothing and are used before it grows."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("freelist_count", "page_size")
+    )
+    return int(pages * size)
+
+
 def read_relation_counts(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:
     """(type, relations, causal ones among them) of what is not retracted; most first."""
     return list(connection.execute(_BY_TYPE))

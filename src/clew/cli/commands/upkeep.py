@@ -10,7 +10,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.output import stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.stores.private_files import is_private
 
@@ -39,16 +39,16 @@ def check(
 
 
 def _print_check(report: CheckReport) -> None:
-    typer.echo(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
+    write_line(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
     for mended in report.repaired:
-        typer.echo(f"repaired: {mended}")
+        write_line(f"repaired: {mended}")
     if report.problems:
         from clew.cli.tables import table
 
         rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
         stdout_console().print(table(("invariant", "found", "repairable"), rows))
     if any(problem.repairable for problem in report.problems):
-        typer.echo("Mend what can be mended with: clew check --repair")
+        write_line("Mend what can be mended with: clew check --repair")
 
 
 def audit(
