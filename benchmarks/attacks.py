@@ -1,6 +1,6 @@
 """What attacks over HTTP cost `clew serve`: memory and seconds.
 
-    uv run python benchmarks/attacks.py
+    uv run python -m benchmarks.attacks
 
 One server at default limits, on this machine alone: 3,000 sessions are asked for one after the
 other, then 100 MB are sent as headers, twice.
