@@ -9,10 +9,10 @@ seconds. As a question (`?`), texts have at most 10,000 characters, which is wha
 from __future__ import annotations
 
 import argparse
+import contextlib
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING
@@ -151,7 +151,7 @@ def _asked(question: str) -> float:
         engine.add(prose(2000), title="Prose")
         engine.search("Who met Ada Ray?")
         start = time.process_time()
-        with suppress(ClewError):
+        with contextlib.suppress(ClewError):
             engine.search(question)
         return time.process_time() - start
 

@@ -69,9 +69,9 @@ def expressions() -> list[Expression]:
             unnamed = f"#{len(found)} {compiled.pattern[:40]}"
             found.append(Expression(f"{module}.{name or unnamed}", compiled, scans))
     for module, use in uses.items():
-        for line, pattern, method in use.literals:
+        for line, pattern, flags, method in use.literals:
             name = f"{module}:{line}"
-            found.append(Expression(name, compile_(pattern), method in _SCANS))
+            found.append(Expression(name, compile_(pattern, flags), method in _SCANS))
     return found
 
 
@@ -89,7 +89,7 @@ class _Uses(ast.NodeVisitor):
     def __init__(self, path: Path) -> None:
         self.scanned: set[str] = set()
         """Names that anything but a single try at a text's start is done with."""
-        self.literals: list[tuple[int, str, str]] = []
+        self.literals: list[tuple[int, str, int, str]] = []
         self._tried: set[int] = set()
         self.visit(ast.parse(path.read_text("utf-8")))
 
@@ -98,8 +98,8 @@ class _Uses(ast.NodeVisitor):
             method, owner = node.func.attr, node.func.value
             if ast.unparse(owner) == "re" and method in _SCANS | {"match", "fullmatch"}:
                 first = node.args[0]
-                if isinstance(first, ast.Constant):
-                    self.literals.append((node.lineno, str(first.value), method))
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                    self.literals.append((node.lineno, first.value, 0, method))
             if method in ("match", "fullmatch") and len(node.args) == 1:
                 self._tried.add(id(owner))
         self.generic_visit(node)
@@ -225,7 +225,7 @@ def _of_class(items: Sequence[Any]) -> Iterator[str]:
 
 def _in_category(category: Any, character: str) -> bool:  # noqa: ANN401
     if category in _CATEGORIES:
-        return _CATEGORIES[category](character)
+        return bool(_CATEGORIES[category](character))
     positive = getattr(ops, category.name.replace("NOT_", ""))
     return not _CATEGORIES[positive](character)
 

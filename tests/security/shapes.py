@@ -155,7 +155,8 @@ def _repeated(unit: str) -> Shape:
 
 def nested_list(characters: int) -> str:
     """A list in Markdown, each item deeper than the one before."""
-    found, length = [], 0
+    found: list[str] = []
+    length = 0
     for depth in count():
         line = f"{'  ' * depth}- a\n"
         length += len(line)
@@ -212,8 +213,7 @@ _REST = (
 def prose(characters: int) -> str:
     """Paragraphs with names, verbs and dates."""
     chosen = random.Random(0)
-    found: list[str] = []
-    length = 0
+    found, length = [], 0
     while length < characters:
         head, tail = chosen.sample(_NAMES, 2)
         sentence = f"{head} {chosen.choice(_VERBS)} {tail} {chosen.choice(_REST)}."

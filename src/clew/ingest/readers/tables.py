@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clew.ingest.readers.common import RawFile, ReadResult, one_line
+from clew.ingest.readers.common import RawFile, ReadResult, check_limit, one_line
 from clew.ingest.readers.encoding import decode
 from clew.ingest.readers.media_types import media_type_of
 from clew.types import Document, Piece
@@ -61,7 +61,16 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
     names = _column_names(next(lines, []))
-    return names, [row for cells in lines if (row := dict(_cells(names, cells)))]
+    return names, [row for cells in _counted(raw, lines) if (row := dict(_cells(names, cells)))]
+
+
+def _counted(raw: RawFile, lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The lines; raises `LimitError` where they have too many cells together."""
+    count = 0
+    for cells in lines:
+        count += len(cells)
+        check_limit(raw.limits, "cells", count, raw.source)
+        yield cells
 
 
 def _delimiter(raw: RawFile, text: str) -> str:
