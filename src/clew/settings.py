@@ -10,6 +10,7 @@ import re
 import zlib
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_cache_path
@@ -62,7 +63,19 @@ def _place(value: object) -> object:
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
+    if not _is_address(value):
+        raise ValueError(f"expected an address such as {_SCHEMES[0]}://localhost:7687")
     return value
+
+
+def _is_address(text: str) -> bool:
+    """Whether a host and, if any, a port can be read from a text without spaces or controls."""
+    try:
+        parts = urlsplit(text)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and text.isprintable() and " " not in text
 
 
 class _Values(BaseModel):
@@ -459,6 +472,11 @@ class ServeSettings(_Values):
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
     )
+    roots: tuple[str, ...] = Field(
+        default=(),
+        description="Folders of this machine that callers over HTTP may have read, such as"
+        " /srv/documents/{namespace}; default none.",
+    )
     upload_megabytes: float = Field(
         default=500.0,
         gt=0,
@@ -467,6 +485,17 @@ class ServeSettings(_Values):
     upload_hours: float = Field(
         default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
     )
+
+    @field_validator("roots")
+    @classmethod
+    def _one_each(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
+        for root in roots:
+            if "{namespace}" not in root or not Path(root).expanduser().is_absolute():
+                raise ValueError(
+                    "expected absolute folders with {namespace} in them: no namespace reads"
+                    " another's files"
+                )
+        return roots
 
     @field_validator("tokens")
     @classmethod
@@ -489,11 +518,12 @@ class JobSettings(_Values):
 
 
 class AccessSettings(_Values):
-    """What tools may read from beyond the store, and where they may write to."""
+    """What tools may read from beyond the store."""
 
     roots: tuple[Path, ...] = Field(
         default=(Path(),),
-        description="Folders below which paths may be; default the working directory.",
+        description="Folders below which paths may be; default the working directory. Over HTTP:"
+        " serve.roots.",
     )
     allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
     allow_private_addresses: bool = Field(

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
         Embedder,
         Extractor,
         JobStore,
-        KeptVectorIndex,
         RefusalLog,
         Reranker,
         Store,
+        SyncedVectorIndex,
     )
     from clew.ports.copying import CopyTarget
     from clew.settings import Settings
@@ -74,16 +74,22 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
     return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
 
-def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
+def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
     if settings.vectors == "qdrant":
-        from clew.stores.qdrant import QdrantIndex
+        from clew.stores.vectors.qdrant import QdrantRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return QdrantIndex(store, settings.qdrant, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
+        )
     if settings.vectors == "chroma":
-        from clew.stores.chroma import ChromaIndex
+        from clew.stores.vectors.chroma import ChromaRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return ChromaIndex(store, settings.chroma, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
+        )
     if settings.on_server:
         from clew.stores.neo4j import Neo4jStore
         from clew.stores.neo4j_search import Neo4jVectors
@@ -93,9 +99,9 @@ def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
     return make_spare_vectors(store)
 
 
-def make_spare_vectors(store: Store) -> KeptVectorIndex:
+def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     """A vector index that needs nothing but the store."""
-    from clew.stores.vectors import VectorMatrix
+    from clew.stores.vectors.matrix import VectorMatrix
 
     return VectorMatrix(store, store.folder)
 

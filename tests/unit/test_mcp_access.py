@@ -28,7 +28,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.limits import RateLimit
-from clew.mcp.serve import http_config, http_server, transport_security
+from clew.mcp.serve import http_config, http_server, origin_check
 from clew.mcp.tokens import new_token
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.tools.catalogue import TOOLS as CATALOGUE
@@ -371,7 +371,7 @@ def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="would let anybody in"):
         http_server(Engines(settings_for(tmp_path, host="0.0.0.0"), TOOLS), insecure=True)
     with pytest.raises(SettingsError, match=r"needs serve\.allowed_hosts"):
-        transport_security(ServeSettings(host="0.0.0.0"))
+        origin_check(ServeSettings(host="0.0.0.0"))
 
 
 @pytest.mark.parametrize(

@@ -80,6 +80,15 @@ class Editing(Resources):
         )
         return self.memory.add_relations([relation])[0][0]
 
+    def retract(self, relation_ids: Sequence[int]) -> int:
+        """Say that relations were wrong from now on; how many were not retracted before.
+
+        What they had ended holds on again. Indexing a document again remembers it, as long as the
+        document states them. Unknown ids are left out.
+        """
+        with self._writing:
+            return self.store.retract(relation_ids)
+
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._writing:

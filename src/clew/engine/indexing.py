@@ -7,9 +7,9 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
-from clew.stores.derived import folder_size
 from clew.stores.sqlite_statistics import read_free_bytes
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
@@ -36,14 +36,16 @@ class Indexing(Documents):
         exclude: Sequence[str] = (),
         prune: bool = False,
         retry: bool = False,
+        follow_links: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
 
-        What cannot be read is reported in `skipped`, and what was stored of it before stays. What
-        took more than a limit of the settings (`limits`) is reported again without being read,
-        until it or a limit changes, or `retry` is given. `prune` drops documents whose file below
-        the given paths is gone. Raises `InputError` for a path that does not exist.
+        Symbolic links that lead out of the paths given are left out unless `follow_links`. What
+        cannot be read is reported in `skipped`, and what was stored of it before stays. What took
+        more than a limit of the settings (`limits`) is reported again without being read, until it
+        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
+        paths is gone. Raises `InputError` for a path that does not exist.
         """
         from clew.ingest.inputs import FileInput
         from clew.ingest.read import find_files
@@ -51,7 +53,9 @@ class Indexing(Documents):
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
         read = self.settings.read
-        files = list(find_files(there, include=include, exclude=exclude, settings=read))
+        files = find_files(
+            there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+        )
         inputs = [FileInput(path, read) for path in files]
         return self._index(inputs, prune=roots if prune else (), retry=retry, progress=progress)
 
@@ -117,7 +121,8 @@ class Indexing(Documents):
             progress=progress,
         )
         started = time.perf_counter()
-        done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
+        with self.store.grouping():
+            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -178,4 +183,7 @@ class Indexing(Documents):
         from clew.ingest.reread import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
-        return reread(self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed)
+        with self.store.grouping():
+            return reread(
+                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
+            )

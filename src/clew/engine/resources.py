@@ -45,10 +45,10 @@ if TYPE_CHECKING:
         CommunityStore,
         Embedder,
         Extractor,
-        KeptVectorIndex,
         LanguageModel,
         Reranker,
         Store,
+        SyncedVectorIndex,
     )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
@@ -105,7 +105,7 @@ class Resources:
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(settings, self.store)
-        self._spare_vectors: KeptVectorIndex | None = None
+        self._spare_vectors: SyncedVectorIndex | None = None
         self._vectors_away: tuple[float, str] | None = None
         self._snapshot: Snapshot | None = None
         self._before_close: list[Callable[[], None]] = []
@@ -155,7 +155,7 @@ class Resources:
             self.embedder.embed_query("warm")
 
     @property
-    def vectors(self) -> KeptVectorIndex:
+    def vectors(self) -> SyncedVectorIndex:
         """The vector index, brought up to the store's generation.
 
         Where it is on a server that is away, or another process holds its folder, one over the
@@ -315,12 +315,12 @@ class Resources:
 
     def _entity(self, name: str) -> Entity:
         """The same, without how much it matters, which may have to be computed."""
-        from clew.text import entity_key
+        from clew.text import entity_key, whole_number
 
         self._check_length("name", name)
         found = self.store.resolve([entity_key(name)]).get(entity_key(name))
-        if found is None and name.isdecimal():
-            found = int(name)
+        if found is None:
+            found = whole_number(name)
         entities = self.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]

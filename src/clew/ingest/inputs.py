@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.errors import UnreadableError
+from clew.ingest.access import open_real
 from clew.ingest.read import document_from_text, file_digest, file_source, read_file, read_raw
 from clew.ingest.readers.common import RawFile, ReadResult, json_safe, text_digest
 
@@ -126,7 +127,7 @@ class RawInput:
 
     def read(self, limits: LimitSettings) -> ReadResult:
         """See `Input`."""
-        data = self.data if isinstance(self.data, bytes) else self.data.read_bytes()
+        data = self.data if isinstance(self.data, bytes) else _file_bytes(self.data)
         raw = RawFile(
             source=self.source, data=data, settings=self.settings, name=self.name, limits=limits
         )
@@ -189,3 +190,8 @@ class DocumentInput:
         if not self.document.text.strip():
             raise UnreadableError(self.source, "empty")
         return ReadResult(documents=(self.document,))
+
+
+def _file_bytes(path: Path) -> bytes:
+    with open_real(path) as file:
+        return file.read()

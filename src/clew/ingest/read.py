@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
+from clew.ingest.access import open_real
 from clew.ingest.find import find_files
 from clew.ingest.readers.common import (
     RawFile,
@@ -43,6 +43,8 @@ from clew.times import in_utc
 from clew.types import Document
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from clew.settings import ReadSettings
 
 __all__ = [
@@ -80,12 +82,11 @@ def file_source(path: Path) -> str:
 def file_digest(path: Path, settings: ReadSettings) -> str:
     """SHA-256 of a file's bytes, as hex, read in blocks.
 
-    Raises `UnreadableError` where the file cannot be read or is larger than the limit.
+    Raises `UnreadableError` where the file cannot be read, is larger than the limit, or has a link
+    in its path: `find_files` gives paths without.
     """
-    with _file_errors(path):
-        _check_file(path, settings)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    with _opened(path, settings) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_file(
@@ -190,24 +191,21 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise UnreadableError(file_source(path), reason) from error
 
 
-def _check_file(path: Path, settings: ReadSettings) -> os.stat_result:
-    """The status of a file that can be read to its end: no folder, no pipe, no device."""
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        os.scandir(path).close()  # a folder that cannot be listed says why
-    if not stat.S_ISREG(status.st_mode):
-        raise UnreadableError(file_source(path), "not a regular file")
-    if status.st_size > settings.max_megabytes * 1_000_000:
-        size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
-        raise UnreadableError(file_source(path), f"too large ({size})")
-    return status
+@contextmanager
+def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader, os.stat_result]]:
+    """A file that can be read to its end (no folder, no pipe, no device), and its status."""
+    with _file_errors(path), open_real(path) as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > settings.max_megabytes * 1_000_000:
+            size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
+            raise UnreadableError(file_source(path), f"too large ({size})")
+        yield file, status
 
 
 def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
     """A file's bytes, and when it was last written to."""
-    with _file_errors(path):
-        status = _check_file(path, settings)
-        return path.read_bytes(), datetime.fromtimestamp(status.st_mtime, UTC)
+    with _opened(path, settings) as (file, status):
+        return file.read(), datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _reader(raw: RawFile) -> _Reader:

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import InputError
-from clew.ingest.access import existing_path, permitted_path
+from clew.ingest.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
 
     from clew.engine import Clew
     from clew.ingest.inputs import Input
+    from clew.settings import Settings
     from clew.types import Skipped
 
 TEXT_MEDIA_TYPE = "text/markdown"
@@ -24,6 +25,8 @@ class Given(TypedDict, total=False):
     """Arguments of a job: exactly one of path, url, upload and text, and what is said of it."""
 
     path: str
+    roots: list[str]
+    """Of a path: the folders that whoever gave it may have read, whichever process does it."""
     url: str
     upload: str
     text: str
@@ -81,7 +84,7 @@ class Ingestion:
 
         if "path" in given and not _described(given):
             for name in names:
-                permitted_path(name, self._engine.settings)
+                permitted_path(name, self._settings(given))
             skipped = self._engine.index(names, progress=progress).skipped
         else:
             inputs = [self._input(given, name) for name in names]
@@ -89,22 +92,33 @@ class Ingestion:
         return [_failure(name, skipped, "path" in given) for name in names]
 
     def _files(self, given: Given) -> list[str]:
-        """Paths below the given one, as sources; links that lead out of the roots fail later."""
+        """Paths below the given one, as sources, but for what links lead to beside it."""
         from clew.ingest.read import file_source, find_files
 
-        root = existing_path(given["path"], self._engine.settings)
+        settings = self._settings(given)
+        root = existing_path(given["path"], settings)
         if root.is_dir() and (given.get("source") or given.get("title")):
             raise InputError(
                 f"path {given['path']!r} is a folder; title and source are for one document, so"
                 " give a file, or leave them out"
             )
-        files = list(find_files([root], settings=self._engine.settings.read))
+        found = find_files([root], settings=settings.read)
+        files = [file for file in found if not is_clews_own(file, settings)]
         if not files:
             raise InputError(
                 f"no files to read below {given['path']!r}; hidden files and what git ignores are"
                 " left out"
             )
         return [file_source(file) for file in files]
+
+    def _settings(self, given: Given) -> Settings:
+        """The engine's, with the rights of whoever gave the path."""
+        settings = self._engine.settings
+        if "roots" not in given:
+            return settings
+        roots = tuple(Path(root) for root in given["roots"])
+        access = settings.access.model_copy(update={"roots": roots})
+        return settings.model_copy(update={"access": access})
 
     def _input(self, given: Given, name: str) -> Input:
         """What is to be read of a text, a file, an upload or an address, as the caller names it."""
@@ -127,7 +141,7 @@ class Ingestion:
 
     def _data(self, given: Given, name: str) -> tuple[bytes | Path, str]:
         """Bytes, or the file that has them, and a file name."""
-        settings = self._engine.settings
+        settings = self._settings(given)
         if "url" in given:
             from clew.ingest.fetch import fetch
 

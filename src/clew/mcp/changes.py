@@ -13,7 +13,7 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from clew.errors import ClewError
-from clew.mcp.resources import read
+from clew.mcp.resources import documents_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -154,8 +154,7 @@ def _digest(place: Place, uri: str) -> str:
 
 
 def _list(place: Place) -> str:
-    with place.engines.lend(place.namespace) as opened:
-        return "\n".join(f"{d.id} {d.title}" for d in opened.engine.documents())
+    return "\n".join(f"{d.id} {d.title}" for d in documents_of(place))
 
 
 def _generation(place: Place) -> int:

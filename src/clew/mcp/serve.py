@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     import uvicorn
-    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
@@ -87,7 +87,7 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
+    engines = Engines(served_settings(settings), TOOLS)
     server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
     if fixtures:
         from clew.mcp.fixtures import mount
@@ -116,6 +116,13 @@ def _exit(*_: object) -> None:
     raise SystemExit(0)
 
 
+def served_settings(settings: Settings) -> Settings:
+    """Those of callers over HTTP: of this machine's files they read `serve.roots` alone."""
+    roots = tuple(Path(root) for root in settings.serve.roots)
+    access = settings.access.model_copy(update={"roots": roots})
+    return settings.model_copy(update={"access": access})
+
+
 def http_server(
     engines: Engines, *, insecure: bool = False, file: Path | None = None
 ) -> ClewServer:
@@ -137,21 +144,23 @@ def http_server(
 
 def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     """The web application, with its limits."""
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
     from clew.mcp.callers import CallerLimits
     from clew.mcp.limits import RateLimit
     from clew.mcp.uploads import upload_routes
 
-    security = transport_security(serve)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
-        transport_security=security,
+        # The SDK compares beginnings of headers; `origin_check` parses them.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
         session_idle_timeout=serve.session_minutes * 60,
         max_sessions=serve.sessions,
     )
-    app.routes.extend(upload_routes(server, serve, security))
+    app.routes.extend(upload_routes(server, serve))
+    app.user_middleware.insert(0, origin_check(serve))
     # The innermost: they have to know who calls.
     app.user_middleware += [
         Middleware(RateLimit, per_minute=serve.rate_per_minute),
@@ -180,9 +189,11 @@ def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
     )
 
 
-def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
-    """Which Host and Origin headers are answered; others come from pages that were lured here."""
-    from mcp.server.transport_security import TransportSecuritySettings
+def origin_check(serve: ServeSettings) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
+    from starlette.middleware import Middleware
+
+    from clew.mcp.origins import OriginCheck, allowed_host, allowed_origin
 
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
@@ -192,11 +203,11 @@ def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
-    hosts = (*own, *serve.allowed_hosts)
-    origins = [f"http://{host}:*" for host in own]
-    return TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[*origins, *serve.allowed_origins],
+    origins = (*(f"http://{host}:*" for host in own), *serve.allowed_origins)
+    return Middleware(
+        OriginCheck,
+        hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
+        origins=[allowed_origin(origin) for origin in origins],
     )
 
 

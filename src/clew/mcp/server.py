@@ -26,7 +26,7 @@ from mcp_types import (
 )
 
 from clew import __version__
-from clew.errors import ClewError
+from clew.errors import ClewError, InputError
 from clew.mcp import calls, completions, resources, sampling
 from clew.mcp.access import anonymous, auth_settings, chosen_namespace
 from clew.mcp.asking import Asking
@@ -34,8 +34,9 @@ from clew.mcp.callers import SESSION, Callers
 from clew.mcp.changes import LIST, Changes, look
 from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
+from clew.mcp.permissions import may_prompt
 from clew.mcp.prompts import prompts
-from clew.mcp.resources import JSON, TEMPLATES, Place
+from clew.mcp.resources import JSON, Place
 from clew.mcp.tasks import Tasks
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
@@ -49,7 +50,9 @@ if TYPE_CHECKING:
         Completion,
         CompletionArgument,
         CompletionContext,
+        GetPromptResult,
         PaginatedRequestParams,
+        Prompt,
         PromptReference,
         ResourceTemplate,
         ResourceTemplateReference,
@@ -206,7 +209,8 @@ class ClewServer(MCPServer[None]):
         try:
             return await self._in_thread(function)
         except ClewError as error:
-            raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
+            code = INVALID_PARAMS if isinstance(error, InputError) else INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error)) from error
         except TimeoutError as error:
             raise MCPError(code=INTERNAL_ERROR, message=self._took_too_long) from error
 
@@ -268,7 +272,10 @@ class ClewServer(MCPServer[None]):
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Templates of addresses."""
-        return [*TEMPLATES, *await super().list_resource_templates()]
+        return [
+            *resources.templates(self._asking.get().place),
+            *await super().list_resource_templates(),
+        ]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -289,6 +296,24 @@ class ClewServer(MCPServer[None]):
     async def _unsubscribe(self, request: Request, params: UnsubscribeRequestParams) -> EmptyResult:
         self._changes.remove(_session_id(request), params.uri)
         return EmptyResult()
+
+    # --- prompts
+
+    async def list_prompts(self) -> list[Prompt]:
+        """The prompts that are of use to the caller."""
+        caller = self._asking.get().place.caller
+        return [p for p in await super().list_prompts() if may_prompt(caller, p.name)]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[None, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt; one that the caller may not see is as unknown as one that is not there."""
+        if not may_prompt(self._asking.get().place.caller, name):
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}")
+        return await super().get_prompt(name, arguments, context)
 
     # --- completion
 

@@ -12,14 +12,12 @@ whoever may not call `ingest_document` may not upload.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url
-from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -30,12 +28,11 @@ from clew.jobs.uploads import MEGABYTE, Upload, Uploads
 from clew.tools.document_writing import UPLOAD
 from clew.tools.spec import Parameter
 from clew.tools.toolbox import may_call
-from clew.tools.validate import complete
+from clew.tools.validate import complete, load_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.types import Receive, Scope, Send
 
     from clew.mcp.resources import Place
@@ -125,7 +122,7 @@ class UploadApp:
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
         try:
-            given = json.loads(body or b"{}")
+            given = load_json(body or b"{}")
         except ValueError as error:
             raise InputError(f"the body is no JSON ({error}); send an object") from error
         if not isinstance(given, dict):
@@ -145,11 +142,9 @@ class UploadApp:
         return bytes(body)
 
 
-def upload_routes(
-    server: ClewServer, serve: ServeSettings, security: TransportSecuritySettings
-) -> list[Route]:
+def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
     """The routes, behind the same checks as the protocol's."""
-    app: Any = _Guarded(UploadApp(server, serve), security)
+    app: Any = UploadApp(server, serve)
     auth = server.settings.auth
     if auth is not None:
         resource = auth.resource_server_url
@@ -159,18 +154,6 @@ def upload_routes(
         Route(PATH, app, methods=["POST"]),
         Route(f"{PATH}/{{upload}}", app, methods=["GET", "PUT", "POST", "DELETE"]),
     ]
-
-
-class _Guarded:
-    """Answers those Host and Origin headers alone that the protocol's address does."""
-
-    def __init__(self, app: UploadApp, security: TransportSecuritySettings) -> None:
-        self._app = app
-        self._security = TransportSecurityMiddleware(security)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = await self._security.validate_request(Request(scope))
-        await (refused or self._app)(scope, receive, send)
 
 
 # --- in a worker thread

@@ -115,7 +115,10 @@ class JobStore(Protocol):
         ...
 
     def claim(self, lease_seconds: float) -> Job | None:
-        """The oldest job that is queued or whose lease has run out, now leased to the caller."""
+        """The oldest job that is queued or whose lease has run out, now leased to the caller.
+
+        So has one that is to end much later than `lease_seconds` from now: the clock was set back.
+        """
         ...
 
     def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:

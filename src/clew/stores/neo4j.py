@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
 from clew.ports.copying import Place
+from clew.private_files import make_folder
 from clew.stores.copy_marks import refuse_unfinished
 from clew.stores.neo4j_connection import Neo4jDatabase, Row
 from clew.stores.neo4j_copy import read_mark
@@ -59,7 +60,7 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         `sqlite.SqliteStore`.
         """
         self.folder = folder
-        self.folder.mkdir(parents=True, exist_ok=True)
+        make_folder(self.folder)
         self._here = threading.local()
         self._database = Neo4jDatabase(address, settings, namespace)
         try:
@@ -94,6 +95,10 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         return read_records(self._database, chunk_ids, entity_ids, as_of)
 
     # --- the numbers of the whole
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`; the server syncs as it is set to."""
+        return nullcontext()
 
     @contextmanager
     def steady(self) -> Iterator[None]:

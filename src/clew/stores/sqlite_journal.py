@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from clew.private_files import make_file, make_folder
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_filters import define_functions
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
@@ -13,7 +14,8 @@ _FILE = "journal.db"
 
 def open_journal(folder: Path, busy_seconds: float) -> Database:
     """The journal in a folder, made where there is none; tables of a store stay empty in it."""
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
+    make_file(folder / _FILE)
     database = Database(folder / _FILE, busy_seconds, define_functions)
     with database.read() as connection:
         current = schema_version(connection) == SCHEMA_VERSION

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from clew.stores.sqlite_connection import read_meta
 from clew.stores.values import now
 
 _ENDED = """
@@ -20,10 +21,9 @@ _TABLES = ("documents", "sections", "chunks", "entities", "aliases", "relations"
 
 def read_embedder(connection: sqlite3.Connection) -> tuple[str, int] | None:
     """Name and dimension of the embedder, once one is known."""
-    meta = dict(
-        connection.execute("SELECT name, value FROM meta WHERE name IN ('embedder', 'dimension')")
-    )
-    return (str(meta["embedder"]), int(meta["dimension"])) if len(meta) == 2 else None
+    name = read_meta(connection, "embedder", str, "")
+    dimension = read_meta(connection, "dimension", int, 0)
+    return (name, dimension) if name and dimension else None
 
 
 def read_free_bytes(connection: sqlite3.Connection) -> int:

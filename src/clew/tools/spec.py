@@ -96,6 +96,8 @@ class Tool:
     run: Run
     scope: Scope
     profiles: frozenset[Profile]
+    changes: bool = True
+    """Whether it may change something; a tool of the scope `read` never does."""
     destructive: bool = False
     """Deletes or replaces what was there."""
     frees: bool = False
@@ -106,3 +108,8 @@ class Tool:
     """Reaches beyond the store: files, addresses."""
     confirm: bool = False
     """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it changes nothing."""
+        return self.scope == "read" or not self.changes

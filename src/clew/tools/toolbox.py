@@ -86,7 +86,7 @@ class Toolbox:
             complete_arguments = complete(name, tool.parameters, arguments or {})
             if tool.scope == "write" and not (tool.destructive or tool.frees):
                 self._check_room()
-            if tool.scope != "read" and self._audit is not None:
+            if not tool.read_only and self._audit is not None:
                 self._audit(caller, tool, complete_arguments)
             call = Call(
                 engine=self._engine,

@@ -9,7 +9,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.output import write_json, write_whole
+from clew.cli.output import bare_standard_output, write_json, write_line, write_whole
 
 if TYPE_CHECKING:
     from clew.settings import Settings
@@ -29,7 +29,8 @@ def mcp(common: Common, profile: ProfileOption = None) -> None:
     settings = _settings(common, profile=profile)
     from clew.mcp.serve import serve_stdio
 
-    serve_stdio(settings)
+    with bare_standard_output():
+        serve_stdio(settings)
 
 
 def serve(
@@ -80,7 +81,7 @@ def token(
     if common.json:
         write_json({"token": made, "sha256": digest})
         return
-    typer.echo(made)
+    write_line(made)
     note("It is shown once. Add to clew.toml:")
     for line in (
         "[[serve.tokens]]",

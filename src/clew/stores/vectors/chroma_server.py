@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from clew.errors import SettingsError, StoreError, StoreUnavailableError
-from clew.stores.chroma_connection import LostError, check_open, client_parts, shown, translated
 from clew.stores.file_lock import FileLock
+from clew.stores.vectors.chroma_connection import check_open, client_parts, shown, translated
+from clew.stores.vectors.remote import LostError
 
 if TYPE_CHECKING:
     import httpx
@@ -41,24 +42,30 @@ class ChromaServer:
         self._client: FastAPI | None = None
         self._closed = False
 
-    @contextmanager
-    def reading(self) -> Iterator[ServerAPI]:
+    @property
+    def client(self) -> ServerAPI:
         """See `ChromaConnection`."""
-        with translated(self._translate):
-            yield self._opened()
+        return self._opened()
 
     @contextmanager
-    def writing(self) -> Iterator[ServerAPI]:
+    def reading(self) -> Iterator[None]:
         """See `ChromaConnection`."""
-        with self._lock.held(), self.reading() as client:
-            yield client
+        with translated(self._translate):
+            self._opened()
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """See `ChromaConnection`."""
+        with self._lock.held(), self.reading():
+            yield
 
     def close(self) -> None:
         """See `ChromaConnection`."""
         with self._opening:
             self._closed = True
             if self._client is not None:
-                self._client._session.close()
+                http_session(self._client).close()
                 self._client = None
 
     def _opened(self) -> FastAPI:
@@ -80,8 +87,9 @@ class ChromaServer:
         client = system.instance(FastAPI)
         system.start()
         # Left alone, it waits for an answer for ever, and forgets the status of a refusal.
-        client._session.timeout = httpx.Timeout(self._seconds)
-        client._session.event_hooks = {"response": [self._check]}
+        session = http_session(client)
+        session.timeout = httpx.Timeout(self._seconds)
+        session.event_hooks = {"response": [self._check]}
         return client
 
     def _check(self, response: httpx.Response) -> None:
@@ -123,6 +131,15 @@ class ChromaServer:
             f"Chroma at {self._url!r} failed ({shown(error)}); check that chroma.url is the"
             " address of a Chroma server, and see its log"
         )
+
+
+def http_session(client: FastAPI) -> httpx.Client:
+    """What Chroma's client sends its requests with.
+
+    Neither a setting nor an argument of the client's says how long to wait for an answer: this is
+    the one place that reaches into it.
+    """
+    return client._session
 
 
 def _checked_url(url: str) -> str:

@@ -10,9 +10,10 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
+from clew.stores.vectors.remote import LostError
 
 if TYPE_CHECKING:
     from qdrant_client import QdrantClient
@@ -23,10 +24,6 @@ if TYPE_CHECKING:
 _LOCAL_FAILURES = (ValueError, KeyError, EOFError, OSError, sqlite3.Error, pickle.PickleError)
 _OVERLOADED = {429, 502, 503, 504}
 _SHOWN = 200
-
-
-class LostError(StoreError):
-    """What was kept in Qdrant is there no more; it can be made again from the store."""
 
 
 class QdrantConnection:
@@ -78,10 +75,13 @@ class QdrantConnection:
     def _open(self) -> QdrantClient:
         try:
             from qdrant_client import QdrantClient
+            from qdrant_client.local.qdrant_local import QdrantLocal
         except ImportError as error:
             raise MissingExtraError("vectors in Qdrant", "qdrant") from error
         if self.local:
-            return QdrantClient(path=str(self._folder), force_disable_check_same_thread=True)
+            # What QdrantClient(path=…) calls, and unlike it says where it keeps its collections.
+            local = QdrantLocal(str(self._folder), force_disable_check_same_thread=True)
+            return cast("QdrantClient", local)
         try:
             return QdrantClient(
                 url=self.settings.url,

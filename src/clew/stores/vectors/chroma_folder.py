@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
-from clew.stores.chroma_connection import LostError, check_open, client_parts, shown, translated
+from clew.private_files import private
 from clew.stores.file_lock import FileLock
+from clew.stores.vectors.chroma_connection import check_open, client_parts, shown, translated
+from clew.stores.vectors.remote import LostError
 
 if TYPE_CHECKING:
     from chromadb.api import ServerAPI
@@ -44,19 +46,26 @@ class ChromaFolder:
         self._client: RustBindingsAPI | None = None
         self._closed = False
 
-    @contextmanager
-    def reading(self) -> Iterator[ServerAPI]:
-        """See `ChromaConnection`; nobody else is in the folder meanwhile."""
-        with self._threads, self._lock.held(), translated(self._translate):
-            yield self._opened()
+    @property
+    def client(self) -> ServerAPI:
+        """See `ChromaConnection`."""
+        assert self._client is not None
+        return self._client
 
     @contextmanager
-    def writing(self) -> Iterator[ServerAPI]:
+    def reading(self) -> Iterator[None]:
+        """See `ChromaConnection`; nobody else is in the folder meanwhile."""
+        with self._threads, self._lock.held(), translated(self._translate):
+            self._open_as_written()
+            yield
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
         """See `ChromaConnection`."""
-        with self.reading() as client:
+        with self.reading():
             self._note_change(*self._collection)
             try:
-                yield client
+                yield
             finally:
                 self._note_change()
 
@@ -66,7 +75,8 @@ class ChromaFolder:
             self._closed = True
             self._let_go()
 
-    def _opened(self) -> ServerAPI:
+    def _open_as_written(self) -> None:
+        """Open the folder, anew where another process has written."""
         check_open(self._closed)
         written = self._written.read_text() if self._written.exists() else ""
         if written != self._seen:
@@ -77,7 +87,6 @@ class ChromaFolder:
             if unfinished:
                 self._delete(client, *unfinished)
             self._client = client
-        return self._client
 
     def _open(self) -> RustBindingsAPI:
         system = client_parts(is_persistent=True, persist_directory=str(self._path))
@@ -97,7 +106,8 @@ class ChromaFolder:
 
     def _note_change(self, *writing: str) -> None:
         self._seen = "\n".join([secrets.token_hex(8), *writing])
-        self._written.write_text(self._seen)
+        with open(self._written, "w", opener=private) as file:
+            file.write(self._seen)
 
     def _let_go(self) -> None:
         if self._client is not None:

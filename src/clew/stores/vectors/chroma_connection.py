@@ -15,24 +15,20 @@ if TYPE_CHECKING:
 _SHOWN = 200
 
 
-class LostError(StoreError):
-    """What was kept in Chroma is not there any more, or is damaged; the store has it all."""
-
-
 class ChromaConnection(Protocol):
-    """A Chroma, opened when it is first needed; threads may share one.
+    """A Chroma, opened when it is first needed; threads may share one. Errors are `Remote`'s."""
 
-    What is called inside raises `StoreUnavailableError` where the server cannot be reached,
-    `StoreBusyError` where another process is at work for too long, `LostError` for a collection
-    that is not there or damaged, `MissingExtraError` without the client, else `StoreError`.
-    """
-
-    def reading(self) -> AbstractContextManager[ServerAPI]:
-        """The client, to ask with."""
+    @property
+    def client(self) -> ServerAPI:
+        """The client, within `reading` and `writing` alone."""
         ...
 
-    def writing(self) -> AbstractContextManager[ServerAPI]:
-        """The client, while no other process on this machine writes for the same store."""
+    def reading(self) -> AbstractContextManager[None]:
+        """While something is asked."""
+        ...
+
+    def writing(self) -> AbstractContextManager[None]:
+        """While no other process on this machine writes for the same store."""
         ...
 
     def close(self) -> None:
