@@ -57,10 +57,11 @@ class LimitedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what comes; what nobody reads any more has an end, too."""
         answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
-        self._unread = self._unread + len(data) if answered else 0
-        if self._unread > self._serve.body_megabytes * 1024 * 1024:
+        if answered and self._unread > self._serve.body_megabytes * 1024 * 1024:
             self.transport.close()
             return
+        # With the end of one body, the next request may come.
+        self._unread = self._unread + len(data) if answered else 0
         super().data_received(data)
         self._await_request()
 
