@@ -10,6 +10,7 @@ import re
 import zlib
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_cache_path
@@ -18,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     SecretStr,
     ValidationError,
     field_validator,
@@ -42,6 +44,7 @@ RerankRuntime = Literal["onnx", "sentence-transformers"]
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
 SETTINGS_FILE = "clew.toml"
+"""In the working directory."""
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """What a namespace's name looks like."""
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
@@ -60,7 +63,19 @@ def _place(value: object) -> object:
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
+    if not _is_address(value):
+        raise ValueError(f"expected an address such as {_SCHEMES[0]}://localhost:7687")
     return value
+
+
+def _is_address(text: str) -> bool:
+    """Whether a host and, if any, a port can be read from a text without spaces or controls."""
+    try:
+        parts = urlsplit(text)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and text.isprintable() and " " not in text
 
 
 class _Values(BaseModel):
@@ -387,6 +402,21 @@ class OAuthSettings(_Values):
         return self
 
 
+class QuotaSettings(_Values):
+    """What one namespace may hold and have under way."""
+
+    documents: int = Field(default=1_000_000, ge=1, description="Documents, at most.")
+    megabytes: float = Field(
+        default=20_000.0,
+        gt=0,
+        description="Size of the store on this machine, uploads aside, at which it takes no more.",
+    )
+    jobs: int = Field(default=100, ge=1, description="Jobs that have not ended, at most.")
+    sessions: int = Field(
+        default=100, ge=1, description="Sessions with `clew serve` (revision 2025-11-25), at most."
+    )
+
+
 class ServeSettings(_Values):
     """Serving assistants: `clew mcp` and `clew serve`."""
 
@@ -410,6 +440,34 @@ class ServeSettings(_Values):
     )
     request_seconds: float = Field(
         default=60.0, gt=0, le=3600, description="How long one request may take."
+    )
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="How long the headers of a request may take."
+    )
+    connections: int = Field(
+        default=500, ge=1, le=1_000_000, description="Connections at a time, at most."
+    )
+    connections_per_caller: int = Field(
+        default=100,
+        ge=1,
+        le=1_000_000,
+        description="Connections of one address, and requests of one caller, at a time, at most.",
+    )
+    sessions: int = Field(
+        default=1000, ge=1, description="Sessions of all namespaces together, at most."
+    )
+    session_minutes: float = Field(
+        default=30.0, gt=0, description="Minutes after which an idle session ends."
+    )
+    session_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which any session ends."
+    )
+    audit_days: float = Field(
+        default=365.0, gt=0, description="Days for which the audit log is kept."
+    )
+    trusted_proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="Addresses of reverse proxies, whose X-Forwarded-For is believed.",
     )
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
@@ -523,6 +581,7 @@ class Settings(BaseSettings):
     jobs: JobSettings = JobSettings()
     access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
+    quota: QuotaSettings = QuotaSettings()
 
     @property
     def on_server(self) -> bool:
@@ -569,6 +628,8 @@ def load_settings(**given: object) -> Settings:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise SettingsError("; ".join(_explain(item) for item in error.errors())) from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{SETTINGS_FILE} cannot be read ({error}); correct it") from error
 
 
 def _explain(item: object) -> str:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from Stemmer import Stemmer
 
 # Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Myanmar.
@@ -28,6 +31,15 @@ STOP_WORDS = frozenset(
     the their them then there these they this those through to too under until up very was we were
     what when where which while who whom whose why will with would you your yours""".split()
 )
+
+# What steers the reader's screen, or what a reader cannot see while a model can: controls but tab
+# and line feed, line and paragraph separators, bidirectional embeddings, overrides and isolates,
+# interlinear annotation, tag characters, and halves of surrogate pairs.
+STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LINE_BREAK = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
 def fold(text: str) -> str:
@@ -100,6 +112,32 @@ def _stemmer(language: str) -> Stemmer:
     from Stemmer import Stemmer
 
     return Stemmer(language)
+
+
+def one_line(text: str) -> str:
+    """The text on one line, each run of white space as a single space."""
+    return " ".join(text.split())
+
+
+def quoted(text: str) -> str:
+    """The text with `> ` before each of its lines, `>` alone before an empty one, as in mail.
+
+    So no text can write a line that is not quoted, and none holds an empty line. Without the marks
+    it is the same text again.
+    """
+    pieces = _LINE_BREAK.split(text)  # lines, and between them what ends them
+    pieces[::2] = [f"> {line}" if line else ">" for line in pieces[::2]]
+    return "".join(pieces)
+
+
+def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any]) -> str:
+    """A value as JSON in any script, its steering characters escaped: a reader gets them back.
+
+    `default` says what is written for a value that JSON has no form for.
+    """
+    written = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    # All of them stand in strings: JSON's own marks and line ends are none.
+    return STEERING.sub(lambda match: json.dumps(match.group())[1:-1], written)
 
 
 _ABBREVIATION = re.compile(

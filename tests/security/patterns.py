@@ -11,7 +11,7 @@ import pkgutil
 import re
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -60,7 +60,7 @@ def expressions() -> list[Expression]:
     with patch("re.compile", recorded):
         modules = [importlib.import_module(name) for name in _module_names()]
     uses = {m.__name__: _Uses(Path(m.__file__ or "")) for m in modules}
-    found = []
+    found: list[Expression] = []
     for module, compiled in made:
         if module in uses:
             name = next((n for n, v in vars(sys.modules[module]).items() if v is compiled), "")
@@ -98,7 +98,7 @@ class _Uses(ast.NodeVisitor):
             method, owner = node.func.attr, node.func.value
             if ast.unparse(owner) == "re" and method in _SCANS | {"match", "fullmatch"}:
                 first = node.args[0]
-                if isinstance(first, ast.Constant):
+                if isinstance(first, ast.Constant) and isinstance(first.value, str):
                     self.literals.append((node.lineno, first.value, 0, method))
             if method in ("match", "fullmatch") and len(node.args) == 1:
                 self._tried.add(id(owner))
@@ -195,7 +195,7 @@ def _of_node(op: Any, value: Any) -> list[str]:  # noqa: ANN401
     return _samples(inner[0]) if inner else [""]
 
 
-_CATEGORIES = {
+_CATEGORIES: dict[Any, Callable[[str], bool]] = {
     ops.CATEGORY_DIGIT: str.isdecimal,
     ops.CATEGORY_SPACE: str.isspace,
     ops.CATEGORY_WORD: lambda c: c.isalnum() or c == "_",

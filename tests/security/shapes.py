@@ -155,7 +155,8 @@ def _repeated(unit: str) -> Shape:
 
 def nested_list(characters: int) -> str:
     """A list in Markdown, each item deeper than the one before."""
-    found, length = [], 0
+    found: list[str] = []
+    length = 0
     for depth in count():
         line = f"{'  ' * depth}- a\n"
         length += len(line)
@@ -177,7 +178,7 @@ def wide_json(characters: int) -> str:
 
 def wide_csv(characters: int) -> str:
     """A header of many columns of the same name, and a row."""
-    return "a," * (characters // 4) + "\n" + "b," * (characters // 4)
+    return ("a," * (characters // 4) + "\n" + "b," * (characters // 4))[:characters]
 
 
 def words_never_seen(characters: int) -> str:

@@ -343,7 +343,7 @@ async def test_an_address_that_cannot_be_is_nothing(
         engine.add("Jonas Reed built the mill.", source="mill.md")
         server = create_server(engine, settings_for(tmp_path), tools=TOOLS)
         async with Client(server, mode=revision) as client:
-            with pytest.raises(MCPError, match="nothing at") as error:
+            with pytest.raises(MCPError, match=r"nothing at|has 5,000 characters") as error:
                 await client.read_resource(uri)
 
     assert error.value.error.code == -32602

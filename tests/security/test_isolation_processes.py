@@ -24,6 +24,10 @@ PATIENCE = 60.0
 GOOD = "# A letter\n\nAda Morn was taught by Piet Oss in the mill at Harrow Ford.\n"
 LARGE = 20_000_000
 """Bytes of a text that takes far longer to read than any of these tests."""
+HELLO = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+    '"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+)
 OPEN = """
 import sys, pathlib, clew
 from clew.jobs.kinds import make_runner
@@ -244,3 +248,31 @@ def test_a_search_starts_no_worker(tmp_path: Path) -> None:
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     assert done.stdout.endswith("started 0 False\n")
+
+
+# --- a server
+
+
+def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
+    write_large(tmp_path)
+    root = {"CLEW_ACCESS__ROOTS": f'["{tmp_path}"]'}
+    settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
+    with clew.open(settings=settings) as engine:
+        given = {"path": str(tmp_path / "large.md")}
+        make_jobs(engine.journal).submit("ingest", given, description="")
+    with clew_command("mcp", "--store", tmp_path / "store", **root) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(HELLO)
+        process.stdin.flush()
+        assert '"serverInfo"' in process.stdout.readline()
+        until(lambda: is_reading(process.pid))
+        workers = workers_of(process.pid)
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert time.monotonic() - started < 5
+    until(lambda: not any(map(is_running, workers)))
+    with clew.open(settings=settings) as engine:
+        (job,) = make_jobs(engine.journal).jobs()
+        assert (job.status, job.attempts) == ("queued", 0)

@@ -32,6 +32,7 @@ from clew.cli.common import (
     VerboseOption,
     command,
 )
+from clew.cli.output import write_line
 
 EXIT_STATUSES = (
     "Exit status: 0 done; 1 done, but something was left out or found wrong; "
@@ -54,7 +55,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from clew import __version__
 
-        typer.echo(f"clew {__version__}")
+        write_line(f"clew {__version__}")
         raise typer.Exit
 
 

@@ -7,8 +7,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
+from clew.stores.sqlite_statistics import read_free_bytes
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
 
@@ -109,9 +111,18 @@ class Indexing(Documents):
 
         self._claim_embedder()
         refusals, limits = make_refusals(self.journal), self.settings.limits
-        run = IndexRun(self.store, self._ingest, refusals, limits, retry=retry, progress=progress)
+        run = IndexRun(
+            self.store,
+            self._ingest,
+            refusals,
+            limits,
+            full=self.full,
+            retry=retry,
+            progress=progress,
+        )
         started = time.perf_counter()
-        done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
+        with self.store.grouping():
+            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -125,6 +136,24 @@ class Indexing(Documents):
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+        )
+
+    def full(self, documents: int = 0) -> str | None:
+        """Why the namespace cannot have so many documents, or take anything in; None: it can."""
+        quota = self.settings.quota
+        if documents > quota.documents:
+            return (
+                f"a namespace may have {quota.documents} documents (the setting quota.documents);"
+                " delete some or raise it"
+            )
+        with self.journal.read() as connection:
+            free = read_free_bytes(connection)
+        megabytes = (folder_size(self.store.folder) - free) / 1e6
+        if megabytes < quota.megabytes:
+            return None
+        return (
+            f"the store has {megabytes:.1f} MB, and a namespace may have {quota.megabytes:g} (the"
+            " setting quota.megabytes); delete documents or raise it"
         )
 
     def delete(self, names: Sequence[str]) -> int:
@@ -154,4 +183,7 @@ class Indexing(Documents):
         from clew.ingest.reread import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
-        return reread(self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed)
+        with self.store.grouping():
+            return reread(
+                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
+            )

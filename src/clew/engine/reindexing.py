@@ -102,6 +102,7 @@ class Reindexing(Resources):
     def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
         from clew.stores.sqlite_staging import Target, open_staging
 
+        store.database.require_writable()
         name, dimension = self.embedder.name, self.embedder.dimension
         target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
         return open_staging(

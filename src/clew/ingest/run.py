@@ -55,20 +55,24 @@ class IndexRun:
         refusals: RefusalLog,
         limits: LimitSettings,
         *,
+        full: Callable[[int], str | None],
         retry: bool = False,
         progress: Progress | None = None,
     ) -> None:
+        """`full` says why the store cannot hold so many documents."""
         self._store = store
         self._recipe = ingest.recipe
         self._runner = ingest.runner
         self._refusals = refusals
         self._limits = limits.model_dump(exclude={"isolation", "workers"})
+        self._full = full
         self._retry = retry
         self._progress = progress
         self._known = dict(store.document_digests())
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
         for source, (origin, _, _) in self._known.items():
             self._stored[origin].add(source)
+        self._new: set[str] = set()
         self._last: set[str] = set()  # with one of these saved, a file is done
         self._total = 0
         self._done = 0
@@ -124,10 +128,22 @@ class IndexRun:
         same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._recipe}
         with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
             for part in found:
-                if isinstance(part, Prepared):
-                    yield part
-                else:
+                if not isinstance(part, Prepared):
                     self._take(part, stored)
+                elif self._fits(part.document):
+                    yield part
+
+    def _fits(self, document: Document) -> bool:
+        """Whether there is room for a document; where not, it is noted and left."""
+        new = {document.source} - self._known.keys() - self._new
+        reason = self._full(len(self._known) + len(self._new) + len(new))
+        if reason is None:
+            self._new |= new
+            return True
+        self.skipped.append(Skipped(source=document.source, reason=reason))
+        if document.source in self._last:
+            self._advance()
+        return False
 
     def _take(self, contents: Contents, stored: set[str]) -> None:
         self.skipped.extend(contents.skipped)

@@ -83,15 +83,21 @@ class JobRunner:
         settings: JobSettings,
         *,
         lease_seconds: float = LEASE_SECONDS,
+        most: int | None = None,
+        upkeep: Callable[[], object] | None = None,
     ) -> None:
+        """`most` jobs may be unfinished; `upkeep` is done when old jobs are forgotten."""
         self._store = store
         self._kinds = dict(kinds)
         self._settings = settings
         self._lease = lease_seconds
+        self._most = most
+        self._upkeep = upkeep
         self._threads: list[threading.Thread] = []
         self._running: dict[str, str] = {}  # job id by owner: each claim has its own
         self._changed = threading.Condition()
         self._submitted = 0
+        self._idle_at = -1  # how many had been submitted when there was last nothing to do
         self._closing = threading.Event()
 
     # --- asking
@@ -108,8 +114,8 @@ class JobRunner:
         """A new job, or the one that has the idempotency key.
 
         With `at_once` it is run before all others and has ended when this returns, unless it takes
-        longer than `AT_ONCE_SECONDS`. Raises `InputError` where the key
-        belongs to other work, `StoreError` after `close`.
+        longer than `AT_ONCE_SECONDS`. Raises `InputError` where the key belongs to other work or
+        too many jobs are unfinished, `StoreError` after `close`.
         """
         if kind not in self._kinds:
             raise InputError(f"no kind of job {kind!r}; expected one of {', '.join(self._kinds)}")
@@ -123,6 +129,7 @@ class JobRunner:
             description=description,
             key=key,
             lease_seconds=self._lease if at_once else None,
+            most=self._most,
         )
         if new and at_once:
             self.start()
@@ -166,6 +173,11 @@ class JobRunner:
             job = self.job(job_id)
         return job
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs here, or one that was submitted here may be waiting to."""
+        return bool(self._running) or self._idle_at < self._submitted
+
     # --- running
 
     def start(self) -> None:
@@ -203,6 +215,7 @@ class JobRunner:
             if job is not None:
                 self._run(job)
             else:
+                self._idle_at = seen
                 self._rest(seen)
 
     def _rest(self, seen: int) -> None:
@@ -222,6 +235,8 @@ class JobRunner:
                 kept = timedelta(days=self._settings.retention_days)
                 with _logged("forget old jobs"):
                     self._store.forget(datetime.now(UTC) - kept)
+                    if self._upkeep is not None:
+                        self._upkeep()
         # The documents under way may take longer than a lease.
         while self._running:
             self._extend_leases()

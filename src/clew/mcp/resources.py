@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from clew.mcp.permissions import What
     from clew.tools.spec import Caller
     from clew.types import DocumentInfo
+
+T = TypeVar("T")
 
 JSON = "application/json"
 PAGE = 100
@@ -86,6 +88,10 @@ class Place:
     engines: Engines
     caller: Caller
     namespace: str
+
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """The result of what blocks, in one of the namespace's threads."""
+        return await self.engines.threads.run(self.namespace, function)
 
 
 def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | None]:

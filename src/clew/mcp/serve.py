@@ -8,8 +8,9 @@ import os
 import signal
 import socket
 import sys
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
@@ -17,11 +18,14 @@ import anyio.to_thread
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
+from clew.settings import SETTINGS_FILE
 from clew.tools.catalogue import TOOLS
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
+    import uvicorn
     from starlette.applications import Starlette
     from starlette.middleware import Middleware
 
@@ -84,19 +88,12 @@ def serve_http(
 
     _log_to_stderr()
     engines = Engines(served_settings(settings), TOOLS)
-    server = http_server(engines, insecure=insecure)
+    server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
     if fixtures:
         from clew.mcp.fixtures import mount
 
         mount(server)
-    config = uvicorn.Config(
-        http_app(server, settings.serve),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,  # who calls is whoever connects: headers can say anything
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
-    )
+    config = http_config(server, settings.serve)
     host = settings.serve.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.create_server((host, settings.serve.port), family=family)
@@ -126,8 +123,13 @@ def served_settings(settings: Settings) -> Settings:
     return settings.model_copy(update={"access": access})
 
 
-def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
-    """A server that asks for tokens; raises `SettingsError` as `serve_http` says."""
+def http_server(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> ClewServer:
+    """A server that asks for tokens, those of `file` as it is now.
+
+    Raises `SettingsError` as `serve_http` says.
+    """
     from clew.mcp.access import Access
 
     serve = engines.settings.serve
@@ -136,7 +138,7 @@ def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
             f"setting serve.host = {serve.host!r} with --insecure would let anybody in; serve at"
             " 127.0.0.1, or set tokens and leave --insecure out"
         )
-    access = None if insecure else Access(serve)
+    access = None if insecure else Access(serve, file)
     return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
 
 
@@ -145,6 +147,7 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
+    from clew.mcp.callers import CallerLimits
     from clew.mcp.limits import RateLimit
     from clew.mcp.uploads import upload_routes
 
@@ -153,12 +156,37 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
         # The SDK compares beginnings of headers; `origin_check` parses them.
         transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        session_idle_timeout=serve.session_minutes * 60,
+        max_sessions=serve.sessions,
     )
     app.routes.extend(upload_routes(server, serve))
     app.user_middleware.insert(0, origin_check(serve))
-    # The innermost: it has to know who calls.
-    app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
+    # The innermost: they have to know who calls.
+    app.user_middleware += [
+        Middleware(RateLimit, per_minute=serve.rate_per_minute),
+        Middleware(CallerLimits, callers=server.callers, namespace=server.namespace_of, path=PATH),
+    ]
     return app
+
+
+def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
+    """How the web application is run: the limits of connections, and who is believed."""
+    import uvicorn
+
+    from clew.mcp.connections import HEADER_BYTES, LimitedProtocol
+
+    return uvicorn.Config(
+        http_app(server, serve),
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
+        ws="none",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(serve.trusted_proxies),
+        forwarded_allow_ips=[str(proxies) for proxies in serve.trusted_proxies],
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
 
 
 def origin_check(serve: ServeSettings) -> Middleware:

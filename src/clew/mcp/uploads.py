@@ -16,7 +16,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url
 from mcp.shared.exceptions import MCPError
@@ -100,13 +99,13 @@ class UploadApp:
         upload_id = request.path_params.get("upload")
         if upload_id is None:
             given = complete("upload", _BEGIN, await self._object(request))
-            return await _in_thread(partial(_begin, place, given, self._largest))
+            return await place.in_thread(partial(_begin, place, given, self._largest))
         answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "PUT": partial(self._write, place, upload_id, request),
             "POST": partial(self._finish, place, upload_id, request),
-            "DELETE": partial(_in_thread, partial(_remove, place, upload_id)),
+            "DELETE": partial(place.in_thread, partial(_remove, place, upload_id)),
         }
-        show = partial(_in_thread, partial(_show, place, upload_id))
+        show = partial(place.in_thread, partial(_show, place, upload_id))
         return await answers.get(request.method, show)()
 
     async def _write(self, place: Place, upload_id: str, request: Request) -> Response:
@@ -114,11 +113,11 @@ class UploadApp:
         if not (given.isdecimal() and given.isascii() and len(given) < 10):
             raise InputError(f"part {given!r} is no number; add ?part=1 and so on to the address")
         data = await self._body(request)
-        return await _in_thread(partial(_write, place, upload_id, int(given), data))
+        return await place.in_thread(partial(_write, place, upload_id, int(given), data))
 
     async def _finish(self, place: Place, upload_id: str, request: Request) -> Response:
         given = await self._object(request)
-        return await _in_thread(partial(_finish, place, upload_id, given))
+        return await place.in_thread(partial(_finish, place, upload_id, given))
 
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
@@ -162,6 +161,8 @@ def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
 
 def _begin(place: Place, given: Mapping[str, Any], part_bytes: int) -> Response:
     with place.engines.lend(place.namespace) as opened:
+        if reason := opened.engine.full():
+            raise TooLargeError(reason)
         uploads = Uploads(opened.engine.store.folder, place.engines.settings)
         upload = uploads.begin(**given, part_bytes=part_bytes)
         return _state(uploads, upload, 201)
@@ -198,10 +199,6 @@ def _finish(place: Place, upload_id: str, given: Mapping[str, Any]) -> Response:
 
 
 # --- answers
-
-
-async def _in_thread(function: Callable[[], Response]) -> Response:
-    return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
 
 
 def _state(uploads: Uploads, upload: Upload, status: int = 200) -> Response:

@@ -8,7 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from clew.errors import StoreBusyError, StoreError
-from clew.stores.private_files import make_file, make_folder
+from clew.private_files import make_file, make_folder
 
 
 class FileLock:

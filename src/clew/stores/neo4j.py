@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
 from clew.ports.copying import Place
+from clew.private_files import make_folder
 from clew.stores.copy_marks import refuse_unfinished
 from clew.stores.neo4j_connection import Neo4jDatabase, Row
 from clew.stores.neo4j_copy import read_mark
@@ -23,7 +24,6 @@ from clew.stores.neo4j_search import Neo4jSearch
 from clew.stores.neo4j_snapshot import Neo4jSnapshot
 from clew.stores.neo4j_times import Neo4jTimes
 from clew.stores.neo4j_writer import Neo4jWriter
-from clew.stores.private_files import make_folder
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
@@ -95,6 +95,10 @@ class Neo4jStore(Neo4jDocuments, Neo4jTimes, Neo4jGraph, Neo4jWriter, Neo4jSearc
         return read_records(self._database, chunk_ids, entity_ids, as_of)
 
     # --- the numbers of the whole
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`; the server syncs as it is set to."""
+        return nullcontext()
 
     @contextmanager
     def steady(self) -> Iterator[None]:

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.stores.derived import derived_files, remove_files
+from clew.derived_files import derived_files, remove_files
 from clew.stores.invariants import (
     broken_chunk,
     broken_ends,
+    broken_files,
     broken_sections,
     broken_terms,
     broken_vector,
@@ -47,10 +48,13 @@ Broken: TypeAlias = tuple[str, str]
 _CHECKED = (
     *dict.fromkeys(rule.invariant for rule in RULES),
     *("sections", "chunks", "keywords", "vectors", "versions", "validity", "indexes"),
-    "generation",
+    *("generation", "derived files"),
 )
 _DERIVED = frozenset(
-    {"references", "names", "memory", "ids", "keywords", "validity", "indexes", "generation"}
+    {
+        *("references", "names", "memory", "ids", "keywords", "validity", "indexes"),
+        *("generation", "derived files"),
+    }
 )
 _BATCH = 500
 
@@ -115,6 +119,7 @@ def _find(database: Neo4jDatabase, folder: Path) -> list[Problem]:
             (("versions", d) for d in broken_versions(map(tuple, database.rows(_VERSIONS)))),
             _broken_ends(database),
             (("generation", d) for d in files_ahead(folder, read_numbers(database).generation)),
+            (("derived files", d) for d in broken_files(folder)),
         ):
             details[name].append(detail)
     details["indexes"] = list(_broken_indexes(database))

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import folder_size
 from clew.ports import PassageRow, RelationRows
 from clew.stores import neo4j_check, neo4j_statistics
-from clew.stores.derived import folder_size
 from clew.stores.snapshot_rows import id_ranges, merge_mentions
 
 if TYPE_CHECKING:

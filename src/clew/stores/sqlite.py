@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import folder_size
 from clew.errors import StoreError, StoreMismatchError
 from clew.ports import PassageRow, RelationRows
 from clew.stores import (
@@ -24,7 +25,6 @@ from clew.stores import (
     sqlite_validity,
 )
 from clew.stores.copy_marks import folder_place, refuse_unfinished
-from clew.stores.derived import folder_size
 from clew.stores.records import read_records
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_copy import read_mark
@@ -74,7 +74,8 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         must be the same. Without one the store can do all but save into a new store.
 
         `functional` are the relation types of which a later fact ends an earlier one, see
-        `validity`; they are remembered, and every end is derived anew where they change.
+        `validity`; they are remembered, and every end is derived anew where they change. A store
+        that can only be read keeps its own.
         """
         self.folder = folder
         self._database = open_database(folder, busy_seconds, sqlite_filters.define_functions)
@@ -96,7 +97,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
     def _declare(self, functional: Collection[str]) -> None:
         with self._database.read() as connection:
             known = sqlite_validity.read_functional(connection)
-        if set(functional) != set(known):
+        if set(functional) != set(known) and not self._database.read_only:
             with self._database.write() as connection:
                 sqlite_validity.declare_functional(connection, functional)
                 sqlite_save.count_change(connection)
@@ -106,7 +107,8 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
 
         Raises `StoreMismatchError` where they are another's.
         """
-        if self.embedder() != (embedder, dimension):
+        if (known := self.embedder()) != (embedder, dimension):
+            _refuse_other(known, (embedder, dimension))
             with self._database.write() as connection:
                 _remember_embedder(connection, (embedder, dimension))
         self._embedder = (embedder, dimension)
@@ -251,6 +253,10 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
         with self._database.read():
             yield
 
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return self._database.grouping()
+
     def steady(self) -> AbstractContextManager[None]:
         """See `ports.StoreUpkeep`; here nothing is saved by it."""
         return nullcontext()
@@ -317,11 +323,15 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
 
 def _remember_embedder(connection: sqlite3.Connection, embedder: tuple[str, int]) -> None:
     known = sqlite_statistics.read_embedder(connection)
+    _refuse_other(known, embedder)
     if known is None:
         connection.executemany(
             "INSERT INTO meta VALUES (?, ?)", zip(("embedder", "dimension"), embedder, strict=True)
         )
-    elif known != embedder:
+
+
+def _refuse_other(known: tuple[str, int] | None, embedder: tuple[str, int]) -> None:
+    if known is not None and known != embedder:
         raise StoreMismatchError(
             f"the store was built with the embedder {known[0]!r} ({known[1]} dimensions), but"
             f" {embedder[0]!r} ({embedder[1]} dimensions) was asked for; choose the former, or"

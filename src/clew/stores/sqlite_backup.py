@@ -12,17 +12,17 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
-from clew.stores.derived import derived_files, remove_files
-from clew.stores.private_files import make_file
+from clew.private_files import make_file
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_connection import Database
+from clew.stores.sqlite_copy import COPY_PREFIX
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
 
 KEPT = ("jobs", "job_items", "audit", "refusals")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be."""
 _FILE = "clew.db"
-_PREFIX = ".clew-copy-"
 _ABANDONED_SECONDS = 3600.0
 # Never taken back: numbers that tell derived structures and other processes what changed, and which
 # store this is.
@@ -70,6 +70,7 @@ def restore(store: SqliteStore, source: Path, *, own: bool = False) -> None:
     """
     if not source.is_file():
         raise InputError(f"there is no file {str(source)!r}; give one that `backup` wrote")
+    store.database.require_writable()
     with _folder_beside(store.folder) as folder:
         copy = folder / _FILE
         shutil.copyfile(source, copy)
@@ -207,7 +208,7 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
     """A folder on the disk that the result is to be on, gone afterwards."""
     try:
         _remove_abandoned(parent)
-        with tempfile.TemporaryDirectory(dir=parent, prefix=_PREFIX) as folder:
+        with tempfile.TemporaryDirectory(dir=parent, prefix=COPY_PREFIX) as folder:
             yield Path(folder)
     except OSError as error:
         raise StoreError(
@@ -218,7 +219,7 @@ def _folder_beside(parent: Path) -> Iterator[Path]:
 
 def _remove_abandoned(parent: Path) -> None:
     """Remove what processes left that were killed: nothing in it has changed for long."""
-    for folder in parent.glob(f"{_PREFIX}*"):
+    for folder in parent.glob(f"{COPY_PREFIX}*"):
         with suppress(OSError):  # it may just have gone
             newest = max(path.stat().st_mtime for path in (folder, *folder.iterdir()))
             if time.time() - newest > _ABANDONED_SECONDS:

@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
-from clew.errors import StoreCorruptError
+from clew.derived_files import derived_files, remove_files
+from clew.errors import StoreBusyError, StoreError
 from clew.stores import sqlite_invariants as invariants
-from clew.stores.derived import derived_files, remove_files
-from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
+from clew.stores.invariants import (
+    broken_files,
+    check_and_mend,
+    chunk_terms,
+    files_ahead,
+    sum_up,
+)
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.stores.sqlite_memory import keep_observed
@@ -17,6 +24,8 @@ from clew.stores.sqlite_save import count_change, show_living_names, sweep
 from clew.stores.sqlite_snapshot import read_number
 from clew.stores.sqlite_validity import settle_all
 from clew.types import CheckReport, Problem
+
+_log = logging.getLogger("clew")
 
 _READING: dict[str, invariants.Invariant] = {
     "references": invariants.references,
@@ -32,18 +41,23 @@ _READING: dict[str, invariants.Invariant] = {
     "memory": invariants.memory,
 }
 _DERIVED = frozenset(
-    {"references", "names", "keywords", "keyword index", "validity", "memory", "generation"}
+    {
+        *("references", "names", "keywords", "keyword index", "validity", "memory"),
+        *("generation", "derived files"),
+    }
 )
 _SECTION_OF_CHUNK = ("chunks", "section_id")
-_CHECKED = ("integrity", *_READING, "keyword index", "generation")
+_CHECKED = ("integrity", *_READING, "keyword index", "generation", "derived files")
 
 
 def check(database: Database, folder: Path, *, repair: bool) -> CheckReport:
     """Verify every invariant; `problems` are those that are left after mending."""
+    # Checking the index of keywords takes a transaction that may write.
+    unchecked = {"keyword index"} if database.read_only else frozenset()
     return check_and_mend(
-        _CHECKED,
+        [name for name in _CHECKED if name not in unchecked],
         lambda: _find(database, folder),
-        (lambda: _repair(database, folder)) if repair else None,
+        (lambda: _repair_what_can_be(database, folder)) if repair else None,
     )
 
 
@@ -54,17 +68,38 @@ def _find(database: Database, folder: Path) -> list[Problem]:
             if damage := _problem("integrity", invariants.integrity(connection)):
                 return [damage]
             found = [_problem(name, broken(connection)) for name, broken in _READING.items()]
-        with database.write() as connection:
-            found.append(_problem("keyword index", invariants.keyword_index(connection)))
             generation = read_number(connection, "generation")
-    except StoreCorruptError as error:
+        if not database.read_only:
+            with database.write() as connection:
+                found.append(_problem("keyword index", invariants.keyword_index(connection)))
+    except StoreBusyError:
+        raise
+    except StoreError as error:
         return [Problem(invariant="integrity", detail=str(error), repairable=False)]
     found.append(_problem("generation", files_ahead(folder, generation)))
+    found.append(_problem("derived files", broken_files(folder)))
     return [problem for problem in found if problem]
 
 
-def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
-    return sum_up(invariant, details, repairable=invariant in _DERIVED)
+def _problem(invariant: str, details: Iterator[str]) -> Problem | None:
+    return sum_up(invariant, _survived(details), repairable=invariant in _DERIVED)
+
+
+def _survived(details: Iterator[str]) -> Iterator[str]:
+    """What breaks an invariant; that it cannot even be examined is one such thing."""
+    try:
+        yield from details
+    except Exception as error:  # noqa: BLE001 - damage makes anything of a value
+        yield f"cannot be examined, for the database is damaged: {error}"
+
+
+def _repair_what_can_be(database: Database, folder: Path) -> None:
+    try:
+        _repair(database, folder)
+    except StoreBusyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what stays broken is found and told once more
+        _log.warning("nothing could be mended: %s", error)
 
 
 def _repair(database: Database, folder: Path) -> None:

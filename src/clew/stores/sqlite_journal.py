@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clew.stores.private_files import make_file, make_folder
+from clew.private_files import make_file, make_folder
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_filters import define_functions
 from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version

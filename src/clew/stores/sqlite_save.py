@@ -160,7 +160,8 @@ def _write_text(
     connection.executemany(_INSERT_CHUNK, rows.chunks)
     vectors = (row.tobytes() for row in prepared.vectors)
     connection.executemany(
-        "INSERT INTO embeddings VALUES (?, ?)", zip(rows.chunk_ids, vectors, strict=True)
+        "INSERT INTO embeddings VALUES (?1, ?2, crc32(?2))",
+        zip(rows.chunk_ids, vectors, strict=True),
     )
     connection.executemany(
         "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.errors import StoreCorruptError
 from clew.ports import PassageRow, RelationRows
 from clew.stores.snapshot_rows import merge_mentions
+from clew.stores.sqlite_connection import read_meta
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -28,8 +31,7 @@ _RELATION = np.dtype("i8, i8, i8, f4, i8, i8")
 
 def read_number(connection: sqlite3.Connection, name: str) -> int:
     """A number of `meta`: `generation`, `epoch`, `dimension`; 0 where it is not set."""
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
-    return int(row[0]) if row else 0
+    return read_meta(connection, name, int, 0)
 
 
 def read_chunk_ids(connection: sqlite3.Connection) -> Ids:
@@ -83,19 +85,48 @@ def read_entities_of_type(connection: sqlite3.Connection, entity_type: str) -> I
 
 
 def read_embeddings(connection: sqlite3.Connection, after: int) -> tuple[Ids, Vectors]:
-    """Chunks with an id above `after`, by id, and their embeddings."""
+    """Chunks with an id above `after`, by id, and their embeddings.
+
+    Raises `StoreCorruptError` for one that is not as it was written.
+    """
     count = connection.execute(
         "SELECT count(*) FROM embeddings WHERE chunk_id > ?", (after,)
     ).fetchone()[0]
     ids = np.empty(count, dtype=np.int64)
     vectors = np.empty((count, read_number(connection, "dimension")), dtype=np.float32)
     rows = connection.execute(
-        "SELECT chunk_id, vector FROM embeddings WHERE chunk_id > ? ORDER BY chunk_id", (after,)
+        "SELECT chunk_id, vector, checksum FROM embeddings WHERE chunk_id > ? ORDER BY chunk_id",
+        (after,),
     )
-    for position, (chunk_id, vector) in enumerate(rows):
+    for position, (chunk_id, vector, checksum) in enumerate(rows):
+        if not isinstance(vector, bytes) or zlib.crc32(vector) != checksum:
+            raise _damaged_embedding(connection, chunk_id)
         ids[position] = chunk_id
         vectors[position] = np.frombuffer(vector, dtype="<f4")
     return ids, vectors
+
+
+def refuse_damaged_embeddings(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> None:
+    """Raise `StoreCorruptError` where an embedding is not as it was written."""
+    row = connection.execute(
+        "SELECT chunk_id FROM embeddings WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        " AND checksum IS NOT crc32(vector)",
+        (json.dumps(chunk_ids),),
+    ).fetchone()
+    if row is not None:
+        raise _damaged_embedding(connection, row[0])
+
+
+def _damaged_embedding(connection: sqlite3.Connection, chunk_id: int) -> StoreCorruptError:
+    row = connection.execute(
+        "SELECT d.source FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?",
+        (chunk_id,),
+    ).fetchone()
+    source = row[0] if row else "?"
+    return StoreCorruptError(
+        f"the embedding of chunk {chunk_id}, of the document {source!r}, is damaged; delete that"
+        " document and index it again, or restore the store from a backup"
+    )
 
 
 def _integers(rows: Iterator[tuple[int, ...]], width: int) -> NDArray[np.int64]:

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import StoreBusyError, StoreError
+from clew.private_files import make_file, make_folder
 from clew.stores.file_lock import FileLock
-from clew.stores.private_files import make_file, make_folder
 from clew.stores.sqlite_connection import Database
 from clew.stores.sqlite_documents import id_list
 from clew.types import Document, Extraction, IndexedDocument, Split
@@ -81,7 +81,7 @@ class Staging:
         parts = _Parts(entry.document, entry.split, entry.extraction)
         vectors = np.ascontiguousarray(entry.vectors, dtype="<f4").tobytes()
         row = (entry.document.id, written_at, _adapter().dump_json(parts).decode(), vectors)
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:  # it can be made again
             connection.execute("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)", row)
 
     def get(self, document_id: str) -> IndexedDocument:

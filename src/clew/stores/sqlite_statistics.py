@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import Any
 
+from clew.stores.sqlite_connection import read_meta
 from clew.stores.values import now
 
 _ENDED = """
@@ -20,10 +21,18 @@ _TABLES = ("documents", "sections", "chunks", "entities", "aliases", "relations"
 
 def read_embedder(connection: sqlite3.Connection) -> tuple[str, int] | None:
     """Name and dimension of the embedder, once one is known."""
-    meta = dict(
-        connection.execute("SELECT name, value FROM meta WHERE name IN ('embedder', 'dimension')")
+    name = read_meta(connection, "embedder", str, "")
+    dimension = read_meta(connection, "dimension", int, 0)
+    return (name, dimension) if name and dimension else None
+
+
+def read_free_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold nothing and are used before it grows."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("freelist_count", "page_size")
     )
-    return (str(meta["embedder"]), int(meta["dimension"])) if len(meta) == 2 else None
+    return int(pages * size)
 
 
 def read_relation_counts(connection: sqlite3.Connection) -> list[tuple[str, int, int]]:

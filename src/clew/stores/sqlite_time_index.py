@@ -50,8 +50,10 @@ class SqliteTimeIndex:
             return sqlite_times.read_first_recorded(connection)
 
     def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
-        """See `ports.UsageLog`."""
-        with self._database.write() as connection:
+        """See `ports.UsageLog`; a question waits for no sync, and a store may be read-only."""
+        if self._database.read_only:
+            return
+        with self._database.write(durable=False) as connection:
             sqlite_times.record_use(connection, chunk_ids, moment)
 
     def usage(self, chunk_ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Collection, Iterator, Sequence
 
 from clew.stores import invariants
+from clew.stores.sqlite_connection import read_meta
 from clew.stores.sqlite_documents import id_list
 from clew.stores.validity import FOREVER, Fact, changed_ends, derived_ends
 
@@ -35,8 +36,7 @@ WHERE {_AMONG_TYPES} AND r.to_entity_id IN (SELECT value FROM json_each(:ids))
 
 def read_functional(connection: sqlite3.Connection) -> tuple[str, ...]:
     """The relation types that the store was told are functional, in order."""
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (_DECLARED,)).fetchone()
-    return tuple(json.loads(row[0])) if row else ()
+    return tuple(read_meta(connection, _DECLARED, json.loads, "[]"))
 
 
 def declare_functional(connection: sqlite3.Connection, types: Collection[str]) -> None:

@@ -163,6 +163,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         run=document_writing.cancel_job,
         scope="write",
         profiles=_FULL,
+        frees=True,
     ),
     Tool(
         name="list_documents",

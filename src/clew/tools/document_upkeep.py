@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
+from clew.private_files import make_folder
 from clew.settings import NAMESPACE
-from clew.stores.private_files import make_folder
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.document_writing import jobs_of, status_of
 

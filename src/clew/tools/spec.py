@@ -100,6 +100,8 @@ class Tool:
     """Whether it may change something; a tool of the scope `read` never does."""
     destructive: bool = False
     """Deletes or replaces what was there."""
+    frees: bool = False
+    """Takes nothing in, so that it works in a namespace that is full, as what is destructive."""
     idempotent: bool = False
     """Calling it again with the same arguments changes nothing more."""
     open_world: bool = False

@@ -9,7 +9,8 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.options import NameArgument
-from clew.cli.output import printable, stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
+from clew.text import one_line
 
 if TYPE_CHECKING:
     from clew.types import Alias, Entity, RelationEvidence
@@ -126,4 +127,4 @@ def _print_entity(common: Common, entity: Entity) -> None:
         write_json(entity)
     else:
         counts = f"{entity.mentions:,} mentions in {entity.documents:,} documents"
-        typer.echo(f"{printable(entity.name)} ({entity.entity_type}), {counts}")
+        write_line(f"{one_line(entity.name)} ({entity.entity_type}), {counts}")

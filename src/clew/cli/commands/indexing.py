@@ -10,9 +10,10 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import WhereOption
-from clew.cli.output import printable, shown_source, stdout_console, write_json
+from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import InputError
+from clew.text import one_line
 
 if TYPE_CHECKING:
     from clew.engine import Clew
@@ -85,7 +86,7 @@ def _index_standard_input(
     if common.json:
         write_json({"document": document})
     else:
-        typer.echo(document)
+        write_line(document)
 
 
 def _standard_input() -> str:
@@ -105,7 +106,7 @@ def print_report(report: IndexReport) -> None:
     parts = [f"{getattr(report, name):,} {name}" for name in counts]
     if report.skipped:
         parts.append(f"{len(report.skipped):,} skipped")
-    typer.echo(
+    write_line(
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
@@ -140,7 +141,7 @@ def delete(
     if common.json:
         write_json({"deleted": deleted, "documents": [document.id for document in found]})
     else:
-        typer.echo(f"{deleted:,} deleted")
+        write_line(f"{deleted:,} deleted")
 
 
 def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInfo]:
@@ -154,7 +155,7 @@ def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInf
 def _confirm(found: list[DocumentInfo]) -> None:
     """Ask before a condition deletes several documents; where nobody can be asked, refuse."""
     for document in found:
-        note(f"  {shown_source(document.source)}  {printable(document.title)}")
+        note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():
         note(f"Error: {len(found):,} documents match; add --yes to delete them")
         raise typer.Exit(FAILED)

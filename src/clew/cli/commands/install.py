@@ -16,7 +16,7 @@ from clew.cli.clients import client_file
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.output import write_json, write_whole
-from clew.stores.private_files import private
+from clew.private_files import private
 
 if TYPE_CHECKING:
     from pathlib import Path

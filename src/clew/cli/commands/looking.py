@@ -12,7 +12,7 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import OutputOption, WhereOption
-from clew.cli.output import printable, shown_source, stdout_console, write_json, write_whole
+from clew.cli.output import shown_source, stdout_console, write_json, write_line, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def show(
         return
     if not text:
         _print_facts(document)
-    typer.echo(printable(content) if sys.stdout.isatty() else content)
+    write_line(content)
 
 
 def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
@@ -162,4 +162,4 @@ def export(
     if common.json:
         write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
     else:
-        typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
+        write_line(f"{output.stat().st_size:,} bytes written to {output}")

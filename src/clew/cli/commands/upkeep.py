@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.output import stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
-from clew.stores.private_files import is_private
-
-if TYPE_CHECKING:
-    from clew.types import CheckReport
+from clew.errors import StoreCorruptError
+from clew.private_files import is_private
+from clew.types import CheckReport, Problem
 
 
 def check(
@@ -25,11 +24,16 @@ def check(
     ] = False,
 ) -> None:
     """Verify that the store is whole."""
-    with common.open() as engine:
-        report = engine.check(repair=repair)
-        folder = engine.store.folder
-    if not is_private(folder):
-        note(f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER")
+    try:
+        with common.open() as engine:
+            report, folder = engine.check(repair=repair), engine.store.folder
+        if not is_private(folder):
+            note(
+                f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER"
+            )
+    except StoreCorruptError as error:  # so damaged that it cannot even be opened
+        damage = Problem(invariant="integrity", detail=str(error), repairable=False)
+        report = CheckReport(checked=("integrity",), problems=(damage,), repaired=())
     if common.json:
         write_json(report)
     else:
@@ -39,16 +43,16 @@ def check(
 
 
 def _print_check(report: CheckReport) -> None:
-    typer.echo(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
+    write_line(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
     for mended in report.repaired:
-        typer.echo(f"repaired: {mended}")
+        write_line(f"repaired: {mended}")
     if report.problems:
         from clew.cli.tables import table
 
         rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
         stdout_console().print(table(("invariant", "found", "repairable"), rows))
     if any(problem.repairable for problem in report.problems):
-        typer.echo("Mend what can be mended with: clew check --repair")
+        write_line("Mend what can be mended with: clew check --repair")
 
 
 def audit(

@@ -6,6 +6,7 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from clew.ingest.readers.common import RawFile, ReadResult, check_limit, one_line
@@ -20,6 +21,8 @@ _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,15})\.\d{1,15}")
 _SEPARATOR = "\n\n"
 _LONGEST_NAME = 200
 """Characters of a column's name."""
+_MOST_COLUMNS = 1000
+"""Columns that are metadata, of which every chunk of a long row has a copy."""
 
 
 def read_table(raw: RawFile) -> ReadResult:
@@ -36,7 +39,8 @@ def read_table(raw: RawFile) -> ReadResult:
     position = 0
     for key, row in zip(keys, rows, strict=True):
         part = "\n".join(f"{name}: {value}" for name, value in row.items())
-        metadata = {name: _number_or_text(value) for name, value in row.items()}
+        columns = islice(row.items(), _MOST_COLUMNS)
+        metadata = {name: _number_or_text(value) for name, value in columns}
         pieces.append(Piece(start=position, end=position + len(part), key=key, metadata=metadata))
         parts.append(part)
         position += len(part) + len(_SEPARATOR)

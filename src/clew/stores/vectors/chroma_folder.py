@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError
+from clew.private_files import private
 from clew.stores.file_lock import FileLock
-from clew.stores.private_files import private
 from clew.stores.vectors.chroma_connection import check_open, client_parts, shown, translated
 from clew.stores.vectors.remote import LostError
 

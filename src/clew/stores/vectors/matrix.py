@@ -1,29 +1,25 @@
 """Exact nearest neighbours over a matrix that is mapped from a file derived from the store.
 
-The file `vectors-<generation>.npy` holds one record a chunk, sorted by id: `id` (int64) and
-`vector` (float32, unit length). What was saved since lies in memory as a tail, what was deleted is
-masked; once either grows, a new file is written. One file a state, put in place by renaming, so
-that any number of processes may read and write the folder.
+The file `vectors-<generation>.arrays` holds the chunks' ids (int64), sorted, and their vectors
+(float32, unit length). What was saved since lies in memory as a tail, what was deleted is masked;
+once either grows, a new file is written. A file is verified in the background while the question is
+prepared; nothing is answered from it before that is done, and a damaged one is made again.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import secrets
 import threading
-import time
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
 from clew.errors import StoreError
-from clew.stores.derived import derived_files, remove_files
-from clew.stores.private_files import private
 from clew.stores.vectors.nearest import best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
@@ -41,8 +37,6 @@ _FEW = 4  # times as long as in their order takes it to read rows one by one
 # the worst one kept are compared again, in float64, so that order and ties are exact.
 _ROUNDING = 1e-4
 
-_ABANDONED_SECONDS = 3600.0
-
 _log = logging.getLogger("clew")
 
 
@@ -59,6 +53,12 @@ class _State:
     """(b + t,) ids of the rows of both, sorted."""
     alive: NDArray[np.bool_]
     """(b + t,) False where the chunk was deleted."""
+    file: MappedArrays | None = None
+    """What `base` is mapped from."""
+
+    def is_sound(self) -> bool:
+        """Whether the file is as it was written; waits until all of it has been read."""
+        return self.file is None or self.file.is_sound()
 
     def rows(self, positions: NDArray[np.intp]) -> Vectors:
         """(len(positions), dim) rows of base and tail together."""
@@ -117,7 +117,7 @@ class VectorMatrix:
 
     def refresh(self) -> None:
         """Take in what was saved and deleted since; a single read where nothing was."""
-        self._current()
+        self._latest()
 
     def persist(self) -> None:
         """Write the file now, so that the next process starts from it."""
@@ -147,6 +147,16 @@ class VectorMatrix:
         """See `ports.SyncedVectorIndex`; there is nothing to let go of."""
 
     def _current(self) -> _State:
+        """The state of now, which may be answered from."""
+        state = self._latest()
+        if state.is_sound():
+            return state
+        with self._lock:
+            self._state = self._sound(self._state or state)
+            return self._state
+
+    def _latest(self) -> _State:
+        """The state of now; its file may still be read for damage."""
         state = self._state
         if state is not None and state.generation == self._store.generation():
             return state
@@ -154,11 +164,25 @@ class VectorMatrix:
             with self._store.reading():
                 state = self._read(self._state or self._load())
             if state.worth_writing():
-                try:
-                    state = self._write(state)
-                except OSError as error:  # searching goes on from memory
-                    _log.warning("cannot write vectors to %s: %s", self._folder, error)
+                state = self._kept(self._sound(state))
             self._state = state
+            return state
+
+    def _sound(self, state: _State) -> _State:
+        """The state, read from the store where its file is damaged."""
+        if state.file is None or state.file.is_sound():
+            return state
+        _log.warning("%s is damaged; the vectors are read from the database", state.file.path)
+        remove_files([state.file.path])
+        with self._store.reading():
+            return self._kept(self._read(_nothing()))
+
+    def _kept(self, state: _State) -> _State:
+        """The state, written to a file where that can be done."""
+        try:
+            return self._write(state) if os.access(self._folder, os.W_OK) else state
+        except OSError as error:  # searching goes on from memory
+            _log.warning("cannot write vectors to %s: %s", self._folder, error)
             return state
 
     def _read(self, before: _State) -> _State:
@@ -177,7 +201,8 @@ class VectorMatrix:
             return _State(generation, new, new[:0], ids, alive)
         if np.count_nonzero(alive) < len(chunk_ids):  # a backup brought old chunks back
             return self._read(_nothing())
-        return _State(generation, before.base, np.concatenate([before.tail, new]), ids, alive)
+        tail = np.concatenate([before.tail, new])
+        return _State(generation, before.base, tail, ids, alive, before.file)
 
     def _load(self) -> _State:
         """The newest file that is the store's; an empty state where there is none."""
@@ -205,28 +230,14 @@ class VectorMatrix:
     def _write(self, state: _State) -> _State:
         """Write the living rows to a file of their own and map it."""
         living = np.flatnonzero(state.alive)
-        current = isinstance(state.base, np.memmap) and len(living) == len(state.base)
+        current = state.file is not None and len(living) == len(state.base)
         if len(living) == 0 or (current and len(state.tail) == 0):
             return state
-        path = self._folder / f"{_KIND}-{state.generation}.npy"
-        temporary = self._folder / f".{path.name}.{secrets.token_hex(4)}"
-        try:
-            _write_records(temporary, state, living)
-            os.replace(temporary, path)
-        except OSError:
-            remove_files([temporary])
-            raise
-        self._remove_older(state.generation)
+        # In blocks, so that the matrix is never in memory twice.
+        blocks = (living[start : start + _BLOCK] for start in range(0, len(living), _BLOCK))
+        arrays = {"ids": state.ids[living], "vectors": map(state.rows, blocks)}
+        path = write_arrays(self._folder, _KIND, state.generation, arrays)
         return _mapped(path, state.generation) or state
-
-    def _remove_older(self, generation: int) -> None:
-        """Remove what is out of date, and what a process that was killed left half written."""
-        files = derived_files(self._folder, _KIND)
-        remove_files(path for path, of in files.items() if of < generation)
-        for path in self._folder.glob(f".{_KIND}-*"):
-            with suppress(OSError):
-                if time.time() - path.stat().st_mtime > _ABANDONED_SECONDS:
-                    path.unlink()
 
 
 def _best(
@@ -253,36 +264,8 @@ def _nothing() -> _State:
 def _mapped(path: Path, generation: int) -> _State | None:
     """The state in a file; None where it cannot be read, since it can be made again."""
     try:
-        records = np.load(path, mmap_mode="r", allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+        file = MappedArrays(path)
+        ids, vectors = np.array(file.arrays["ids"]), file.arrays["vectors"]
+    except (OSError, ValueError, KeyError):
         return None
-    if records.dtype.names != ("id", "vector") or records.ndim != 1:
-        return None
-    ids = np.ascontiguousarray(records["id"])
-    return _State(
-        generation,
-        records["vector"],
-        np.empty((0, records["vector"].shape[1]), np.float32),
-        ids,
-        np.ones(len(ids), dtype=np.bool_),
-    )
-
-
-def _write_records(path: Path, state: _State, living: NDArray[np.intp]) -> None:
-    """Write in blocks, so that the matrix is never in memory twice."""
-    record = np.dtype([("id", "<i8"), ("vector", "<f4", (state.base.shape[1],))])
-    header = {
-        "descr": np.lib.format.dtype_to_descr(record),
-        "fortran_order": False,
-        "shape": (len(living),),
-    }
-    # Written, not mapped: a full disk is then an error, not a crash.
-    with open(path, "wb", opener=private) as file:
-        np.lib.format.write_array_header_1_0(file, header)
-        for start in range(0, len(living), _BLOCK):
-            block = living[start : start + _BLOCK]
-            records = np.empty(len(block), dtype=record)
-            records["id"], records["vector"] = state.ids[block], state.rows(block)
-            file.write(records.tobytes())
-        file.flush()
-        os.fsync(file.fileno())
+    return _State(generation, vectors, vectors[:0], ids, np.ones(len(ids), dtype=np.bool_), file)
