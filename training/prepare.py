@@ -18,9 +18,9 @@ import numpy as np
 import clew
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.onnx import OnnxEmbedder
-from clew.query.asking import Asking
-from clew.query.options import Options
-from clew.query.strategies import hybrid
+from clew.search.options import Options
+from clew.search.session import Asking
+from clew.search.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction

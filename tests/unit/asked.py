@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew.ingest.read import document_from_text
-from clew.query.asking import Asking
-from clew.query.options import Options
-from clew.query.retrieve import Ranking
+from clew.indexing.reading.reader import document_from_text
+from clew.search.options import Options
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import Asking
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 

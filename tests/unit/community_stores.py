@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.graph.communities.refresh import Changed, bring_up_to_date
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot, build
-from clew.graph.upkeep import Changed, bring_up_to_date
 from clew.stores.sqlite import SqliteStore
 from clew.stores.sqlite_communities import SqliteCommunities
 from clew.stores.vectors.matrix import VectorMatrix

@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.bridge import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.retrieval.bridge import (
+    KEPT,
+    MAX_SEED_SENTENCES,
+    Coverage,
+    find_bridges,
+    find_onward,
+)
 from clew.stores.sqlite import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms

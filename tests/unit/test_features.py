@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.features import FEATURES, Channels, Evidence, Incidence, gather
-from clew.query.second_hop import SECOND_FEATURES, relate
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking.features import FEATURES, Channels, Evidence, Incidence, gather
+from clew.search.ranking.pairwise_features import SECOND_FEATURES, relate
 from clew.stores.sqlite import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.query import hops
-from clew.query.hops import weigh
+from clew.search.strategies import weighted_hops
+from clew.search.strategies.weighted_hops import weigh
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, asking, titles
 
@@ -80,7 +80,7 @@ def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
 def test_hops_stop_where_they_lead_everywhere(
     engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hops, "WIDEST", 0)
+    monkeypatch.setattr(weighted_hops, "WIDEST", 0)
     asked = asking(engine, QUESTION, max_hops=4, weights=(0, 1, 0))
     assert set(weigh(asked).scores["hops"].values()) == {0.0, 1.0}
     assert asked.notes == ["hops stopped after 1: 1 passages were reached"]

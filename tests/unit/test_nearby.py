@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.query.nearby import NEAREST, Nearest, around, entities_of, nearest_entities
+from clew.search.strategies.local import NEAREST, Nearest, around, entities_of, nearest_entities
 from clew.testing.fakes import HashEmbedder
 from clew.types import Community
 from tests.unit.asked import add, asking, day, titles

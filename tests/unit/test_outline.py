@@ -7,8 +7,14 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.query.found import Found
-from clew.query.outline import Hierarchy, Step, by_hierarchy, by_outline, parse_hierarchy
+from clew.search.answer.result import Found
+from clew.search.strategies.hierarchy import (
+    Hierarchy,
+    Step,
+    by_hierarchy,
+    by_outline,
+    parse_hierarchy,
+)
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
 from tests.unit.asked import add, asking, day, titles

@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.query.asking import Asking
-from clew.query.found import Found
-from clew.query.parents import best_parents
-from clew.query.retrieve import Ranking
+from clew.search.answer.result import Found
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import Asking
+from clew.search.strategies.parent_child import best_parents
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 from tests.unit.asked import asking

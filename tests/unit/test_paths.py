@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
-from clew.graph.spread import HOP_COST, Budget
+from clew.graph.traversal.breadth_first import HOP_COST, Budget
+from clew.graph.traversal.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
 from tests.unit.graphs import graph_of, graphs, ties_of
 
 STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])

@@ -8,8 +8,13 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.query.drift import drift
-from clew.query.reports import by_topics, from_reports, relevant_communities, report_blocks
+from clew.search.strategies.community_reports import (
+    by_topics,
+    from_reports,
+    relevant_communities,
+    report_blocks,
+)
+from clew.search.strategies.drift import drift
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, asking, day, titles
 

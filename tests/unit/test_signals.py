@@ -13,8 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.signals import (
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking.first_stage_features import (
     PRIOR_DEPTH,
     Channels,
     Ranked,

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import InputError
-from clew.query.strategies import AUTO, STRATEGIES
+from clew.search.strategies import AUTO, STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 

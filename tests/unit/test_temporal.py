@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.query.temporal import UNDATED, closeness, moment_of
+from clew.search.strategies.temporal import UNDATED, closeness, moment_of
 from clew.testing.fakes import HashEmbedder
 from clew.types import Period
 from tests.unit.asked import add, asking, day

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clew.errors import StoreError
-from clew.graph.upkeep import MIN_SIZE, Changed, bring_up_to_date
+from clew.graph.communities.refresh import MIN_SIZE, Changed, bring_up_to_date
 from clew.ports import CommunityChanges
 from clew.stores.sqlite_communities import SqliteCommunities
 from clew.testing.entries import make_entry

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.graph.paths import all_paths
-from clew.query.ways import PATHS, TOGETHER, paths_between, read_paths
+from clew.graph.traversal.paths import all_paths
+from clew.search.strategies.entity_paths import PATHS, TOGETHER, paths_between, read_paths
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, asking, day
 

@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import clew
-from clew.query.asking import Asking
-from clew.query.cache import RecentlyUsed
-from clew.query.options import Options
-from clew.query.retrieve import Ranking
-from clew.query.widen import NAMES_A_SEED, Widening, widen, widened_ranking
+from clew.search.analysis.query_expansion import NAMES_A_SEED, Widening, widen, widened_ranking
+from clew.search.cache import RecentlyUsed
+from clew.search.options import Options
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import Asking
 from clew.testing.fakes import HashEmbedder
 from clew.types import Condition
 
