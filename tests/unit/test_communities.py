@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.graph.communities import cluster
 from clew.graph.communities.cluster import MAX_SIZE
-from clew.graph.communities.hierarchy import changed_entities, cluster, partition, touched, weighted
+from clew.graph.communities.hierarchy import changed_entities, partition, touched, weighted
 from clew.graph.entity_graph import EntityGraph
 from clew.ports import Partition
 from tests.unit.graphs import Tie, graph_of, modularity

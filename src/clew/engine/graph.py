@@ -114,7 +114,7 @@ class Exploring(Resources):
             found = strongest_path(graph, rows[0], rows[1], max_hops)
         else:
             found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
-        return read_paths(self.store, graph, found.paths), found.met
+        return read_paths(self.store, graph, found.paths), found.limits_hit
 
     def timeline(
         self, name: str, *, limit: int = 100, as_of: Moment | None = None

@@ -110,7 +110,7 @@ class Asking(Resources):
             return self._answer_steadily(question, options)
 
     def _answer_steadily(self, question: str, options: Options) -> SearchResult:
-        from clew.search.retrieval.keyword_only import ask_meanwhile
+        from clew.search.retrieval.keyword_only import answer_by_keywords
 
         self._claim_embedder()
         started = time.perf_counter()
@@ -120,7 +120,7 @@ class Asking(Resources):
         if known is not None:
             return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
         if self._answers_meanwhile and not self.ready:
-            return ask_meanwhile(self, question, options)
+            return answer_by_keywords(self, question, options)
         result = self._ask_settled(question, options)
         if self.settings.usage.weight:
             self.store.record_use([hit.chunk.id for hit in result.hits], options.now)

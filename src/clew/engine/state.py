@@ -237,12 +237,12 @@ class Resources:
 
         Whatever needs them does it, too; `progress` is told the steps.
         """
-        from clew.graph.communities.refresh import bring_up_to_date
+        from clew.graph.communities.refresh import refresh_communities
 
         if self._communities.built() == self.store.generation():
             return
         say = None if progress is None else partial(_begin, progress)
-        bring_up_to_date(
+        refresh_communities(
             self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
         )
 

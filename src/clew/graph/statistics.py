@@ -1,6 +1,6 @@
 """The graph of entities at a glance, by name: its size, what matters in it, what holds it together.
 
-`clew.graph.importance` and `clew.graph.traversal.cut_vertices` compute; here their rows become entities.
+`graph.importance` and `graph.traversal.cut_vertices` compute; here their rows become entities.
 """
 
 from __future__ import annotations

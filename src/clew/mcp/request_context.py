@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(slots=True)
-class Asking:
+class RequestContext:
     """The request that is served now."""
 
     place: Place

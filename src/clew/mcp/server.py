@@ -34,7 +34,7 @@ from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import SESSION, Callers
 from clew.mcp.prompts import prompts
-from clew.mcp.request_context import Asking
+from clew.mcp.request_context import RequestContext
 from clew.mcp.resources import JSON, Place
 from clew.mcp.subscriptions import LIST, Changes, look
 from clew.mcp.tasks import Tasks
@@ -118,7 +118,7 @@ class ClewServer(MCPServer[None]):
         self._engines = engines
         self._access = access
         self._seconds = seconds
-        self._asking: ContextVar[Asking] = ContextVar("asking")
+        self._asking: ContextVar[RequestContext] = ContextVar("asking")
         self.callers = Callers(engines.settings.serve, engines.settings.quota)
         """What is under way over HTTP."""
         self._changes = Changes(self._asking, self.callers.lives)
@@ -174,7 +174,7 @@ class ClewServer(MCPServer[None]):
     async def _bind(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Around every message: find out who asks, and of which namespace."""
         place = self.place(ctx.request)
-        asking = Asking(place)
+        asking = RequestContext(place)
         if ctx.method == "subscriptions/listen":
             asking.seen = await look(place, _listened(ctx.params or {}))
         bound = self._asking.set(asking)

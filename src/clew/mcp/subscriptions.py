@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from anyio.abc import TaskGroup
     from mcp.server.subscriptions import ServerEvent
 
-    from clew.mcp.request_context import Asking
+    from clew.mcp.request_context import RequestContext
     from clew.mcp.resources import Place
 
     Tell = Callable[[str], Awaitable[None]]
@@ -45,7 +45,7 @@ class Changes:
 
     def __init__(
         self,
-        asking: ContextVar[Asking],
+        asking: ContextVar[RequestContext],
         lives: Callable[[str], bool] = lambda session: True,
         seconds: float = SECONDS,
     ) -> None:
@@ -94,7 +94,7 @@ class Changes:
 
     # --- revision 2025-11-25: one address at a time
 
-    def add(self, session: str, uri: str, asking: Asking, tell: Tell) -> None:
+    def add(self, session: str, uri: str, asking: RequestContext, tell: Tell) -> None:
         """Watch one address for a session; its oldest gives way where it has very many."""
         self.remove(session, uri)
         of_session = [key for key in self._subscribed if key[0] == session]
@@ -114,7 +114,11 @@ class Changes:
     # --- both
 
     def _start(
-        self, asking: Asking, scope: anyio.CancelScope, tell: Tell, lives: Callable[[], bool]
+        self,
+        asking: RequestContext,
+        scope: anyio.CancelScope,
+        tell: Tell,
+        lives: Callable[[], bool],
     ) -> None:
         if self._tasks is not None:
             self._tasks.start_soon(self._watch, asking.place, asking.seen, scope, tell, lives)

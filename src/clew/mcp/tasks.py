@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from clew.mcp.request_context import Asking
+    from clew.mcp.request_context import RequestContext
     from clew.mcp.resources import Place
     from clew.ports import Job
 
@@ -48,7 +48,7 @@ class Tasks(Extension):
 
     identifier = TASKS
 
-    def __init__(self, asking: ContextVar[Asking]) -> None:
+    def __init__(self, asking: ContextVar[RequestContext]) -> None:
         self._asking = asking
 
     def methods(self) -> Sequence[MethodBinding]:

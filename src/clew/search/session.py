@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
-from clew.search.ranking.features import Channels as GraphChannels
+from clew.search.ranking.features import Channels as ChannelScores
 from clew.search.ranking.features import Evidence, gather
-from clew.search.ranking.pairwise_features import relate
+from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.channels import Channels, Ranking
 from clew.text import terms
 from clew.types import PassageRecords
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
-class Library(Protocol):
+class SearchResources(Protocol):
     """What questions are asked of."""
 
     @property
@@ -123,11 +123,11 @@ class Timings:
             self._inner = outer + spent
 
 
-class Asking:
+class QuerySession:
     """A question, what it is asked of, and what the steps found so far (each when first needed)."""
 
-    def __init__(self, library: Library, question: str, options: Options) -> None:
-        self.library = library
+    def __init__(self, resources: SearchResources, question: str, options: Options) -> None:
+        self.resources = resources
         self.question = question
         self.options = options
         self.timings = Timings()
@@ -137,7 +137,7 @@ class Asking:
         """What has been read of the passages found; see `read_records`."""
         by_hand = options.period is not None or options.as_of is not None
         self.applied: Applied = "filtered" if by_hand else "none"
-        self.allowed: Ids | None = _allowed(library.store, options)
+        self.allowed: Ids | None = _allowed(resources.store, options)
         """Sorted ids of the chunks that filters and times given by hand let through; None: all."""
 
     def note(self, *remarks: str) -> None:
@@ -147,7 +147,7 @@ class Asking:
     def read_records(self, chunk_ids: Sequence[int], entity_ids: Sequence[int]) -> PassageRecords:
         """Read all that is shown of chunks and entities, the question's own among them, at once."""
         seeds = [seed.entity_id for seed in self.known_seeds]
-        self.records = self.library.store.passage_records(
+        self.records = self.resources.store.passage_records(
             list(dict.fromkeys(chunk_ids)), [*entity_ids, *seeds], as_of=self.options.as_of
         )
         return self.records
@@ -157,7 +157,7 @@ class Asking:
         known = {p.section.id: p.section for p in self.records.passages.values()}
         if all(id_ in known for id_ in section_ids):
             return [known[id_] for id_ in section_ids]
-        return self.library.store.sections(section_ids)
+        return self.resources.store.sections(section_ids)
 
     def allows(self, chunk_ids: Ids) -> NDArray[np.bool_]:
         """(n,) whether each chunk may be found."""
@@ -165,24 +165,24 @@ class Asking:
             return np.ones(len(chunk_ids), dtype=bool)
         return np.isin(chunk_ids, self.allowed)
 
-    def part(self, question: str) -> Asking:
+    def for_question(self, question: str) -> QuerySession:
         """Another question, asked of the same under the same conditions."""
-        asking = Asking.__new__(Asking)
-        asking.__dict__.update(self._shared(), question=question, evidence=None)
-        return asking
+        session = QuerySession.__new__(QuerySession)
+        session.__dict__.update(self._shared(), question=question, evidence=None)
+        return session
 
-    def narrowed(self, chunk_ids: Ids) -> Asking:
+    def filtered(self, chunk_ids: Ids) -> QuerySession:
         """The same question, asked of some of these chunks alone."""
-        asking = Asking.__new__(Asking)
+        session = QuerySession.__new__(QuerySession)
         known = {n: self.__dict__[n] for n in ("vector", "analysis") if n in self.__dict__}
-        asking.__dict__.update(
+        session.__dict__.update(
             self._shared(),
             **known,
             question=self.question,
             allowed=chunk_ids[self.allows(chunk_ids)],
             evidence=None,
         )
-        return asking
+        return session
 
     def _shared(self) -> dict[str, Any]:
         """What does not depend on the question's words; notes and timings go to one account."""
@@ -211,7 +211,7 @@ class Asking:
         """The strategy that the question's own words ask for, and why."""
         from clew.search.analysis.route import route, route_with_model
 
-        features, model = self._features, self.library.language_model
+        features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
             if model is not None:
                 return route_with_model(model, self.question, features)
@@ -230,17 +230,17 @@ class Asking:
         from clew.search.analysis.route import read_features
 
         keys = [seed.key for seed in self.analysis.seeds]
-        dated = self.library.store.is_dated()
+        dated = self.resources.store.is_dated()
         return read_features(self.question, keys, asked=self.asked_time, dated=dated)
 
     @cached_property
     def vector(self) -> Vector:
         """The question's embedding, from the cache (`embed_cache` in the timings) or the model."""
-        kept = self.library.query_vectors
+        kept = self.resources.query_vectors
         step = "embed" if kept.get(self.question) is None else "embed_cache"
         with self.timings.step(step):
             return kept.get_or_make(
-                self.question, lambda: self.library.embedder.embed_query(self.question)
+                self.question, lambda: self.resources.embedder.embed_query(self.question)
             )
 
     @cached_property
@@ -250,7 +250,7 @@ class Asking:
             vector=lambda: self.vector,
             terms=self._search_terms(),
             vector_index=self.vectors,
-            keyword_index=self.library.store,
+            keyword_index=self.resources.store,
             allowed=self.allowed,
         )
 
@@ -268,24 +268,24 @@ class Asking:
     def snapshot(self) -> Snapshot:
         """The graph, the same one for the whole of this question."""
         with self.timings.step("snapshot"):
-            return self.library.snapshot
+            return self.resources.snapshot
 
     @cached_property
     def vectors(self) -> VectorIndex:
         """The vector index, brought up to date once for the whole of this question."""
-        return self.library.vectors
+        return self.resources.vectors
 
     @cached_property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date once for the whole of this question."""
-        return self.library.communities
+        return self.resources.communities
 
     @cached_property
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         vector, snapshot = self.vector, self.snapshot
         with self.timings.step("analyse"):
-            return analyse(self.question, vector, snapshot, self.library.store)
+            return analyse(self.question, vector, snapshot, self.resources.store)
 
     @property
     def known_seeds(self) -> Sequence[Seed]:
@@ -307,10 +307,12 @@ class Asking:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
             return Ranking.empty()
-        ranker = self.library.ranker
+        ranker = self.resources.ranker
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
-            related = relate(evidence, self.snapshot, self._vectors_of(evidence.rows), first)
+            related = pairwise_features(
+                evidence, self.snapshot, self._vectors_of(evidence.rows), first
+            )
             scores = ranker.rank_second(np.concatenate([evidence.matrix, related], axis=1))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
@@ -318,10 +320,10 @@ class Asking:
             self.snapshot.chunk_ids[evidence.rows[order]], between_0_and_1.astype(np.float32)
         )
 
-    def _graph_channels(self) -> GraphChannels:
+    def _graph_channels(self) -> ChannelScores:
         by_vector, by_keyword = map(self._rows, self.channels.both())
         allowed = None if self.allowed is None else self.allows(self.snapshot.chunk_ids)
-        return GraphChannels(*by_vector, *by_keyword, allowed)
+        return ChannelScores(*by_vector, *by_keyword, allowed)
 
     def _rows(self, ranking: Ranking) -> tuple[Ints, np.ndarray]:
         """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""

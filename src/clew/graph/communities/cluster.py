@@ -92,7 +92,7 @@ class Cluster:
     """Id of the untouched community that it is; 0 where it is clustered anew."""
 
 
-def divide(nodes: Nodes) -> list[Cluster]:
+def find_clusters(nodes: Nodes) -> list[Cluster]:
     """The hierarchy of communities, each after the one that holds it.
 
     Not what is below communities that stay.

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.communities.cluster import ENTITY, Nodes, divide
+from clew.graph.communities.cluster import ENTITY, Nodes, find_clusters
 from clew.graph.communities.leiden import WeightedGraph, sums
 from clew.graph.snapshot import Adjacency, distinct, find_sorted
 from clew.ports import Partition
@@ -182,7 +182,7 @@ def _assemble(
     ties: _Ties, nodes: Nodes, entities: Adjacency, before: Partition, *, moved: int
 ) -> Partition:
     """The new hierarchy with its ids; communities that stay come with all that is below them."""
-    found = divide(nodes)
+    found = find_clusters(nodes)
     members = [
         np.sort(ties.entity_ids[entities.items[entities.entries(cluster.nodes)[0]]])
         for cluster in found

@@ -175,8 +175,8 @@ class _Level:
 def _extend(words: Words, shorter: Ints, length: int, at_least: int) -> _Level:
     """Phrases of one word more than `shorter`, those that enough passages hold."""
     last = length - 1
-    goes_on = (words.stems[last:] >= 0) & words.ends[last:]
-    starts = np.flatnonzero((shorter[: len(goes_on)] >= 0) & goes_on)
+    within_limits = (words.stems[last:] >= 0) & words.ends[last:]
+    starts = np.flatnonzero((shorter[: len(within_limits)] >= 0) & within_limits)
     codes = shorter[starts] * max(len(words.stem_texts), 1) + words.stems[starts + last]
     phrases, phrase = np.unique(codes, return_inverse=True)
     held = distinct(phrase * (int(words.passages.max(initial=0)) + 1) + words.passages[starts])

@@ -36,7 +36,7 @@ class Changed:
     topics: int = 0
 
 
-def bring_up_to_date(
+def refresh_communities(
     store: ReportStore,
     communities: CommunityKeeper,
     snapshot: Snapshot,

@@ -39,7 +39,7 @@ _LEAST = np.finfo(np.float64).tiny
 
 
 @dataclass(frozen=True, slots=True)
-class Outline:
+class ReportPlan:
     """What is known of a level's communities without reading a text; places are theirs."""
 
     ids: Ids
@@ -62,7 +62,7 @@ def length_norm(counts: Ints) -> Values:
     return np.minimum(counts, _SHORT) / _SHORT / np.sqrt(np.maximum(counts, _SHORT))
 
 
-def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: Ids) -> Outline:
+def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: Ids) -> ReportPlan:
     """What reports of some communities of one level (ids, sorted) should speak of."""
     community = _places(graph, partition, ids)
     heads = np.repeat(np.arange(len(graph.entity_ids)), np.diff(graph.starts))
@@ -73,7 +73,7 @@ def outline(snapshot: Snapshot, graph: EntityGraph, partition: Partition, ids: I
     centrality = _centrality(graph, heads, inside, community, len(ids))
     best = best_of_groups(community[member], centrality[member], len(ids), CENTRAL)
     mentions = _mentions(snapshot, graph, community)
-    return Outline(
+    return ReportPlan(
         ids=ids,
         community=community,
         centrality=centrality,

@@ -19,7 +19,7 @@ from clew.text import terms
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from clew.graph.communities.report_plans import Outline
+    from clew.graph.communities.report_plans import ReportPlan
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
     from clew.ports import Partition, RelationRows, VectorIndex
@@ -74,7 +74,7 @@ class ReportMaker:
                     if sentences:
                         yield self._report(lines, texts, place, sentences)
 
-    def _read(self, lines: Outline, places: Ints) -> _Texts:
+    def _read(self, lines: ReportPlan, places: Ints) -> _Texts:
         wanted = lines.sentences.items[lines.sentences.entries(places)[0]]
         chunks = distinct(self.snapshot.chunk_ids[self.snapshot.sentence_chunk[wanted]])
         chunks = chunks[find_sorted(self.present, chunks)[1]]
@@ -95,7 +95,7 @@ class ReportMaker:
         found = self.store.chunk_relations(chunks[chunks > 0].tolist())
         return {relation.id: relation for relation in found}
 
-    def _sentences(self, lines: Outline, texts: _Texts, place: int) -> list[tuple[int, str]]:
+    def _sentences(self, lines: ReportPlan, texts: _Texts, place: int) -> list[tuple[int, str]]:
         """(chunk id, text) of the sentences that a report is made of, the best first."""
         candidates = []
         for row in lines.sentences.row(place).tolist():
@@ -109,7 +109,7 @@ class ReportMaker:
         prose = [c for c in candidates if not c.text.startswith(_HEADING)]
         return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in choose(prose or candidates)]
 
-    def _named(self, lines: Outline, row: int, place: int) -> dict[int, float]:
+    def _named(self, lines: ReportPlan, row: int, place: int) -> dict[int, float]:
         """Centrality of the community's entities that a row of sentences names."""
         rows = self.snapshot.sentence_entities.row(row)
         found, known = find_sorted(self.graph.entity_ids, self.snapshot.entity_ids[rows])
@@ -118,7 +118,7 @@ class ReportMaker:
         return dict(zip(members.tolist(), lines.centrality[members].tolist(), strict=True))
 
     def _report(
-        self, lines: Outline, texts: _Texts, place: int, sentences: Sequence[tuple[int, str]]
+        self, lines: ReportPlan, texts: _Texts, place: int, sentences: Sequence[tuple[int, str]]
     ) -> CommunityReport:
         central = self.graph.entity_ids[lines.entities.row(place)].tolist()
         central = [entity for entity in central if entity in texts.names]

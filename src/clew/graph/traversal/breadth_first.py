@@ -35,7 +35,7 @@ class Budget:
     """Checked after each hop."""
 
 
-class Meter:
+class Limits:
     """What a search has used of its budget, and which of its limits it met."""
 
     def __init__(self, budget: Budget, search: str) -> None:
@@ -43,7 +43,7 @@ class Meter:
         self._search = search
         self._deadline = time.monotonic() + budget.seconds
         self._used = 0
-        self.met: tuple[str, ...] = ()
+        self.limits_hit: tuple[str, ...] = ()
         """A sentence for each limit that was met."""
 
     @property
@@ -52,16 +52,16 @@ class Meter:
         return self._budget.entities - self._used
 
     @property
-    def goes_on(self) -> bool:
+    def within_limits(self) -> bool:
         """Whether no limit has been met so far; looks at the clock."""
-        if not self.met and time.monotonic() > self._deadline:
-            self.met = (f"{self._search} stopped after {self._budget.seconds:g} seconds",)
-        return not self.met
+        if not self.limits_hit and time.monotonic() > self._deadline:
+            self.limits_hit = (f"{self._search} stopped after {self._budget.seconds:g} seconds",)
+        return not self.limits_hit
 
     def use(self, entities: int) -> None:
         """Count entities that are followed; those beyond the limit must be left out."""
         if entities > self.room:
-            self.met = (f"{self._search} stopped after {self._budget.entities} entities",)
+            self.limits_hit = (f"{self._search} stopped after {self._budget.entities} entities",)
         self._used += min(entities, self.room)
 
 
@@ -94,10 +94,10 @@ def cheapest(items: Ints, costs: Costs, size: int) -> Ints:
     return np.sort(place[items[candidates]][place[items[candidates]] == candidates])
 
 
-class Spread:
+class BreadthFirstSearch:
     """The entities around some, level by level, each by the cheapest of its shortest ways."""
 
-    def __init__(self, graph: EntityGraph, seeds: Sequence[int] | Ints, meter: Meter) -> None:
+    def __init__(self, graph: EntityGraph, seeds: Sequence[int] | Ints, meter: Limits) -> None:
         size = len(graph.entity_ids)
         self._graph = graph
         self._meter = meter
@@ -145,7 +145,7 @@ class Spread:
         self.parents[self.level], self.ties[self.level] = origin[best], ties[best]
         return self.level
 
-    def way_back(self, entity: int) -> tuple[list[int], list[int]]:
+    def backtrack(self, entity: int) -> tuple[list[int], list[int]]:
         """Entities from the one given to its seed, and the ties between them."""
         entities, ties = [entity], []
         while (parent := int(self.parents[entities[-1]])) >= 0:

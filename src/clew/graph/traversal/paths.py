@@ -1,7 +1,7 @@
 """Paths between entities, and what lies around them.
 
-Every search is bounded by hops, by entities and by time, and says in `met` which of the last two
-stopped it. The cost of a path is that of its ties, `clew.graph.traversal.breadth_first.tie_costs`.
+Every search is bounded by hops, by entities and by time, and says in `limits_hit` which of the
+last two stopped it. A path costs what its ties cost, see `breadth_first.tie_costs`.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy as np
 from clew.errors import InputError
 from clew.graph.traversal.breadth_first import (
     HOP_COST,
+    BreadthFirstSearch,
     Budget,
-    Meter,
-    Spread,
+    Limits,
     cheapest,
     check_rows,
     entries_of,
@@ -52,7 +52,7 @@ class Paths:
     """What a search for paths found."""
 
     paths: tuple[Path, ...]
-    met: tuple[str, ...] = ()
+    limits_hit: tuple[str, ...] = ()
     """A sentence for each limit that stopped the search; there may be more, or better ones."""
 
 
@@ -68,7 +68,7 @@ class Neighbourhood:
     """The entity before, on the cheapest of the shortest ways."""
     ties: tuple[int, ...]
     """The tie from it."""
-    met: tuple[str, ...] = ()
+    limits_hit: tuple[str, ...] = ()
     """A sentence for each limit that was met; there are more entities within the hops."""
 
 
@@ -83,23 +83,23 @@ def shortest_path(
     _check("max_hops", max_hops, least=0)
     if start == end:
         return Paths(paths=(Path((start,), ()),))
-    meter = Meter(budget or Budget(), SEARCH)
-    sides = Spread(graph, [start], meter), Spread(graph, [end], meter)
+    meter = Limits(budget or Budget(), SEARCH)
+    sides = BreadthFirstSearch(graph, [start], meter), BreadthFirstSearch(graph, [end], meter)
     while sum(side.depth for side in sides) < max_hops and all(len(s.level) for s in sides):
         nearer, other = sorted(sides, key=lambda side: side.effort)
         reached = nearer.hop()
         meeting = reached[other.hops[reached] >= 0]
         if len(meeting):
             best = meeting[np.argmin(nearer.costs[meeting] + other.costs[meeting])]
-            return Paths(paths=(_joined(*sides, int(best)),), met=meter.met)
-        if not meter.goes_on:
+            return Paths(paths=(_joined(*sides, int(best)),), limits_hit=meter.limits_hit)
+        if not meter.within_limits:
             break
-    return Paths(paths=(), met=meter.met)
+    return Paths(paths=(), limits_hit=meter.limits_hit)
 
 
-def _joined(forward: Spread, backward: Spread, meeting: int) -> Path:
-    entities, ties = forward.way_back(meeting)
-    further, more = backward.way_back(meeting)
+def _joined(forward: BreadthFirstSearch, backward: BreadthFirstSearch, meeting: int) -> Path:
+    entities, ties = forward.backtrack(meeting)
+    further, more = backward.backtrack(meeting)
     return Path((*reversed(entities), *further[1:]), (*reversed(ties), *more))
 
 
@@ -121,25 +121,25 @@ def all_paths(
     _check("limit", limit)
     if start == end:
         return Paths(paths=(Path((start,), ()),))
-    meter = Meter(budget or Budget(), SEARCH)
+    meter = Limits(budget or Budget(), SEARCH)
     distances = _hops_to(graph, end, max_hops - 1, meter)
     found: list[Path] = []
     for hops in range(1, max_hops + 1):
-        if len(found) < limit and meter.goes_on:
+        if len(found) < limit and meter.within_limits:
             found += _paths_of(graph, start, end, hops, distances, meter)[: limit - len(found)]
-    return Paths(paths=tuple(found), met=meter.met)
+    return Paths(paths=tuple(found), limits_hit=meter.limits_hit)
 
 
-def _hops_to(graph: EntityGraph, end: int, depth: int, meter: Meter) -> Ints:
+def _hops_to(graph: EntityGraph, end: int, depth: int, meter: Limits) -> Ints:
     """(E,) hops to an entity; more than any path has for those that are further than `depth`."""
-    spread = Spread(graph, [end], meter)
-    while spread.depth < depth and len(spread.level) and meter.goes_on:
+    spread = BreadthFirstSearch(graph, [end], meter)
+    while spread.depth < depth and len(spread.level) and meter.within_limits:
         spread.hop()
     return np.where(spread.hops < 0, MAX_HOPS + 1, spread.hops)
 
 
 def _paths_of(
-    graph: EntityGraph, start: int, end: int, hops: int, distances: Ints, meter: Meter
+    graph: EntityGraph, start: int, end: int, hops: int, distances: Ints, meter: Limits
 ) -> list[Path]:
     """All paths of exactly so many hops, the cheapest first."""
     entities = np.full((1, 1), start)
@@ -176,24 +176,24 @@ def strongest_path(
     shortest = shortest_path(graph, start, end, max_hops, budget)
     if not shortest.paths or start == end:
         return shortest
-    meter = Meter(budget or Budget(), SEARCH)
+    meter = Limits(budget or Budget(), SEARCH)
     costs = np.full(len(graph.entity_ids), np.inf)
     costs[start] = 0
     costs[end] = tie_costs(graph, np.array(shortest.paths[0].ties)).sum()
     levels: list[tuple[Ints, Ints, Ints]] = []
     level = np.array([start])
     best = shortest.paths[0]
-    while len(levels) < max_hops and len(level) and meter.goes_on:
+    while len(levels) < max_hops and len(level) and meter.within_limits:
         level, parents, ties = _cheaper(graph, level, costs, end, meter)
         levels.append((level, parents, ties))
         if end in level:
             best = _traced(levels, end)
         level = level[level != end]
-    return Paths(paths=(best,), met=meter.met)
+    return Paths(paths=(best,), limits_hit=meter.limits_hit)
 
 
 def _cheaper(
-    graph: EntityGraph, level: Ints, costs: Costs, end: int, meter: Meter
+    graph: EntityGraph, level: Ints, costs: Costs, end: int, meter: Limits
 ) -> tuple[Ints, Ints, Ints]:
     """What one hop from a level makes cheaper to reach: entities, those before them, the ties."""
     neighbours, ties, owner = entries_of(graph, level)
@@ -234,22 +234,24 @@ def neighbourhood(
     check_rows(graph, seeds)
     _check("hops", hops, most=MAX_DEPTH)
     _check("limit", limit)
-    meter = Meter(budget or Budget(), "the neighbourhood")
-    spread = Spread(graph, seeds, meter)
+    meter = Limits(budget or Budget(), "the neighbourhood")
+    spread = BreadthFirstSearch(graph, seeds, meter)
     levels: list[Ints] = []
     found = 0
-    while spread.depth < hops and len(spread.level) and found <= limit and meter.goes_on:
+    while spread.depth < hops and len(spread.level) and found <= limit and meter.within_limits:
         level = spread.hop()
         levels.append(level[np.lexsort((level, spread.costs[level]))])
         found += len(level)
     entities = np.concatenate([np.zeros(0, dtype=np.int64), *levels])[:limit]
-    met = (f"the neighbourhood holds its nearest {limit} entities only",) if found > limit else ()
+    limits_hit = (
+        (f"the neighbourhood holds its nearest {limit} entities only",) if found > limit else ()
+    )
     return Neighbourhood(
         entities=tuple(entities.tolist()),
         hops=tuple(spread.hops[entities].tolist()),
         parents=tuple(spread.parents[entities].tolist()),
         ties=tuple(spread.ties[entities].tolist()),
-        met=(*meter.met, *met),
+        limits_hit=(*meter.limits_hit, *limits_hit),
     )
 
 

@@ -157,13 +157,13 @@ class _Moats:
 
     def grow(self) -> list[int]:
         """The edges along which moats met, until one moat at most is left to grow."""
-        met: list[int] = []
+        limits_hit: list[int] = []
         while self._active > 1:
             if self._edge_events and self._edge_events[0][0] <= self._spent_events[0][0]:
-                met += self._meet(*heappop(self._edge_events))
+                limits_hit += self._meet(*heappop(self._edge_events))
             else:
                 self._spend(*heappop(self._spent_events))
-        return met
+        return limits_hit
 
     def _spend(self, now: float, node: int) -> None:
         cluster = self._clusters[node]

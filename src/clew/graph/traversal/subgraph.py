@@ -14,9 +14,9 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.graph.traversal.breadth_first import (
+    BreadthFirstSearch,
     Budget,
-    Meter,
-    Spread,
+    Limits,
     cheapest,
     check_rows,
     entries_of,
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints
 
 COST = 0.5
-"""What a tie costs (`clew.graph.traversal.breadth_first.tie_costs`) in terms of prizes of 0 to 1."""
+"""What a tie costs (`breadth_first.tie_costs`) in terms of prizes of 0 to 1."""
 MAX_HOPS = 4
 """Hops from prizes that a tree is looked for in, at most."""
 
@@ -69,7 +69,7 @@ def subgraph_around(
         entities=entities,
         ties=_strongest_first(graph, ties),
         prizes=dict.fromkeys(seeds, 1.0),
-        notes=around.met,
+        notes=around.limits_hit,
     )
 
 
@@ -95,8 +95,8 @@ def steiner_tree(
     )
     if not worthy:
         return Subgraph(entities=(), ties=(), prizes=dict(prizes))
-    meter = Meter(budget or Budget(), "the search for a tree")
-    rows, met = _candidates(graph, worthy[:max_entities], max_entities, meter)
+    meter = Limits(budget or Budget(), "the search for a tree")
+    rows, limits_hit = _candidates(graph, worthy[:max_entities], max_entities, meter)
     ties, heads, tails = ties_among(graph, rows)
     tree = prize_collecting_tree(
         [prizes.get(row, 0.0) for row in rows.tolist()],
@@ -108,7 +108,7 @@ def steiner_tree(
         entities=tuple(entities),
         ties=_strongest_first(graph, ties[tree.edges]),
         prizes=dict(prizes),
-        notes=(*meter.met, *met),
+        notes=(*meter.limits_hit, *limits_hit),
     )
 
 
@@ -122,21 +122,21 @@ def ties_among(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:
 
 
 def _candidates(
-    graph: EntityGraph, seeds: list[int], limit: int, meter: Meter
+    graph: EntityGraph, seeds: list[int], limit: int, meter: Limits
 ) -> tuple[Ints, tuple[str, ...]]:
     """Rows, sorted: the seeds, the ways between them, then the nearest; at most `limit`.
 
     And a note where that leaves any out.
     """
-    spread = Spread(graph, seeds, meter)
+    spread = BreadthFirstSearch(graph, seeds, meter)
     regions = _Regions(len(graph.entity_ids), seeds)
     while spread.depth < MAX_HOPS and len(spread.level) and not regions.joined:
         regions.look(graph, spread)
-        if regions.joined or not meter.goes_on:
+        if regions.joined or not meter.within_limits:
             break
         level = spread.hop()
         regions.of[level] = regions.of[spread.parents[level]]
-    between = [row for end in regions.crossings() for row in spread.way_back(end)[0]]
+    between = [row for end in regions.crossings() for row in spread.backtrack(end)[0]]
     reached = np.flatnonzero(spread.hops >= 0)
     nearest = reached[np.lexsort((reached, spread.costs[reached], spread.hops[reached]))]
     chosen = dict.fromkeys((*seeds, *between, *nearest[:limit].tolist()))
@@ -164,7 +164,7 @@ class _Regions:
         """Whether there is a way between any two regions."""
         return len(self._spanning()) == self._count - 1
 
-    def look(self, graph: EntityGraph, spread: Spread) -> None:
+    def look(self, graph: EntityGraph, spread: BreadthFirstSearch) -> None:
         """Note the ties by which the last level touches other regions."""
         neighbours, ties, owner = spread.ahead
         here, there = self.of[spread.level[owner]], self.of[neighbours]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints
     from clew.ports import Embedder
     from clew.search.cache import RecentlyUsed
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
     from clew.types import Vector, Vectors
 
     NameVectors = RecentlyUsed[str, Vector]
@@ -66,37 +66,37 @@ class Widening:
         return tuple(dict.fromkeys(term for name in self.names for term in terms(name)))
 
 
-def widen(asking: Asking, known: NameVectors | None = None) -> Widening:
+def widen(session: QuerySession, known: NameVectors | None = None) -> Widening:
     """Other names for what the question asks for; nothing where it names no entity.
 
     Args:
-        asking: The question.
+        session: The question.
         known: Embeddings of names, kept from one question to the next.
     """
-    seeds = [seed.entity_id for seed in asking.analysis.seeds]
+    seeds = [seed.entity_id for seed in session.analysis.seeds]
     if not seeds:
         return Widening()
-    near = reciprocal_rank_fusion([asking.channels.by_vector(), asking.channels.by_keyword()])
-    said = _Said(asking.question)
+    near = reciprocal_rank_fusion([session.channels.by_vector(), session.channels.by_keyword()])
+    said = _Said(session.question)
     return Widening(
         seeds=tuple(seeds),
-        aliases=said.new(_aliases(asking, seeds)),
-        synonyms=said.new(_synonyms(asking, seeds, near, known)),
-        neighbours=said.new(_neighbours(asking, seeds)),
+        aliases=said.new(_aliases(session, seeds)),
+        synonyms=said.new(_synonyms(session, seeds, near, known)),
+        neighbours=said.new(_neighbours(session, seeds)),
     )
 
 
-def widened_ranking(asking: Asking, known: NameVectors | None = None) -> Ranking:
+def widened_ranking(session: QuerySession, known: NameVectors | None = None) -> Ranking:
     """Passages by the question's words and the other names in one search by keyword.
 
     To be fused by rank with what a strategy finds: words of other names are not asked for, and
     count as much as one more vote. Empty where there is nothing to add.
     """
-    names = widen(asking, known).terms
+    names = widen(session, known).terms
     if not names:
         return Ranking(np.zeros(0, np.int64), np.zeros(0, np.float32))
-    wanted = list(dict.fromkeys([*asking.channels.terms, *names]))[:MAX_TERMS]
-    return Ranking(*asking.library.store.search_keywords(wanted, DEPTH, asking.allowed))
+    wanted = list(dict.fromkeys([*session.channels.terms, *names]))[:MAX_TERMS]
+    return Ranking(*session.resources.store.search_keywords(wanted, DEPTH, session.allowed))
 
 
 class _Said:
@@ -117,26 +117,26 @@ class _Said:
         return tuple(added)
 
 
-def _aliases(asking: Asking, seeds: Sequence[int]) -> list[str]:
+def _aliases(session: QuerySession, seeds: Sequence[int]) -> list[str]:
     """The best-founded ones of each seed."""
     found: list[str] = []
     for seed in seeds:
-        known = asking.library.store.aliases(entity_id=seed)
+        known = session.resources.store.aliases(entity_id=seed)
         best = sorted(known, key=lambda alias: (-alias.score, alias.id))
         found.extend(islice((alias.name for alias in best), NAMES_A_SEED + 1))
     return found
 
 
 def _synonyms(
-    asking: Asking, seeds: Sequence[int], near: Ranking, known: NameVectors | None
+    session: QuerySession, seeds: Sequence[int], near: Ranking, known: NameVectors | None
 ) -> list[str]:
     """Entities of the best passages whose names are like a seed's, the most alike first."""
-    names = asking.library.store.entity_names([*seeds, *_candidates(asking, near)])
+    names = session.resources.store.entity_names([*seeds, *_candidates(session, near)])
     asked = [names[seed] for seed in seeds if seed in names]
     others = [name for entity, name in names.items() if entity not in seeds]
     if not asked or not others:
         return []
-    embedded = _embed([*asked, *others], asking.library.embedder, known)
+    embedded = _embed([*asked, *others], session.resources.embedder, known)
     alike = embedded[len(asked) :] @ embedded[: len(asked)].T
     # Two years, or two models of a series, are near each other and never the same.
     numbers = [_numbers(name) for name in asked]
@@ -164,23 +164,23 @@ def _embed(names: Sequence[str], embedder: Embedder, known: NameVectors | None) 
     return np.stack([found[name] for name in names])
 
 
-def _candidates(asking: Asking, near: Ranking) -> list[int]:
+def _candidates(session: QuerySession, near: Ranking) -> list[int]:
     """Ids of the entities of the best passages that most of these mention and few others do."""
-    snapshot = asking.snapshot
+    snapshot = session.snapshot
     ids = near.top(CANDIDATE_PASSAGES).ids
     entries, _ = snapshot.passage_entities.entries(snapshot.rows(ids[snapshot.known(ids)]))
     members = snapshot.passage_entities.items[entries]
     counts = np.bincount(members, minlength=len(snapshot.entity_ids))
     weights = counts * snapshot.entity_idf
-    weights[[seed.row for seed in asking.analysis.seeds]] = 0
+    weights[[seed.row for seed in session.analysis.seeds]] = 0
     best = np.argsort(-weights, kind="stable")[:CANDIDATE_NAMES]
     found: list[int] = snapshot.entity_ids[best[weights[best] > 0]].tolist()
     return found
 
 
-def _neighbours(asking: Asking, seeds: Sequence[int]) -> list[str]:
+def _neighbours(session: QuerySession, seeds: Sequence[int]) -> list[str]:
     """The entities that the strongest ties of each seed lead to."""
-    graph = asking.library.entity_graph
+    graph = session.resources.entity_graph
     rows, known = find_sorted(graph.entity_ids, np.array(seeds, np.int64))
     strongest: list[Ints] = []
     for row in rows[known].tolist():
@@ -188,5 +188,5 @@ def _neighbours(asking: Asking, seeds: Sequence[int]) -> list[str]:
         order = np.argsort(-graph.strengths[ties], kind="stable")[:NAMES_A_SEED]
         strongest.append(others[order])
     ids = graph.entity_ids[np.concatenate(strongest)].tolist() if strongest else []
-    names = asking.library.store.entity_names([i for i in dict.fromkeys(ids) if i not in seeds])
+    names = session.resources.store.entity_names([i for i in dict.fromkeys(ids) if i not in seeds])
     return [names[i] for i in dict.fromkeys(ids) if i in names]

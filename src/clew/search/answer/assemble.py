@@ -42,18 +42,18 @@ def assemble(
     apart by an empty line. So no text can pass for the end of its part or for another part.
     """
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
-    chosen.sort(key=lambda part: part.block.place)
+    chosen.sort(key=lambda for_question: for_question.block.place)
     texts: list[str] = []
     citations: list[Citation] = []
     groups = {""}
     number = 0
-    for part in chosen:
-        if part.block.group not in groups:
-            groups.add(part.block.group)
-            texts.append(_group_heading(part.block))
-        number += bool(part.form.citations)
-        texts.append(_render(part.block, part.form, number))
-        citations += [replace(citation, number=number) for citation in part.form.citations]
+    for for_question in chosen:
+        if for_question.block.group not in groups:
+            groups.add(for_question.block.group)
+            texts.append(_group_heading(for_question.block))
+        number += bool(for_question.form.citations)
+        texts.append(_render(for_question.block, for_question.form, number))
+        citations += [replace(citation, number=number) for citation in for_question.form.citations]
     return Context(
         text="\n\n".join(texts),
         citations=tuple(citations),

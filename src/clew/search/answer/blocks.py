@@ -12,7 +12,7 @@ from clew.types import Citation
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
     from clew.types import Hit, StoredChunk, StoredSection
 
 
@@ -39,13 +39,13 @@ class Block:
     """Parts are chosen in the order given and then stand in order of their places."""
 
 
-def by_section(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
+def by_section(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     """A block for each section in the order of its best hit: the whole of it, else that hit."""
-    return [block for _, _, block in sections_found(asking, hits)]
+    return [block for _, _, block in sections_found(session, hits)]
 
 
 def sections_found(
-    asking: Asking, hits: Sequence[Hit]
+    session: QuerySession, hits: Sequence[Hit]
 ) -> Iterator[tuple[StoredSection, StoredChunk, Block]]:
     """Each section with its best hit and its block, in the order of that hit.
 
@@ -54,8 +54,8 @@ def sections_found(
     chunks: dict[int, list[StoredChunk]] = {}
     for hit in hits:
         chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
-    sections = asking.sections(list(chunks))
-    whole = whole_sections(asking, sections)
+    sections = session.sections(list(chunks))
+    whole = whole_sections(session, sections)
     for section in sections:
         found = chunks[section.id]
         if section.id in whole:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Snapshot
-    from clew.search.answer.result import Found
-    from clew.search.session import Asking
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
     from clew.types import Ids, PassageRecord, PassageRecords, RelationEvidence
 
     Channel = Literal["vector", "keyword", "graph"]
@@ -30,14 +30,14 @@ EXPLAINED = 20
 """Hits, from the best, whose thread is looked for."""
 
 
-def expand(asking: Asking, found: Found) -> tuple[Hit, ...]:
+def expand(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
     """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
     ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
-    channels = _channel_scores(asking) | dict(found.scores)
-    matched = _matched(asking, found)
-    view = _GraphView.of(asking, found.ranking.ids)
-    records = asking.read_records([*ids, *view.passages], view.entity_ids)
+    channels = _channel_scores(session) | dict(found.scores)
+    matched = _matched(session, found)
+    view = _GraphView.of(session, found.ranking.ids)
+    records = session.read_records([*ids, *view.passages], view.entity_ids)
     hits = []
     for passage in (records.passages[id_] for id_ in ids if id_ in records.passages):
         id_ = passage.chunk.id
@@ -58,11 +58,11 @@ def expand(asking: Asking, found: Found) -> tuple[Hit, ...]:
     return tuple(hits)
 
 
-def _channel_scores(asking: Asking) -> dict[str, Mapping[int, float]]:
-    found: dict[str, Mapping[int, float]] = dict(asking.channels.scores())
-    evidence = asking.evidence
+def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:
+    found: dict[str, Mapping[int, float]] = dict(session.channels.scores())
+    evidence = session.evidence
     if evidence is not None:
-        ids = asking.snapshot.chunk_ids[evidence.rows].tolist()
+        ids = session.snapshot.chunk_ids[evidence.rows].tolist()
         walked = zip(ids, evidence.walk.tolist(), strict=True)
         found["graph"] = {chunk_id: value for chunk_id, value in walked if value > 0}
     return found
@@ -75,11 +75,13 @@ def _source(channels: Sequence[Channel]) -> Channel | Literal["hybrid"]:
     return channels[0] if len(channels) == 1 else "hybrid"
 
 
-def _matched(asking: Asking, found: Found) -> dict[int, tuple[str, ...]]:
+def _matched(session: QuerySession, found: RetrievalResult) -> dict[int, tuple[str, ...]]:
     """Public ids of the children that matched, by the chunk that stands for their parent."""
     shown = {id_: found.matched[id_] for id_ in found.ranking.ids.tolist() if id_ in found.matched}
     children = [child for matched in shown.values() for child in matched]
-    known = {c.id: c.public_id for c in asking.library.store.chunks(children)} if children else {}
+    known = (
+        {c.id: c.public_id for c in session.resources.store.chunks(children)} if children else {}
+    )
     return {id_: tuple(known[c] for c in found if c in known) for id_, found in shown.items()}
 
 
@@ -103,12 +105,12 @@ class _GraphView:
     """Of those hits that are explained."""
 
     @classmethod
-    def of(cls, asking: Asking, chunk_ids: Ids) -> _GraphView:
+    def of(cls, session: QuerySession, chunk_ids: Ids) -> _GraphView:
         """Of the chunks that the snapshot knows."""
-        evidence = asking.evidence
-        if evidence is None or not len(chunk_ids) or not asking.options.explain:
+        evidence = session.evidence
+        if evidence is None or not len(chunk_ids) or not session.options.explain:
             return cls()
-        snapshot = asking.snapshot
+        snapshot = session.snapshot
         hits = snapshot.rows(chunk_ids[snapshot.known(chunk_ids)])
         explained = hits[:EXPLAINED]
         bridges = snapshot.sentence_chunk[evidence.bridges.sentences]
@@ -117,7 +119,7 @@ class _GraphView:
         return cls(
             mentioned={
                 int(snapshot.chunk_ids[hit]): snapshot.entity_ids[
-                    _rarest(asking, int(hit))
+                    _rarest(session, int(hit))
                 ].tolist()
                 for hit in hits
             },
@@ -165,10 +167,10 @@ def _relations(passage: PassageRecord, records: PassageRecords) -> tuple[Relatio
     return tuple(evidence_of(relation, records.names, passage) for relation in shown)
 
 
-def _rarest(asking: Asking, hit: int) -> list[int]:
+def _rarest(session: QuerySession, hit: int) -> list[int]:
     """The chunk's entities, the question's first, then the rarest."""
-    rows = asking.snapshot.passage_entities.row(hit)
-    asked = np.isin(rows, [seed.row for seed in asking.analysis.seeds])
-    order = np.lexsort((rows, -asking.snapshot.entity_idf[rows], ~asked))
+    rows = session.snapshot.passage_entities.row(hit)
+    asked = np.isin(rows, [seed.row for seed in session.analysis.seeds])
+    order = np.lexsort((rows, -session.snapshot.entity_idf[rows], ~asked))
     shown: list[int] = rows[order][:SHOWN_ENTITIES].tolist()
     return shown

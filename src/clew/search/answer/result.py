@@ -11,15 +11,15 @@ from clew.search.answer.blocks import by_section
 if TYPE_CHECKING:
     from clew.search.answer.blocks import Block
     from clew.search.retrieval.channels import Ranking
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
     from clew.types import Hit
 
-Arrangement: TypeAlias = "Callable[[Asking, Sequence[Hit]], list[Block]]"
+Arrangement: TypeAlias = "Callable[[QuerySession, Sequence[Hit]], list[Block]]"
 """Makes the parts of the context of the hits, the most important first."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Found:
+class RetrievalResult:
     """Passages, best first, and what else the strategy has to say of them."""
 
     ranking: Ranking
@@ -32,4 +32,4 @@ class Found:
 
 def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:
     """The parts, then what `arrange` makes of the hits."""
-    return lambda asking, hits: [*parts, *arrange(asking, hits)]
+    return lambda session, hits: [*parts, *arrange(session, hits)]

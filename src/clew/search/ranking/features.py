@@ -14,14 +14,14 @@ import numpy as np
 from clew.graph.snapshot import distinct, find_sorted
 from clew.search.ranking.first_stage_features import (
     Channels,
+    FirstStageFeatures,
     Ranked,
-    Signals,
     VectorReader,
     best,
-    read_signals,
+    read_first_stage_features,
 )
 from clew.search.retrieval.bridge import Bridges, Coverage, find_bridges, find_onward
-from clew.search.retrieval.personalized_pagerank import Walks, take_walks
+from clew.search.retrieval.personalized_pagerank import PageRankScores, personalized_pagerank
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -113,10 +113,10 @@ def gather(
     `vectors_of` is asked twice at most, for some hundreds of rows.
     """
     reader = VectorReader(vectors_of)
-    signals = read_signals(analysis, snapshot, channels, reader)
+    signals = read_first_stage_features(analysis, snapshot, channels, reader)
     coverage = Coverage(analysis, snapshot)
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
-    walks = take_walks(analysis, bridges, snapshot, signals.prior, channels.allowed)
+    walks = personalized_pagerank(analysis, bridges, snapshot, signals.prior, channels.allowed)
     onward = _look_onward(analysis, snapshot, coverage, walks)
     rows = _candidates(signals, walks, _about(onward, snapshot, signals.prior, channels.allowed))
     incidence = Incidence(snapshot, rows)
@@ -137,7 +137,7 @@ def gather(
 
 
 def _look_onward(
-    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, walks: Walks
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, walks: PageRankScores
 ) -> Bridges:
     """The entities of the passages that the walk visits most: where a third hop would lead."""
     followed = best(walks.everything, FOLLOWED)
@@ -159,7 +159,7 @@ def _about(
     return best(values, FROM_ONWARD).rows
 
 
-def _candidates(signals: Signals, walks: Walks, onward: Ints) -> Ints:
+def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints) -> Ints:
     channels = (signals.vector, signals.keyword, signals.window_vector, signals.window_keyword)
     found = [
         onward,
@@ -172,7 +172,11 @@ def _candidates(signals: Signals, walks: Walks, onward: Ints) -> Ints:
 
 
 def _by_itself(
-    analysis: Analysis, snapshot: Snapshot, signals: Signals, rows: Ints, reader: VectorReader
+    analysis: Analysis,
+    snapshot: Snapshot,
+    signals: FirstStageFeatures,
+    rows: Ints,
+    reader: VectorReader,
 ) -> Columns:
     windows = reader.windows(snapshot, rows) @ analysis.vector
     vectors = reader.read(rows) @ analysis.vector
@@ -196,7 +200,7 @@ def _first(ranking: Ranked) -> float:
     return float(ranking.scores[0]) if len(ranking.scores) else 0.0
 
 
-def _by_walks(walks: Walks, snapshot: Snapshot, rows: Ints) -> Columns:
+def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
     places, visited = find_sorted(walks.passages, rows)
     columns: Columns = {}
     for name, values in (

@@ -135,7 +135,7 @@ def unit(vectors: Vectors) -> Vectors:
 
 
 @dataclass(frozen=True, slots=True)
-class Signals:
+class FirstStageFeatures:
     """The four rankings of passages by themselves, and what they say together."""
 
     vector: Ranked
@@ -154,9 +154,9 @@ class Signals:
     """(C,) the same of all four rankings."""
 
 
-def read_signals(
+def read_first_stage_features(
     analysis: Analysis, snapshot: Snapshot, channels: Channels, reader: VectorReader
-) -> Signals:
+) -> FirstStageFeatures:
     """Compare the question with passages and windows, those aside that filters forbid."""
     words, window_words = _keyword_scores(analysis, snapshot, channels.allowed)
     vector = Ranked(channels.vector_rows, channels.vector_scores)
@@ -170,7 +170,7 @@ def read_signals(
     for ranking in rankings:
         prior += ranking.prior(size) / len(rankings)
         fused += ranking.fused(size)
-    return Signals(
+    return FirstStageFeatures(
         *rankings,
         keyword_scores=words,
         window_keyword_scores=window_words,

@@ -40,10 +40,10 @@ SECOND_FEATURES = (
     *("residual_1", "open_1", "like_1", "residual_2", "open_2", "like_2"),
     "support",
 )
-"""Names of the columns that `relate` adds."""
+"""Names of the columns that `pairwise_features` adds."""
 
 
-def relate(
+def pairwise_features(
     evidence: Evidence, snapshot: Snapshot, vectors: Vectors, first_scores: Floats
 ) -> Floats:
     """(n, len(SECOND_FEATURES)) float32, in the order of `evidence.rows`.

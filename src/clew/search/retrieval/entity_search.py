@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Values = NDArray[np.float64]
 
-    class Library(Protocol):
+    class SearchResources(Protocol):
         """What entities are looked for in."""
 
         @property
@@ -103,7 +103,7 @@ class _Passages:
 
 
 def search_entities(
-    library: Library,
+    resources: SearchResources,
     question: str,
     vector: Vector | None,
     *,
@@ -118,19 +118,21 @@ def search_entities(
     question names. Without a vector, passages are found by words, and no entity has a vector score.
     Dates are no entities here. Equals go by id.
     """
-    snapshot, graph = library.snapshot, library.entity_graph
-    seeds = entity_rows(graph, [s.entity_id for s in find_seeds(question, snapshot, library.store)])
-    near = _near_passages(library, question, vector)
+    snapshot, graph = resources.snapshot, resources.entity_graph
+    seeds = entity_rows(
+        graph, [s.entity_id for s in find_seeds(question, snapshot, resources.store)]
+    )
+    near = _near_passages(resources, question, vector)
     found = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
-    best = _best_passages(library.vectors, snapshot, found.ids, vector, near)
+    best = _best_passages(resources.vectors, snapshot, found.ids, vector, near)
     cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
     position = found.nearness + (1 - found.nearness) * best.prominence / 2
     combined = vector_weight * cosine + graph_weight * position
     order = np.lexsort((found.ids, -combined))[:limit]
-    entities = library.entity_ranks.applied(library.store.entities(found.ids[order].tolist()))
+    entities = resources.entity_ranks.applied(resources.store.entities(found.ids[order].tolist()))
     at = {int(found.ids[place]): int(place) for place in order}
     chosen = [at[entity.id] for entity in entities]
-    contents = _contents(library.store, snapshot, entities, best.rows[chosen])
+    contents = _contents(resources.store, snapshot, entities, best.rows[chosen])
     return [
         EntityHit(
             entity=entity,
@@ -143,12 +145,14 @@ def search_entities(
     ]
 
 
-def _near_passages(library: Library, question: str, vector: Vector | None) -> tuple[Ids, Scores]:
+def _near_passages(
+    resources: SearchResources, question: str, vector: Vector | None
+) -> tuple[Ids, Scores]:
     """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
     if vector is not None:
-        return library.vectors.search_vector(vector, REACH)
+        return resources.vectors.search_vector(vector, REACH)
     words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
-    ids, _ = library.store.search_keywords(words, REACH)
+    ids, _ = resources.store.search_keywords(words, REACH)
     return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
 
 

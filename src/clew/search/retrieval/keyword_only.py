@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
-    from clew.search.session import Library
+    from clew.search.session import SearchResources
     from clew.settings import Settings
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 
@@ -35,21 +35,21 @@ NOTE = (
 )
 
 
-def ask_meanwhile(library: Library, question: str, options: Options) -> SearchResult:
+def answer_by_keywords(resources: SearchResources, question: str, options: Options) -> SearchResult:
     """What can be found without the model; the notes say so."""
     if options.strategy == "vector":
         options = replace(options, strategy="keyword")
-    result = ask(WithoutModel(library), question, options)
+    result = ask(WithoutModel(resources), question, options)
     return replace(result, notes=(NOTE, *result.notes))
 
 
 class WithoutModel:
-    """Implements `Library` over another: no passage is near to any question."""
+    """Implements `SearchResources` over another: no passage is near to any question."""
 
-    def __init__(self, library: Library) -> None:
-        self._library = library
-        self.embedder: Embedder = _NotYet(library.embedder)
-        self.vectors: VectorIndex = _NothingNear(library.vectors)
+    def __init__(self, resources: SearchResources) -> None:
+        self._library = resources
+        self.embedder: Embedder = _NotYet(resources.embedder)
+        self.vectors: VectorIndex = _NothingNear(resources.vectors)
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)

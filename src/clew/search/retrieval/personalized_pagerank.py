@@ -26,7 +26,7 @@ DAMPING, FAR_DAMPING = 0.5, 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Walks:
+class PageRankScores:
     """Where each walk spends its time: passages (P,), sorted rows, and a value a passage."""
 
     passages: Ints
@@ -40,13 +40,13 @@ class Walks:
     """From seeds and bridges, with longer ways."""
 
 
-def take_walks(
+def personalized_pagerank(
     analysis: Analysis,
     bridges: Bridges,
     snapshot: Snapshot,
     prior: Floats,
     allowed: NDArray[np.bool_] | None,
-) -> Walks:
+) -> PageRankScores:
     """Personalised PageRank among the passages of seeds and bridges and the best by themselves."""
     seeds = np.array([seed.row for seed in analysis.seeds], dtype=np.int64)
     passages = _around(np.concatenate([seeds, bridges.entities]), snapshot, prior, allowed)
@@ -70,7 +70,7 @@ def take_walks(
     by_seeds, by_bridges, by_prior = (visits[:, :3] * amounts).T
     asked = by_seeds + PRIOR_SHARE * by_prior
     values = (asked + BRIDGE_SHARE * by_bridges, by_seeds, by_bridges, asked, visits[:, 3])
-    return Walks(passages, *(_relative(value) for value in values))
+    return PageRankScores(passages, *(_relative(value) for value in values))
 
 
 def _around(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.search.answer.result import Found, after
+from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion, weighted_fusion
 from clew.search.strategies.parent_child import best_parents
 from clew.search.strategies.temporal import in_period
@@ -13,89 +13,89 @@ from clew.search.strategies.temporal import in_period
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
 
-    Strategy = Callable[[Asking], Found]
+    Strategy = Callable[[QuerySession], RetrievalResult]
 
 
-def vector(asking: Asking) -> Found:
+def vector(session: QuerySession) -> RetrievalResult:
     """The passages whose meaning is nearest to the question's."""
-    return Found(ranking=asking.channels.by_vector())
+    return RetrievalResult(ranking=session.channels.by_vector())
 
 
-def keyword(asking: Asking) -> Found:
+def keyword(session: QuerySession) -> RetrievalResult:
     """The passages that hold the question's words, the rare ones above all (BM25)."""
-    return Found(ranking=asking.channels.by_keyword())
+    return RetrievalResult(ranking=session.channels.by_keyword())
 
 
-def hybrid(asking: Asking) -> Found:
+def hybrid(session: QuerySession) -> RetrievalResult:
     """Both of these, fused by rank, or by weight: α of the words, the rest of the meaning."""
-    return Found(ranking=_fuse(asking))
+    return RetrievalResult(ranking=_fuse(session))
 
 
-def graph(asking: Asking) -> Found:
+def graph(session: QuerySession) -> RetrievalResult:
     """The passages that the question's entities lead to, ranked on all the evidence."""
-    return Found(ranking=_follow(asking))
+    return RetrievalResult(ranking=_follow(session))
 
 
-def parent_child(asking: Asking) -> Found:
+def parent_child(session: QuerySession) -> RetrievalResult:
     """The parents whose children answer together; the children tell which they are."""
-    return best_parents(asking, asking.channels.by_vector())
+    return best_parents(session, session.channels.by_vector())
 
 
-def topic(asking: Asking) -> Found:
+def topic(session: QuerySession) -> RetrievalResult:
     """The passages on the topics nearest to the question, by topic and by theme."""
     from clew.search.strategies.community_reports import by_topics
 
-    return by_topics(asking)
+    return by_topics(session)
 
 
-def multi_hop(asking: Asking) -> Found:
+def multi_hop(session: QuerySession) -> RetrievalResult:
     """What `graph` finds, and the paths between the question's entities, fewest hops first."""
     from clew.search.strategies.entity_paths import paths_between
 
-    ranking = _follow(asking)
-    return Found(ranking=ranking, arrange=after(paths_between(asking)))
+    ranking = _follow(session)
+    return RetrievalResult(ranking=ranking, arrange=after(paths_between(session)))
 
 
-def hierarchical(asking: Asking) -> Found:
+def hierarchical(session: QuerySession) -> RetrievalResult:
     """One layer of a declared hierarchy, or of the documents' outline, with all above and below."""
     from clew.search.strategies.hierarchy import by_hierarchy, by_outline
 
-    return by_hierarchy(asking) if asking.options.hierarchy else by_outline(asking)
+    return by_hierarchy(session) if session.options.hierarchy else by_outline(session)
 
 
-def temporal(asking: Asking) -> Found:
+def temporal(session: QuerySession) -> RetrievalResult:
     """What `graph` finds within the period that the question names, told in order of time."""
-    return in_period(asking, graph)
+    return in_period(session, graph)
 
 
-def global_(asking: Asking) -> Found:
+def global_(session: QuerySession) -> RetrievalResult:
     """The reports of the communities nearest to the question, and their passages."""
     from clew.search.strategies.community_reports import from_reports, relevant_communities
 
-    return from_reports(asking, relevant_communities(asking))
+    return from_reports(session, relevant_communities(session))
 
 
-def local(asking: Asking) -> Found:
+def local(session: QuerySession) -> RetrievalResult:
     """The entities nearest to the question: their neighbours, relations and passages."""
     from clew.search.strategies.local import around, nearest_entities
 
-    return around(asking, nearest_entities(asking))
+    return around(session, nearest_entities(session))
 
 
-def weighted(asking: Asking) -> Found:
+def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
     from clew.search.strategies.weighted_hops import weigh
 
-    return weigh(asking)
+    return weigh(session)
 
 
-def drift(asking: Asking) -> Found:
+def drift(session: QuerySession) -> RetrievalResult:
     """`global` first, then `local` around what it found."""
     from clew.search.strategies.drift import drift
 
-    return drift(asking)
+    return drift(session)
 
 
 STRATEGIES: Mapping[str, Strategy] = {
@@ -125,14 +125,14 @@ def find_strategy(name: str) -> Strategy:
     return STRATEGIES[name]
 
 
-def _fuse(asking: Asking) -> Ranking:
-    by_vector, by_keyword = asking.channels.both()
-    if asking.options.fusion == "weighted":
-        return weighted_fusion(by_keyword, by_vector, asking.alpha)
+def _fuse(session: QuerySession) -> Ranking:
+    by_vector, by_keyword = session.channels.both()
+    if session.options.fusion == "weighted":
+        return weighted_fusion(by_keyword, by_vector, session.alpha)
     return reciprocal_rank_fusion([by_vector, by_keyword])
 
 
-def _follow(asking: Asking) -> Ranking:
-    if not asking.snapshot.size:
-        return _fuse(asking)
-    return asking.rank(asking.gather()).then(_fuse(asking))
+def _follow(session: QuerySession) -> Ranking:
+    if not session.snapshot.size:
+        return _fuse(session)
+    return session.rank(session.gather()).then(_fuse(session))

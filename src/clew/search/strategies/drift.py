@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.search.answer.blocks import Block
-    from clew.search.answer.result import Found
-    from clew.search.session import Asking
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
     from clew.types import Community
 
 PRIMED = 3
@@ -25,17 +25,17 @@ FOUND_WEIGHT = 0.5
 """What an entity that the reports led to counts beside one that the question led to."""
 
 
-def drift(asking: Asking) -> Found:
+def drift(session: QuerySession) -> RetrievalResult:
     """The nearest communities' reports, then what lies around their entities and the question's."""
-    communities = relevant_communities(asking)[:PRIMED]
-    asked = nearest_entities(asking)
+    communities = relevant_communities(session)[:PRIMED]
+    asked = nearest_entities(session)
     if not communities:
-        asking.note("the graph has no communities yet; only the neighbourhood was searched")
-        return around(asking, asked)
-    if asking.library.language_model is None:
-        asking.note("no language model was used: reports are made of the texts' sentences")
-    near = around(asking, _together(asked, entities_of(asking, communities)))
-    return replace(near, arrange=after(_within_share(asking, communities), near.arrange))
+        session.note("the graph has no communities yet; only the neighbourhood was searched")
+        return around(session, asked)
+    if session.resources.language_model is None:
+        session.note("no language model was used: reports are made of the texts' sentences")
+    near = around(session, _together(asked, entities_of(session, communities)))
+    return replace(near, arrange=after(_within_share(session, communities), near.arrange))
 
 
 def _together(asked: Nearest, found: Nearest) -> Nearest:
@@ -46,12 +46,12 @@ def _together(asked: Nearest, found: Nearest) -> Nearest:
     return Nearest(relevance)
 
 
-def _within_share(asking: Asking, communities: Sequence[Community]) -> list[Block]:
+def _within_share(session: QuerySession, communities: Sequence[Community]) -> list[Block]:
     """As many reports as fit their share of the context."""
-    room = SHARE * asking.options.max_tokens
+    room = SHARE * session.options.max_tokens
     chosen: list[Block] = []
-    for block in report_blocks(asking, communities):
-        room -= asking.library.embedder.count_tokens(block.forms[0].text)
+    for block in report_blocks(session, communities):
+        room -= session.resources.embedder.count_tokens(block.forms[0].text)
         if room < 0:
             break
         chosen.append(block)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.traversal.paths import Path
     from clew.ports import Store
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
 
     Way = tuple[RelationEvidence, ...]
     """A path as its ties, each from one entity to the next."""
@@ -35,23 +35,23 @@ TOGETHER = "mentioned_with"
 """What ties two names of one sentence that states no relation of them."""
 
 
-def paths_between(asking: Asking) -> list[Block]:
+def paths_between(session: QuerySession) -> list[Block]:
     """The paths between the question's entities, fewest hops first, each tie with its source."""
-    graph = permitted_graph(asking)
-    seeds = sorted(asking.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
+    graph = permitted_graph(session)
+    seeds = sorted(session.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
     rows = entity_rows(graph, [seed.entity_id for seed in seeds])
     if len(rows) < 2:
-        asking.note("the question names fewer than two entities of the graph: no paths")
+        session.note("the question names fewer than two entities of the graph: no paths")
         return []
     found: list[Path] = []
     for one, other in combinations(rows, 2):
-        paths = all_paths(graph, one, other, max_hops=asking.options.max_hops, limit=PATHS)
-        asking.note(*paths.met)
+        paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=PATHS)
+        session.note(*paths.limits_hit)
         found.extend(paths.paths)
     found.sort(key=lambda path: len(path.ties))
     if not found:
-        asking.note(f"no path of at most {asking.options.max_hops} hops ties them")
-    return _blocks(asking, found[:PATHS])
+        session.note(f"no path of at most {session.options.max_hops} hops ties them")
+    return _blocks(session, found[:PATHS])
 
 
 def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
@@ -133,8 +133,8 @@ class _Ties:
         )
 
 
-def _blocks(asking: Asking, paths: Sequence[Path]) -> list[Block]:
-    store, graph = asking.library.store, asking.library.entity_graph
+def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
+    store, graph = session.resources.store, session.resources.entity_graph
     chunks = {
         chunk.id: chunk
         for chunk in store.chunks(
@@ -142,7 +142,7 @@ def _blocks(asking: Asking, paths: Sequence[Path]) -> list[Block]:
         )
     }
     blocks = []
-    ways = read_paths(store, graph, paths, asking.options.as_of)
+    ways = read_paths(store, graph, paths, session.options.as_of)
     for path, way in zip(paths, ways, strict=True):
         stating = [chunks[id_] for id_ in graph.chunks[list(path.ties)].tolist() if id_ in chunks]
         form = Form(

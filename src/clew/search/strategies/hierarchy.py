@@ -18,14 +18,14 @@ from clew.search.answer.blocks import (
     statement,
     trail,
 )
-from clew.search.answer.result import Found, after
+from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import document_sections, permitted_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
     from clew.types import Hit, Relation, StoredChunk, StoredSection
 
 LAYERS = ("document", "section", "passage")
@@ -43,31 +43,31 @@ WIDEST = 20
 # --- the outline -------------------------------------------------------------------------
 
 
-def by_outline(asking: Asking) -> Found:
+def by_outline(session: QuerySession) -> RetrievalResult:
     """The documents, sections or passages nearest as wholes, each with its chain up and down."""
-    layer = asking.options.layer
+    layer = session.options.layer
     if layer not in LAYERS:
         raise InputError(
             f"unknown layer {layer!r} of the outline; expected one of {', '.join(LAYERS)}, or"
             " declare a hierarchy of entity types, such as 'person -works_at-> organisation'"
         )
-    nearest = asking.channels.by_vector()
+    nearest = session.channels.by_vector()
     if layer == "passage":
-        return Found(ranking=nearest, arrange=_chains)
-    members = _members(asking, nearest, layer)
-    return Found(ranking=_by_whole(asking, members), arrange=_chains)
+        return RetrievalResult(ranking=nearest, arrange=_chains)
+    members = _members(session, nearest, layer)
+    return RetrievalResult(ranking=_by_whole(session, members), arrange=_chains)
 
 
-def _members(asking: Asking, nearest: Ranking, layer: str) -> list[list[StoredChunk]]:
+def _members(session: QuerySession, nearest: Ranking, layer: str) -> list[list[StoredChunk]]:
     """The chunks of each of the nearest documents or sections, in order of the nearest child."""
-    store = asking.library.store
+    store = session.resources.store
     children = store.chunks(nearest.ids.tolist())
     wanted: dict[object, list[StoredChunk]] = {}
     for chunk in children:
         if len(wanted) < CANDIDATES:
             wanted.setdefault(_item(chunk, layer), [])
     chunks = store.document_chunks(*dict.fromkeys(chunk.document_id for chunk in children))
-    allowed = asking.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
+    allowed = session.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
     for chunk, let in zip(chunks, allowed.tolist(), strict=True):
         if let and _item(chunk, layer) in wanted:
             wanted[_item(chunk, layer)].append(chunk)
@@ -78,15 +78,15 @@ def _item(chunk: StoredChunk, layer: str) -> object:
     return chunk.document_id if layer == "document" else chunk.section_id
 
 
-def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranking:
+def _by_whole(session: QuerySession, members: Sequence[Sequence[StoredChunk]]) -> Ranking:
     """Passages of the item whose mean vector is nearest first, then of the next."""
     scored: list[tuple[float, int, float]] = []
     for chunks in members:
         ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        vectors = asking.vectors.vectors(ids)
+        vectors = session.vectors.vectors(ids)
         mean = vectors.mean(axis=0)
-        whole = float(mean @ asking.vector) / (float(np.linalg.norm(mean)) or 1.0)
-        cosines = vectors @ asking.vector
+        whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
+        cosines = vectors @ session.vector
         scored += [
             (whole, id_, cosine) for id_, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)
         ]
@@ -97,12 +97,12 @@ def _by_whole(asking: Asking, members: Sequence[Sequence[StoredChunk]]) -> Ranki
     )
 
 
-def _chains(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
+def _chains(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     """By section, under the outline of its document: what stands before and after it."""
     blocks = []
     documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
-    sections = document_sections(asking, *documents)
-    for section, best, block in sections_found(asking, hits):
+    sections = document_sections(session, *documents)
+    for section, best, block in sections_found(session, hits):
         outline = _outline(sections, best, section.ordinal)
         forms = tuple(
             Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
@@ -168,25 +168,27 @@ def parse_hierarchy(text: str) -> Hierarchy:
     return Hierarchy(tuple(types), tuple(steps))
 
 
-def by_hierarchy(asking: Asking) -> Found:
+def by_hierarchy(session: QuerySession) -> RetrievalResult:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
-    hierarchy = parse_hierarchy(asking.options.hierarchy)
-    layer = _layer(asking, hierarchy)
-    lines = _chains_through(asking, hierarchy, layer)
+    hierarchy = parse_hierarchy(session.options.hierarchy)
+    layer = _layer(session, hierarchy)
+    lines = _chains_through(session, hierarchy, layer)
     if not lines:
-        asking.notes.append(
+        session.notes.append(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
         )
-        return Found(ranking=asking.channels.by_vector())
+        return RetrievalResult(ranking=session.channels.by_vector())
     ids = np.array([line.chunk_id for line in lines if line.chunk_id is not None], dtype=np.int64)
-    ranking = Ranking.in_order(ids[asking.allows(ids)])
-    block = _chain_block(asking, lines)
-    return Found(ranking=ranking.then(asking.channels.by_vector()), arrange=after([block]))
+    ranking = Ranking.in_order(ids[session.allows(ids)])
+    block = _chain_block(session, lines)
+    return RetrievalResult(
+        ranking=ranking.then(session.channels.by_vector()), arrange=after([block])
+    )
 
 
-def _layer(asking: Asking, hierarchy: Hierarchy) -> int:
-    wanted = asking.options.layer
+def _layer(session: QuerySession, hierarchy: Hierarchy) -> int:
+    wanted = session.options.layer
     if wanted in hierarchy.types:
         return hierarchy.types.index(wanted)
     if wanted in LAYERS:
@@ -196,27 +198,27 @@ def _layer(asking: Asking, hierarchy: Hierarchy) -> int:
     )
 
 
-def _chains_through(asking: Asking, hierarchy: Hierarchy, layer: int) -> list[Relation]:
+def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> list[Relation]:
     """The relations of the chains through the layer's nearest entities that have any.
 
     Those are the ones that the question names; where none of them has a chain, those of the nearest
     passages. An entity of unknown type may be of any.
     """
-    named = [seed.entity_id for seed in asking.analysis.seeds]
-    for candidates in (named, _near(asking)):
-        entities = asking.library.store.entities(candidates)
+    named = [seed.entity_id for seed in session.analysis.seeds]
+    for candidates in (named, _near(session)):
+        entities = session.resources.store.entities(candidates)
         wanted = (hierarchy.types[layer], "name")
         fitting = [e.id for e in entities if e.entity_type in wanted][:CANDIDATES]
-        chains = (_follow(asking, hierarchy, layer, entity) for entity in fitting)
+        chains = (_follow(session, hierarchy, layer, entity) for entity in fitting)
         found = list(islice(filter(None, chains), ITEMS))
         if found:
             return list({relation.id: relation for chain in found for relation in chain}.values())
     return []
 
 
-def _near(asking: Asking) -> list[int]:
+def _near(session: QuerySession) -> list[int]:
     """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
-    snapshot, ranking = asking.snapshot, asking.channels.by_vector()
+    snapshot, ranking = session.snapshot, session.channels.by_vector()
     known = snapshot.known(ranking.ids)
     entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
     entities = snapshot.passage_entities.items[entries]
@@ -226,7 +228,9 @@ def _near(asking: Asking) -> list[int]:
     return near
 
 
-def _follow(asking: Asking, hierarchy: Hierarchy, layer: int, entity_id: int) -> list[Relation]:
+def _follow(
+    session: QuerySession, hierarchy: Hierarchy, layer: int, entity_id: int
+) -> list[Relation]:
     """The relations of the chain through an entity: down to the last layer, up to the first."""
     found: dict[int, Relation] = {}
     for steps in (
@@ -235,7 +239,7 @@ def _follow(asking: Asking, hierarchy: Hierarchy, layer: int, entity_id: int) ->
     ):
         edge = [entity_id]
         for step, forward in steps:
-            relations = _step(asking, edge, step.relation_type, forward)
+            relations = _step(session, edge, step.relation_type, forward)
             found |= {relation.id: relation for relation in relations}
             ends = [r.to_entity_id if forward else r.from_entity_id for r in relations]
             edge = list(dict.fromkeys(ends))
@@ -244,9 +248,11 @@ def _follow(asking: Asking, hierarchy: Hierarchy, layer: int, entity_id: int) ->
     return list(found.values())
 
 
-def _step(asking: Asking, edge: Sequence[int], relation_type: str, forward: bool) -> list[Relation]:
-    known = asking.library.store.relations(edge, as_of=asking.options.as_of)
-    relations = permitted_relations(asking, known)
+def _step(
+    session: QuerySession, edge: Sequence[int], relation_type: str, forward: bool
+) -> list[Relation]:
+    known = session.resources.store.relations(edge, as_of=session.options.as_of)
+    relations = permitted_relations(session, known)
     starts = set(edge)
     fitting = [
         relation
@@ -255,12 +261,12 @@ def _step(asking: Asking, edge: Sequence[int], relation_type: str, forward: bool
         and (relation.from_entity_id if forward else relation.to_entity_id) in starts
     ]
     if len(fitting) > WIDEST * len(edge):
-        asking.notes.append(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
+        session.notes.append(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
     return fitting[: WIDEST * len(edge)]
 
 
-def _chain_block(asking: Asking, relations: Sequence[Relation]) -> Block:
-    store = asking.library.store
+def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:
+    store = session.resources.store
     names = store.entity_names(_ends(relations))
     chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
     heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"

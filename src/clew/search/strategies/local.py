@@ -10,7 +10,7 @@ import numpy as np
 from clew.graph.traversal.paths import neighbourhood
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.relation_evidence import stating_sentences
-from clew.search.answer.result import Found, after
+from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import (
     permitted_entities,
@@ -23,7 +23,7 @@ from clew.text import entity_key
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.search.session import Asking
+    from clew.search.session import QuerySession
     from clew.types import Community, Relation
 
 NEAREST = 8
@@ -43,10 +43,10 @@ class Nearest:
     relevance: Mapping[int, float]
 
 
-def nearest_entities(asking: Asking) -> Nearest:
+def nearest_entities(session: QuerySession) -> Nearest:
     """The entities that the question names, then those that its best passages tie to them."""
-    evidence = asking.gather()
-    snapshot = asking.snapshot
+    evidence = session.gather()
+    snapshot = session.snapshot
     seeds = evidence.analysis.seeds
     heaviest = max((seed.weight for seed in seeds), default=0.0) or 1.0
     relevance = {seed.entity_id: seed.weight / heaviest for seed in seeds}
@@ -60,10 +60,10 @@ def nearest_entities(asking: Asking) -> Nearest:
     return Nearest(dict(ranked[:NEAREST]))
 
 
-def entities_of(asking: Asking, communities: Sequence[Community]) -> Nearest:
+def entities_of(session: QuerySession, communities: Sequence[Community]) -> Nearest:
     """The central entities of communities, the first of each foremost."""
     names = [(name, 1 / (1 + place)) for c in communities for place, name in enumerate(c.entities)]
-    known = asking.library.store.resolve([entity_key(name) for name, _ in names])
+    known = session.resources.store.resolve([entity_key(name) for name, _ in names])
     relevance: dict[int, float] = {}
     for name, value in names:
         id_ = known.get(entity_key(name))
@@ -73,38 +73,38 @@ def entities_of(asking: Asking, communities: Sequence[Community]) -> Nearest:
     return Nearest(dict(ranked[:NEAREST]))
 
 
-def around(asking: Asking, nearest: Nearest) -> Found:
+def around(session: QuerySession, nearest: Nearest) -> RetrievalResult:
     """The entities' neighbourhood: who they are, what ties them, and the passages that say so."""
     if not nearest.relevance:
-        asking.notes.append("no entity is near the question; passages were found by meaning alone")
-        return Found(ranking=asking.channels.by_vector())
-    relevance = _spread(asking, nearest)
-    block = _neighbourhood_block(asking, relevance)
-    return Found(ranking=_passages(asking, relevance), arrange=after([block]))
+        session.notes.append("no entity is near the question; passages were found by meaning alone")
+        return RetrievalResult(ranking=session.channels.by_vector())
+    relevance = _spread(session, nearest)
+    block = _neighbourhood_block(session, relevance)
+    return RetrievalResult(ranking=_passages(session, relevance), arrange=after([block]))
 
 
-def _spread(asking: Asking, nearest: Nearest) -> dict[int, float]:
+def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
     """Relevance by entity id of the nearest and their neighbours, halved at each hop."""
-    graph = permitted_graph(asking)
+    graph = permitted_graph(session)
     rows = entity_rows(graph, list(nearest.relevance))
-    hops = min(asking.options.max_hops, 3)
+    hops = min(session.options.max_hops, 3)
     reached = neighbourhood(graph, rows, hops=hops, limit=AROUND)
-    asking.note(*reached.met)
+    session.note(*reached.limits_hit)
     relevance = dict(nearest.relevance)
     for row, hop in zip(reached.entities, reached.hops, strict=True):
         relevance.setdefault(int(graph.entity_ids[row]), 0.5**hop)
     return relevance
 
 
-def _passages(asking: Asking, relevance: Mapping[int, float]) -> Ranking:
+def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
     """Passages that mention the entities, by the entities' relevance and their own nearness."""
-    snapshot = asking.snapshot
-    by_words = asking.rank(asking.gather())
+    snapshot = session.snapshot
+    by_words = session.rank(session.gather())
     value = np.zeros(snapshot.size)
     for id_, row in snapshot.entity_rows(list(relevance)).items():
         passages = snapshot.entity_passages.row(row)[:PASSAGES]
         value[passages] += relevance[id_] * snapshot.entity_rarity[row]
-    value[~asking.allows(snapshot.chunk_ids)] = 0
+    value[~session.allows(snapshot.chunk_ids)] = 0
     highest = value.max(initial=0.0) or 1.0
     answering = np.zeros(snapshot.size)
     answering[snapshot.rows(by_words.ids)] = by_words.scores
@@ -114,19 +114,19 @@ def _passages(asking: Asking, relevance: Mapping[int, float]) -> Ranking:
     return Ranking(snapshot.chunk_ids[order], total[order].astype(np.float32)).then(by_words)
 
 
-def _neighbourhood_block(asking: Asking, relevance: Mapping[int, float]) -> Block:
-    store = asking.library.store
+def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) -> Block:
+    store = session.resources.store
     nearest = sorted(relevance, key=lambda id_: -relevance[id_])
-    entities = store.entities(permitted_entities(asking, nearest)[:AROUND])
-    known = store.relations(list(relevance), 500, as_of=asking.options.as_of)
+    entities = store.entities(permitted_entities(session, nearest)[:AROUND])
+    known = store.relations(list(relevance), 500, as_of=session.options.as_of)
     relations = [
         relation
-        for relation in permitted_relations(asking, known)
+        for relation in permitted_relations(session, known)
         if relation.from_entity_id in relevance and relation.to_entity_id in relevance
     ][:SHOWN]
     names = {entity.id: entity.name for entity in entities}
     named = ", ".join(f"{entity.name} ({entity.entity_type})" for entity in entities)
-    lines = [*_relation_lines(asking, relations, names)]
+    lines = [*_relation_lines(session, relations, names)]
     chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
     full = "\n".join([f"Entities: {named}", *lines])
     few = ", ".join(entity.name for entity in entities[:NEAREST])
@@ -140,9 +140,9 @@ def _neighbourhood_block(asking: Asking, relevance: Mapping[int, float]) -> Bloc
 
 
 def _relation_lines(
-    asking: Asking, relations: Sequence[Relation], names: Mapping[int, str]
+    session: QuerySession, relations: Sequence[Relation], names: Mapping[int, str]
 ) -> list[str]:
-    sentences = stating_sentences(asking.library.store, relations)
+    sentences = stating_sentences(session.resources.store, relations)
     lines = []
     for relation in relations:
         ends = (relation.from_entity_id, relation.to_entity_id)

@@ -120,7 +120,7 @@ def near(
     if not rows:
         return [], False
     found = neighbourhood(graph, rows, depth, limit)
-    return _named(store, graph, found), bool(found.met)
+    return _named(store, graph, found), bool(found.limits_hit)
 
 
 def _named(store: GraphStore, graph: EntityGraph, found: Neighbourhood) -> list[Near]:

@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.graph.render import NamedGraph, as_graphml, as_json, as_text, read_subgraph
 from clew.graph.traversal.subgraph import Subgraph, steiner_tree, subgraph_around
 from clew.search.pipeline import MAX_QUESTION
-from clew.search.session import Asking
+from clew.search.session import QuerySession
 from clew.search.strategies.entity_paths import entity_rows
 from clew.search.strategies.local import nearest_entities
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from clew.graph.importance import EntityRanks
     from clew.search.options import Options
-    from clew.search.session import Library
+    from clew.search.session import SearchResources
     from clew.types import Context
 
 LEAST = 2
@@ -50,7 +50,11 @@ class RelevantGraph:
 
 
 def relevant_graph(
-    library: Library, question: str, options: Options, ranks: EntityRanks, hops: int | None = None
+    resources: SearchResources,
+    question: str,
+    options: Options,
+    ranks: EntityRanks,
+    hops: int | None = None,
 ) -> RelevantGraph:
     """The tree that ties the question's entities together; with `hops`, all that lies around them.
 
@@ -59,27 +63,27 @@ def relevant_graph(
     """
     if options.limit < LEAST:
         raise InputError(f"limit {options.limit!r} cannot be; a graph takes at least {LEAST}")
-    asking = Asking(library, question[:MAX_QUESTION], options)
-    found = _subgraph(asking, hops)
-    graph = read_subgraph(library.store, library.entity_graph, found, ranks)
+    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    found = _subgraph(session, hops)
+    graph = read_subgraph(resources.store, resources.entity_graph, found, ranks)
     context = as_text(
         graph,
         max_tokens=options.max_tokens,
-        count_tokens=library.embedder.count_tokens,
-        tokenizer=library.embedder.name,
+        count_tokens=resources.embedder.count_tokens,
+        tokenizer=resources.embedder.name,
     )
-    asking.note(*found.notes)
+    session.note(*found.notes)
     if context.left_out:
-        asking.note(f"{context.left_out} entities and ties did not fit into the text")
-    return RelevantGraph(query=question, graph=graph, context=context, notes=tuple(asking.notes))
+        session.note(f"{context.left_out} entities and ties did not fit into the text")
+    return RelevantGraph(query=question, graph=graph, context=context, notes=tuple(session.notes))
 
 
-def _subgraph(asking: Asking, hops: int | None) -> Subgraph:
-    graph, limit = asking.library.entity_graph, asking.options.limit
-    relevance = nearest_entities(asking).relevance if asking.snapshot.size else {}
+def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:
+    graph, limit = session.resources.entity_graph, session.options.limit
+    relevance = nearest_entities(session).relevance if session.snapshot.size else {}
     rows = entity_rows(graph, list(relevance))
     if not rows:
-        asking.note("no entity of the graph is near the question")
+        session.note("no entity of the graph is near the question")
         return Subgraph(entities=(), ties=())
     if hops is None:
         prizes = {row: relevance[int(graph.entity_ids[row])] for row in rows}

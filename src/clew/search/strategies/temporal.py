@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.search.answer.blocks import Block
-    from clew.search.answer.result import Found
-    from clew.search.session import Asking
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
     from clew.types import Hit, Ids
 
 HALF_LIFE_DAYS = 365.0
@@ -27,59 +27,61 @@ UNDATED = "undated"
 """Label of passages without a time."""
 
 
-def in_period(asking: Asking, strategy: Callable[[Asking], Found]) -> Found:
+def in_period(
+    session: QuerySession, strategy: Callable[[QuerySession], RetrievalResult]
+) -> RetrievalResult:
     """What the strategy finds within the period that the question names, told in order of time.
 
     A period that is a filter already is that. Else the one that the question names goes first, and
     what lies outside of it follows.
     """
-    if asking.applied != "filtered":
-        asking.applied = "ordered"
-    period = asking.named_period
-    if period is None or asking.applied == "filtered":
-        return replace(strategy(asking), arrange=by_time)
-    inside = asking.narrowed(asking.library.store.chunks_within(period))
+    if session.applied != "filtered":
+        session.applied = "ordered"
+    period = session.named_period
+    if period is None or session.applied == "filtered":
+        return replace(strategy(session), arrange=by_time)
+    inside = session.filtered(session.resources.store.chunks_within(period))
     if inside.allowed is None or not len(inside.allowed):
-        asking.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
-        return replace(strategy(asking), arrange=by_time)
-    asking.applied = "preferred"
-    within, found = strategy(inside), strategy(asking)
+        session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
+        return replace(strategy(session), arrange=by_time)
+    session.applied = "preferred"
+    within, found = strategy(inside), strategy(session)
     ranking = within.ranking.then(found.ranking)
     return replace(
-        found, ranking=ranking, arrange=by_time, scores=_scores(asking, inside, ranking.ids)
+        found, ranking=ranking, arrange=by_time, scores=_scores(session, inside, ranking.ids)
     )
 
 
-def _scores(asking: Asking, inside: Asking, ids: Ids) -> dict[str, dict[int, float]]:
+def _scores(session: QuerySession, inside: QuerySession, ids: Ids) -> dict[str, dict[int, float]]:
     """Nearness to the period, and what the channels found of it, who see the best of each alone."""
-    ids = ids[: asking.options.limit]
-    scores = {"temporal": dict(zip(ids.tolist(), closeness(asking, ids).tolist(), strict=True))}
-    everything = asking.channels.scores()
+    ids = ids[: session.options.limit]
+    scores = {"temporal": dict(zip(ids.tolist(), closeness(session, ids).tolist(), strict=True))}
+    everything = session.channels.scores()
     for name, found in inside.channels.scores().items():
         scores[name] = {**everything.get(name, {}), **found}
     return scores
 
 
-def keep_to_period(asking: Asking) -> None:
+def keep_to_period(session: QuerySession) -> None:
     """Let nothing through but what is of the period that the question names, if that is wished."""
-    period = asking.named_period
-    if not asking.options.temporal or asking.options.period is not None:
+    period = session.named_period
+    if not session.options.temporal or session.options.period is not None:
         return
     if period is None:
-        asking.note("the question names no period to keep to")
+        session.note("the question names no period to keep to")
         return
-    asking.allowed = asking.narrowed(asking.library.store.chunks_within(period)).allowed
-    asking.applied = "filtered"
+    session.allowed = session.filtered(session.resources.store.chunks_within(period)).allowed
+    session.applied = "filtered"
 
 
-def closeness(asking: Asking, ids: Ids) -> NDArray[np.float64]:
+def closeness(session: QuerySession, ids: Ids) -> NDArray[np.float64]:
     """(n,) 0 to 1: 1 within the period asked for, else ½ for each half-life from it; 0 undated.
 
     Without a period, from today.
     """
-    now = asking.options.now
-    period = asking.options.period or asking.named_period or Period(start=now, end=None)
-    times = asking.library.store.chunk_times(ids.tolist())
+    now = session.options.now
+    period = session.options.period or session.named_period or Period(start=now, end=None)
+    times = session.resources.store.chunk_times(ids.tolist())
     nearest = [min((_days(period, t) for t in times.get(i, ())), default=np.inf) for i in ids]
     return np.asarray(0.5 ** (np.array(nearest, dtype=np.float64) / HALF_LIFE_DAYS))
 
@@ -96,7 +98,7 @@ def _days(one: Period, other: Period) -> float:
     return min(gaps, default=0.0) / 86_400
 
 
-def by_time(asking: Asking, hits: Sequence[Hit]) -> list[Block]:
+def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     """A block for each passage, chosen by relevance, standing in order of time under its period."""
     labels = _labels(hits)
     return [passage_block(hit.chunk, group=labels[hit.chunk.id], place=_place(hit)) for hit in hits]
@@ -133,13 +135,13 @@ def _format(moment: datetime, form: str) -> str:
     return moment.strftime(form)
 
 
-def describe_time(asking: Asking, hits: Sequence[Hit]) -> TemporalInfo | None:
+def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | None:
     """The time that was asked for and what came of it; None where none was."""
-    options, named = asking.options, asking.named_period
+    options, named = session.options, session.named_period
     period = options.period or named
-    asked = asking.asked_time
+    asked = session.asked_time
     untimed = period is None and options.as_of is None and not asked.evolution
-    if untimed and asking.applied == "none":
+    if untimed and session.applied == "none":
         return None
     labels = _labels(sorted(hits, key=_place))
     timeline: dict[str, list[str]] = {}
@@ -151,7 +153,7 @@ def describe_time(asking: Asking, hits: Sequence[Hit]) -> TemporalInfo | None:
         until=period.end if period else None,
         as_of=options.as_of,
         evolution=asked.evolution,
-        applied=asking.applied,
+        applied=session.applied,
         timeline=tuple((label, tuple(ids)) for label, ids in timeline.items()),
     )
 
