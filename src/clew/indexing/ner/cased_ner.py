@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from clew.indexing.ner.entity_types import type_of_name
+from clew.indexing.ner.name_lexicon import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS
 from clew.indexing.ner.spans import Span
 from clew.indexing.ner.type_lexicon import COURTESY, DEMONYMS, ORGANISATION_PREFIXES, ROLES
-from clew.indexing.ner.word_lists import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS, word_list
+from clew.word_lists import word_list
 
 # Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
 # extensions; Coptic; Cyrillic and Latin extensions.

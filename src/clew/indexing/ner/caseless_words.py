@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from clew.indexing.ner.cjk_ner import COMMON_KOREAN, without_particle
 from clew.indexing.ner.spans import Span
-from clew.indexing.ner.word_lists import word_list
+from clew.word_lists import read_word_lists, word_list
 
 _WORD = re.compile(
     "[\u0590-\u05ff]+(?:[\"״'׳-][\u0590-\u05ff]+)*|[\u0620-\u065f\u066e-\u06d3\u06fa-\u06ff\u0750-\u077f]+"
@@ -20,48 +20,13 @@ _WORD = re.compile(
 )
 _ARABIC_PREFIX = re.compile("^(?:وال|بال|فال|كال|لل|ال|و(?=ال))")
 
-# Arabic and Persian, Hebrew, Hindi and its kin, Georgian, Amharic.
-_COMMON = word_list(
-    """
-    في من على إلى الى عن أن إن ان هو هي هذا هذه ذلك تلك التي الذي الذين كان كانت يكون قد
-    كما لا ما لم لن ثم أو او أي اي بعد قبل عند عام سنة حيث كل بعض غير بين خلال منذ حتى مع
-    هناك وقد وكان وهو وهي وفي ومن وعلى به بها له لها فيه فيها منه منها عليه عليها إذا لكن
-    أيضا أيضاً جدا أكثر أول الأول الأولى اليوم مدينة جامعة دولة نهر شركة الرئيس الملك تقع
-    يقع ولد ولدت كتاب كتب است که از را این آن با به برای بود شد של את על עם הוא היא זה זו
-    אל כי לא גם או אם היה היתה הייתה אשר כל בין לפי אחר אחרי לאחר עד יותר רק כך אך אבל הם
-    הן בשנת שנת שנים ביותר מאוד כמו אחד אחת עיר העיר के का की में है हैं और से को पर ने यह
-    वह एक था थी थे हो भी इस उस जो तो ही कि या लिए साथ बाद तक कर करने किया गया गई गए होता
-    होती अपने अपनी इसके उनके उन्होंने रूप द्वारा तथा एवं नहीं जाता हुआ हुई सबसे वर्ष და
-    არის იყო ეს ის რომ მისი როგორც ውስጥ ነው እና ነበር ላይ
-    """
-)
-# "City of", "river", …: the word after it is a name, or part of one.
-_LEADS = {
-    **dict.fromkeys(
-        word_list("مدينة العاصمة دولة نهر جبل محافظة قرية جزيرة بحيرة شهر رود העיר נהר הר מדינת"),
-        "place",
-    ),
-    **dict.fromkeys(
-        word_list("جامعة شركة مؤسسة منظمة حزب بنك دانشگاه אוניברסיטת חברת מפלגת"), "organisation"
-    ),
-    **dict.fromkeys(
-        word_list(
-            """
-            الدكتور الرئيس الملك الأمير الشاعر الكاتب السيد الإمام الشيخ السلطان الخليفة ד"ר
-            פרופ' הנשיא המלך הרב डॉ श्री राजा सम्राट राष्ट्रपति प्रधानमंत्री महात्मा
-            """
-        ),
-        "person",
-    ),
-}
-_KEEPS_LEAD = word_list(
-    "جامعة شركة مؤسسة منظمة حزب بنك دانشگاه نهر جبل אוניברסיטת חברת מפלגת נהר הר"
-)
-_TAILS = {
-    **dict.fromkeys(word_list("शहर नगर राज्य नदी जिला जिले गाँव में"), "place"),
-    **dict.fromkeys(word_list("विश्वविद्यालय कंपनी संस्थान बैंक"), "organisation"),
-}
-_KEEPS_TAIL = word_list("विश्वविद्यालय नदी संस्थान बैंक")
+_LISTS = read_word_lists("clew.indexing.ner", "words", "caseless.toml")
+_COMMON = word_list(_LISTS["common"])
+_LEADS = {word: kind for kind, words in _LISTS["leads"].items() for word in words.split()}
+"""Entity type of the name that a word precedes ("city of", "doctor")."""
+_KEEPS_LEAD = word_list(_LISTS["keeps_lead"])
+_TAILS = {word: kind for kind, words in _LISTS["tails"].items() for word in words.split()}
+_KEEPS_TAIL = word_list(_LISTS["keeps_tail"])
 
 
 def repeated_words(text: str) -> frozenset[str]:

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
 from clew.indexing.ner.spans import Found, Span
 from clew.indexing.ner.type_lexicon import DEMONYMS, FIRST_NAMES, PLACES
-from clew.indexing.ner.word_lists import COMMON_WORDS, STARTERS
 from clew.text import entity_key
 from clew.types import AliasEvidence
 
