@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tests.security.shapes import SHAPES, prose
 
 if TYPE_CHECKING:
-    from clew.ingest.split import Tokens
+    from clew.indexing.splitting.split import Tokens
 
 ENDINGS = (".md", ".txt", ".rst", ".html", ".csv", ".json", ".jsonl", ".py", "?")
 PROSE = "prose"
@@ -120,10 +120,10 @@ def _text(name: str, characters: int) -> str:
 
 def _read(text: str, ending: str, tokens: Tokens) -> None:
     from clew.errors import ClewError
-    from clew.ingest.extract import PatternExtractor
-    from clew.ingest.read import read_raw
-    from clew.ingest.readers.common import RawFile
-    from clew.ingest.split import split
+    from clew.indexing.ner.pattern_extractor import PatternExtractor
+    from clew.indexing.reading.formats.common import RawFile
+    from clew.indexing.reading.reader import read_raw
+    from clew.indexing.splitting.split import split
     from clew.settings import ReadSettings, SplitSettings
     from clew.text import terms
 

@@ -33,7 +33,7 @@ def show(
 
 
 def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidence]) -> None:
-    from clew.cli.stretches import stretch
+    from clew.cli.date_ranges import stretch
     from clew.cli.tables import facts, table
 
     console = stdout_console()

@@ -16,7 +16,7 @@ from clew.cli.output import to_json, write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.query.relevant import RelevantGraph
+    from clew.search.strategies.subgraph import RelevantGraph
 
 
 class SubgraphFormat(StrEnum):
