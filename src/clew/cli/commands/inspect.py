@@ -40,7 +40,7 @@ def documents(common: Common, where: WhereOption = None) -> None:
         write_json([asdict(document) for document in found])
     elif found:
         from clew.cli.tables import table
-        from clew.tools.fitted_text import shortened
+        from clew.tools.truncate import shortened
 
         rows = [(d.id, d.chunks, shortened(d.title, TITLED), shown_source(d.source)) for d in found]
         stdout_console().print(table(("id", "chunks", "title", "source"), rows))
