@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from clew.indexing.ner.cjk_ner import COMMON_KOREAN, without_particle
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 from clew.word_lists import read_word_lists, word_list
 
 _WORD = re.compile(
@@ -45,7 +45,7 @@ def repeated_words(text: str) -> frozenset[str]:
     return frozenset(stem for stem, n in stems.items() if n > 1)
 
 
-def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[Span]:
+def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """Repeated words and pairs, and what stands beside a telling word."""
     previous: re.Match[str] | None = None
     for match in _WORD.finditer(text, start, end):
@@ -63,30 +63,30 @@ def find_words(text: str, start: int, end: int, repeated: frozenset[str]) -> Ite
 
 def _beside(
     text: str, left: re.Match[str], right: re.Match[str], repeated: frozenset[str]
-) -> Iterator[Span]:
+) -> Iterator[NameSpan]:
     first, second = left.group(), right.group()
     lead = _LEADS.get(first)
     if lead:
         start = left.start() if first in _KEEPS_LEAD else right.start()
-        yield Span(start, right.end(), text[start : right.end()], lead)
+        yield NameSpan(start, right.end(), text[start : right.end()], lead)
     elif second in _TAILS and _may_name(first, _stem(first)):
         yield from _before_tail(text, left, right)
     if f"{_stem(first)} {_stem(second)}" in repeated:
-        yield Span(left.start(), right.end(), text[left.start() : right.end()])
+        yield NameSpan(left.start(), right.end(), text[left.start() : right.end()])
 
 
-def _before_tail(text: str, left: re.Match[str], tail: re.Match[str]) -> Iterator[Span]:
+def _before_tail(text: str, left: re.Match[str], tail: re.Match[str]) -> Iterator[NameSpan]:
     if not _may_name(left.group(), _stem(left.group())) or text[left.end() : tail.start()] != " ":
         return
     end = tail.end() if tail.group() in _KEEPS_TAIL else left.end()
-    yield Span(left.start(), end, text[left.start() : end], _TAILS[tail.group()])
+    yield NameSpan(left.start(), end, text[left.start() : end], _TAILS[tail.group()])
 
 
-def _span(match: re.Match[str], stem: str) -> Span:
+def _span(match: re.Match[str], stem: str) -> NameSpan:
     """A repeated word; a Korean one without its particle."""
     word = match.group()
     name = stem if word.startswith(stem) else word
-    return Span(match.start(), match.start() + len(name), name)
+    return NameSpan(match.start(), match.start() + len(name), name)
 
 
 def _stem(word: str) -> str:

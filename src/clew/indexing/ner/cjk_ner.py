@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 from clew.word_lists import read_word_lists, word_list
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff々〇]+")
@@ -71,33 +71,35 @@ def repeated_han(text: str) -> frozenset[str]:
     return frozenset(often.keys() - inner)
 
 
-def find_east_asian(text: str, start: int, end: int, repeated: frozenset[str]) -> Iterator[Span]:
+def find_east_asian(
+    text: str, start: int, end: int, repeated: frozenset[str]
+) -> Iterator[NameSpan]:
     """Katakana words, Han names and Korean names."""
     for match in _KATAKANA.finditer(text, start, end):
         if len(match.group()) > 1:
-            yield Span(match.start(), match.end(), match.group())
+            yield NameSpan(match.start(), match.end(), match.group())
     japanese = _HIRAGANA.search(text, start, end) is not None
     for match in _HAN.finditer(text, start, end):
         yield from (_kanji if japanese else _hanzi)(text, match.start(), match.group(), repeated)
     for match in _HANGUL_PERSON.finditer(text, start, end):
-        yield Span(match.start(), match.end("name"), match["name"], "person")
+        yield NameSpan(match.start(), match.end("name"), match["name"], "person")
     for match in _HANGUL.finditer(text, start, end):
         yield from _hangul(match.start(), match.group())
 
 
-def _kanji(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[Span]:
+def _kanji(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """A run of kanji stands between kana, so that it is a word or a few."""
     end = start + len(run)
     honoured = _HONORIFIC.match(text, end) is not None
     if 2 <= len(run) <= 8 and run not in _COMMON_HAN:
         followed = end >= len(text) or text[end] in _KANA_AFTER_NAME or not text[end].isalnum()
         if honoured or run in repeated or (followed and not _TRADE.search(run)):
-            yield Span(start, end, run, "person" if honoured else _kind_by_suffix(run))
+            yield NameSpan(start, end, run, "person" if honoured else _kind_by_suffix(run))
     elif len(run) > 8:
         yield from _grams(start, run, repeated)
 
 
-def _hanzi(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[Span]:
+def _hanzi(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
     """A run of Chinese is a sentence; function words cut it into pieces."""
     at, located = 0, False
     for cut in [*_BREAKS.finditer(run), None]:
@@ -107,7 +109,9 @@ def _hanzi(text: str, start: int, run: str, repeated: frozenset[str]) -> Iterato
             at, located = cut.end(), cut.group() in _LOCATIVES
 
 
-def _piece(start: int, piece: str, repeated: frozenset[str], *, located: bool) -> Iterator[Span]:
+def _piece(
+    start: int, piece: str, repeated: frozenset[str], *, located: bool
+) -> Iterator[NameSpan]:
     """`located`: a word such as "in" stands before the piece."""
     if len(piece) < 2 or piece in _COMMON_HAN:
         return
@@ -115,30 +119,32 @@ def _piece(start: int, piece: str, repeated: frozenset[str], *, located: bool) -
     yield from _places(start, piece)
     kind = _kind_by_suffix(piece)
     if kind != "name" or piece in repeated:
-        yield Span(start, start + len(piece), piece, kind)
+        yield NameSpan(start, start + len(piece), piece, kind)
     elif len(piece) <= 3 and piece[0] in _SURNAMES:
-        yield Span(start, start + len(piece), piece, "person")
+        yield NameSpan(start, start + len(piece), piece, "person")
     elif located and len(piece) <= 4:
-        yield Span(start, start + len(piece), piece, "place")
+        yield NameSpan(start, start + len(piece), piece, "place")
 
 
-def _places(start: int, piece: str) -> Iterator[Span]:
+def _places(start: int, piece: str) -> Iterator[NameSpan]:
     """Well-known places at the head of a piece, and the parts of "浙江省绍兴市"."""
     known = _KNOWN_PLACES.match(piece)
     if known:
-        yield Span(start, start + known.end(), known.group(), "place")
+        yield NameSpan(start, start + known.end(), known.group(), "place")
     parts = list(_DISTRICTS.finditer(piece))
     if len(parts) > 1:
         for part in parts:
-            yield Span(start + part.start(), start + part.end(), part.group(), "place", nested=True)
+            yield NameSpan(
+                start + part.start(), start + part.end(), part.group(), "place", nested=True
+            )
 
 
-def _grams(start: int, run: str, repeated: frozenset[str]) -> Iterator[Span]:
+def _grams(start: int, run: str, repeated: frozenset[str]) -> Iterator[NameSpan]:
     for size in range(min(6, len(run)), 1, -1):
         for i in range(len(run) - size + 1):
             gram = run[i : i + size]
             if gram in repeated:
-                yield Span(start + i, start + i + size, gram, _kind_by_suffix(gram))
+                yield NameSpan(start + i, start + i + size, gram, _kind_by_suffix(gram))
 
 
 def _kind_by_suffix(name: str) -> str:
@@ -146,13 +152,13 @@ def _kind_by_suffix(name: str) -> str:
     return match.lastgroup or "name" if match else "name"
 
 
-def _hangul(start: int, word: str) -> Iterator[Span]:
+def _hangul(start: int, word: str) -> Iterator[NameSpan]:
     name = without_particle(word)
     if len(name) < 3 or name in COMMON_KOREAN or word in COMMON_KOREAN:
         return
     match = _HANGUL_SUFFIX.search(name)
     if match:
-        yield Span(start, start + len(name), name, match.lastgroup or "name")
+        yield NameSpan(start, start + len(name), name, match.lastgroup or "name")
 
 
 def without_particle(word: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.indexing.splitting.outline import Outline, Trail, common_trail
-from clew.indexing.splitting.pack import Span, pack
+from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.units import Unit
 
 
@@ -32,7 +32,7 @@ class _Group:
 
 def section_spans(
     units: Sequence[Unit], outline: Outline | None, limit: int, tiny: int
-) -> list[Span]:
+) -> list[CharRange]:
     """Spans of units that cover them all, each of at most `limit` tokens.
 
     A heading begins a new section, unless the one before has fewer than `tiny` tokens and is its
@@ -45,7 +45,7 @@ def section_spans(
     ]
 
 
-def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[Span]:
+def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
     groups: list[_Group] = []
     for start, end, trail in _parts(units, outline):
         weight = sum(unit.weight for unit in units[start:end])

@@ -12,7 +12,7 @@ from clew.errors import InputError
 from clew.indexing.contextualise import context_of, fitted_context
 from clew.indexing.splitting.code_blocks import code_outline, code_units, is_code
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
-from clew.indexing.splitting.pack import Span, pack
+from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.sections import section_spans
 from clew.indexing.splitting.units import (
     CHARACTERS_A_TOKEN,
@@ -220,7 +220,7 @@ class _Splitter:
 
     # --- chunks ---
 
-    def _chunk_ranges(self, units: Sequence[Unit]) -> Iterator[Span]:
+    def _chunk_ranges(self, units: Sequence[Unit]) -> Iterator[CharRange]:
         """Character ranges of the chunks of one section."""
         trails = self._outline.trails_within(units[0].start, units[-1].end)
         room = self._room - max(self._context(trail)[1] for trail in trails)
