@@ -86,14 +86,14 @@ class Indexing(Documents):
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.indexing.inputs import Said, TextInput
+        from clew.indexing.inputs import DocumentOverrides, TextInput
         from clew.indexing.reading.reader import text_source
 
         given = TextInput(
             source=source or text_source(text),
             text=text,
             media_type=media_type,
-            said=Said(title=title, metadata=metadata or {}),
+            overrides=DocumentOverrides(title=title, metadata=metadata or {}),
         )
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
@@ -107,13 +107,13 @@ class Indexing(Documents):
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
-        from clew.indexing.incremental import IndexRun
+        from clew.indexing.incremental import IncrementalIndexer
 
         self._claim_embedder()
         refusals, limits = make_refusals(self.journal), self.settings.limits
-        run = IndexRun(
+        run = IncrementalIndexer(
             self.store,
-            self._ingest,
+            self._pipeline,
             refusals,
             limits,
             full=self.full,
@@ -122,7 +122,7 @@ class Indexing(Documents):
         )
         started = time.perf_counter()
         with self.store.grouping():
-            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
+            done = self._pipeline.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -185,5 +185,5 @@ class Indexing(Documents):
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self.store.grouping():
             return reread(
-                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
+                self.store, self._pipeline.runner, self._pipeline.extractor.name, ids, proceed
             )

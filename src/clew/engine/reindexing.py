@@ -34,9 +34,13 @@ class Reindexing(Resources):
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
-        digests, recipe = self.store.document_digests(), self.recipe
+        digests, pipeline_fingerprint = self.store.document_digests(), self.pipeline_fingerprint
         every = self._holds_other_vectors()
-        return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
+        return sorted(
+            source
+            for source, (*_, made) in digests.items()
+            if every or made != pipeline_fingerprint
+        )
 
     def reindex(self, *, progress: Progress | None = None) -> IndexReport:
         """Split, embed and extract again what was made with other settings or another model.
@@ -104,7 +108,9 @@ class Reindexing(Resources):
 
         store.database.require_writable()
         name, dimension = self.embedder.name, self.embedder.dimension
-        target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
+        target = Target(
+            pipeline_fingerprint=self.pipeline_fingerprint, embedder=name, dimension=dimension
+        )
         return open_staging(
             store.folder, target, self.settings.busy_seconds, lambda: say(WAIT, 0, None)
         )
@@ -113,27 +119,27 @@ class Reindexing(Resources):
         self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
     ) -> Made:
         """Make what is not ready, of the documents given or of all."""
-        from clew.indexing.reprocess import Making
+        from clew.indexing.reprocess import StagedPipeline
         from clew.stores.sqlite_switch import read_outdated
 
         outdated = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(outdated)
         written: dict[str, str] = {}
         count = _Count(MAKE, say, len(outdated) - len(missing), len(outdated))
-        making = Making(
+        making = StagedPipeline(
             store=store,
             embedder=self.embedder,
-            extractor=self._ingest.extractor,
+            extractor=self._pipeline.extractor,
             split_settings=self.settings.split,
             link_settings=self.settings.link,
-            runner=self._ingest.runner,
+            runner=self._pipeline.runner,
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
         return making.run(self._read_again(missing, written, count), count)
 
     def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
-        return self._make_ingest(store).links
+        return self._make_pipeline(store).links
 
     # --- within a store on a server
 
@@ -145,9 +151,9 @@ class Reindexing(Resources):
                 f" {self.store.embedder()!r}, or index into another namespace (--namespace NAME)"
             )
         known = self.store.documents(ids=[document_id(source) for source in sources])
-        ids = [info.id for info in known if info.recipe != self.recipe]
+        ids = [info.id for info in known if info.pipeline_fingerprint != self.pipeline_fingerprint]
         count = _Count(MAKE, say, len(known) - len(ids), len(known))
-        return self._ingest.run(self._read_again(ids, {}, count), count, self._writing)
+        return self._pipeline.run(self._read_again(ids, {}, count), count, self._writing)
 
     # --- both
 
@@ -160,7 +166,7 @@ class Reindexing(Resources):
         """The documents of those that are still there; `written` learns when each was written."""
         from clew.indexing.reprocess import prepare_again
 
-        runner = self._ingest.runner
+        runner = self._pipeline.runner
         for id_ in ids:
             for info in self.store.documents(ids=[id_]):
                 written[info.id] = info.indexed_at.isoformat()

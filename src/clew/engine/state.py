@@ -24,8 +24,8 @@ from clew.wiring import (
     make_communities,
     make_embedder,
     make_extractor,
-    make_ingest,
     make_journal,
+    make_pipeline,
     make_reranker,
     make_spare_vectors,
     make_store,
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -254,12 +254,12 @@ class Resources:
         return shipped()
 
     @cached_property
-    def _ingest(self) -> Ingest:
-        return self._make_ingest(self.store)
+    def _pipeline(self) -> IndexingPipeline:
+        return self._make_pipeline(self.store)
 
-    def _make_ingest(self, store: Store) -> Ingest:
+    def _make_pipeline(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
+        return make_pipeline(self.settings, store, self.embedder, self._extractor, self._runner)
 
     @cached_property
     def _extractor(self) -> Extractor:
@@ -278,17 +278,17 @@ class Resources:
             self.warm()
 
     @property
-    def recipe(self) -> str:
+    def pipeline_fingerprint(self) -> str:
         """How documents are split, embedded and extracted now, as JSON."""
-        return self._ingest.recipe
+        return self._pipeline.pipeline_fingerprint
 
     def _claim_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
         self.store.claim(self.embedder.name, self.embedder.dimension)
 
-    def _claimed_ingest(self) -> Ingest:
+    def _claimed_pipeline(self) -> IndexingPipeline:
         self._claim_embedder()
-        return self._ingest
+        return self._pipeline
 
     def _persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""

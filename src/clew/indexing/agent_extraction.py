@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.types import StoredChunk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FoundRelation:
+class AgentRelation:
     """A relation between two names, as an assistant states it."""
 
     head: str
@@ -46,7 +46,7 @@ class Rejected:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReadingReport:
+class AgentExtractionReport:
     """What was taken."""
 
     passages: int
@@ -59,11 +59,11 @@ class ReadingReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
+class AgentExtraction:
     """Reading by an assistant, of one store."""
 
     store: Store
-    ingest: Callable[[], Ingest]
+    pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
 
     def unread(self, *, after: int = 0, limit: int = 10) -> list[StoredChunk]:
@@ -78,20 +78,20 @@ class Readings:
         self,
         passage_ids: Sequence[str],
         entities: Sequence[NewEntity] = (),
-        relations: Sequence[FoundRelation] = (),
-    ) -> ReadingReport:
+        relations: Sequence[AgentRelation] = (),
+    ) -> AgentExtractionReport:
         """Take what was found in passages and mark them as read; the same again changes nothing.
 
         Raises `NotFoundError` where a passage is unknown.
         """
-        reading = _Reading(self._passages(passage_ids), self.store)
+        reading = _Validation(self._passages(passage_ids), self.store)
         taken = [entity for entity in entities if reading.takes(entity)]
         found = sum(reading.relates(relation) for relation in relations)
         chunks = reading.extractions()
         with self.writing:
-            links = self.ingest().links(Extraction(chunks=tuple(chunks.values())))
+            links = self.pipeline().links(Extraction(chunks=tuple(chunks.values())))
             new = self.store.record_readings(chunks, taken, links)
-        return ReadingReport(
+        return AgentExtractionReport(
             passages=len(chunks),
             entities=len(taken),
             relations=found,
@@ -156,7 +156,7 @@ class _Passage:
                 )
         return bool(self.find(name))
 
-    def sentence_of(self, relation: FoundRelation) -> tuple[tuple[int, ...], int]:
+    def sentence_of(self, relation: AgentRelation) -> tuple[tuple[int, ...], int]:
         """How well the passage states a relation, and the sentence that states it best.
 
         Best is the sentence that names both ends, then one that has words of the relation's type,
@@ -177,7 +177,7 @@ class _Passage:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Validation:
     """The working memory of one `record`."""
 
     passages: Sequence[_Passage]
@@ -193,9 +193,9 @@ class _Reading:
             self.rejected.append(Rejected(item=_shown(entity.name), reason=reason))
         return not reason
 
-    def relates(self, relation: FoundRelation) -> bool:
+    def relates(self, relation: AgentRelation) -> bool:
         """Tie a relation to its passage and sentence; whether it can be taken."""
-        reason = self._fault(relation.head) or self._fault(relation.tail) or self._tie(relation)
+        reason = self._fault(relation.head) or self._fault(relation.tail) or self._locate(relation)
         if reason:
             ends = f"{_shown(relation.head)} -{relation.relation_type}-> {_shown(relation.tail)}"
             self.rejected.append(Rejected(item=ends, reason=reason))
@@ -224,7 +224,7 @@ class _Reading:
             return ""
         return "in none of the passages, and not known; give the name as the passage has it"
 
-    def _tie(self, relation: FoundRelation) -> str:
+    def _locate(self, relation: AgentRelation) -> str:
         """Why a relation cannot be tied to a sentence; empty where it now is."""
         relation_type = snake_case(relation.relation_type)
         try:
@@ -249,7 +249,7 @@ class _Reading:
         )
         return ""
 
-    def _place(self, relation: FoundRelation) -> tuple[int, _Passage | None]:
+    def _place(self, relation: AgentRelation) -> tuple[int, _Passage | None]:
         """The sentence and the passage that state a relation best, the first of equals."""
         best: tuple[int, ...] = (0,)
         place: tuple[int, _Passage | None] = (-1, None)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.indexing.inputs import Input
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import RefusalLog
     from clew.settings import LimitSettings
     from clew.types import Document, DocumentInfo
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
         """What a run needs of a store."""
 
         def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-            """(origin, sha256, recipe) by source."""
+            """(origin, sha256, pipeline fingerprint) by source."""
             ...
 
         def documents(self, *, ids: Sequence[str]) -> list[DocumentInfo]:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
             ...
 
 
-class IndexRun:
+class IncrementalIndexer:
     """Keeps the books of one run; the documents it yields are to be indexed, in that order.
 
     What takes more than a limit is not read again in the same state, unless `retry` is given.
@@ -51,7 +51,7 @@ class IndexRun:
     def __init__(
         self,
         store: Known,
-        ingest: Ingest,
+        pipeline: IndexingPipeline,
         refusals: RefusalLog,
         limits: LimitSettings,
         *,
@@ -61,8 +61,8 @@ class IndexRun:
     ) -> None:
         """`full` says why the store cannot hold so many documents."""
         self._store = store
-        self._recipe = ingest.recipe
-        self._runner = ingest.runner
+        self._fingerprint = pipeline.pipeline_fingerprint
+        self._runner = pipeline.runner
         self._refusals = refusals
         self._limits = limits.model_dump(exclude={"isolation", "workers"})
         self._full = full
@@ -114,7 +114,7 @@ class IndexRun:
         if self._is_unchanged(source, digest):
             self._advance()
             return
-        state = text_digest(json.dumps([digest, self._recipe, self._limits]))
+        state = text_digest(json.dumps([digest, self._fingerprint, self._limits]))
         if not self._retry and (reason := self._refusals.reason(source, state)):
             raise LimitError(source, reason)
         try:
@@ -125,7 +125,7 @@ class IndexRun:
 
     def _prepared(self, item: Input) -> Iterator[Prepared]:
         stored = self._stored[item.source]
-        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._recipe}
+        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._fingerprint}
         with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
             for part in found:
                 if not isinstance(part, Prepared):
@@ -158,7 +158,7 @@ class IndexRun:
 
     def _is_unchanged(self, source: str, digest: str) -> bool:
         known = self._known.get(source)
-        if known is None or not digest or known[1:] != (digest, self._recipe):
+        if known is None or not digest or known[1:] != (digest, self._fingerprint):
             return False
         self.unchanged += 1
         return True

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.indexing.isolation.steps import Prepared
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.types import NewEntity, Relation, Vectors
 
@@ -46,11 +46,11 @@ _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
+class ManualGraphWriter:
     """Writing by hand into one store. Each method writes all that it is given, or nothing."""
 
     store: Store
-    ingest: Callable[[], Ingest]
+    pipeline: Callable[[], IndexingPipeline]
     """The steps of indexing; asked for where there is a text to index."""
     writing: AbstractContextManager[object]
     """Held while something is saved."""
@@ -182,11 +182,11 @@ class Memory:
         if not texts:
             return []
         moment = datetime.now(UTC) if dated else None
-        return self.ingest().complete([_observation(key, name, text, moment) for text in texts])
+        return self.pipeline().complete([_observation(key, name, text, moment) for text in texts])
 
     def _save(self, documents: Sequence[Ready]) -> list[str]:
         for item, vectors in documents:
-            self.ingest().save(item, vectors)
+            self.pipeline().save(item, vectors)
         return [item.document.text for item, _ in documents]
 
 

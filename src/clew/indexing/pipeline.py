@@ -44,7 +44,7 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Ingest:
+class IndexingPipeline:
     """The steps, put together once for one store."""
 
     store: Store
@@ -58,7 +58,7 @@ class Ingest:
     _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
     @property
-    def recipe(self) -> str:
+    def pipeline_fingerprint(self) -> str:
         """How documents are split, embedded, extracted; one made otherwise is made anew."""
         parts = {
             "split": self.split_settings.model_dump(),
@@ -147,7 +147,7 @@ class Ingest:
                 vectors=vectors,
                 extraction=item.extraction,
                 links=self.links(item.extraction),
-                recipe=self.recipe,
+                pipeline_fingerprint=self.pipeline_fingerprint,
             )
         )
 

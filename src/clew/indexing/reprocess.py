@@ -12,7 +12,7 @@ from clew.indexing.access import permitted_path
 from clew.indexing.inputs import DocumentInput, FileInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
-from clew.indexing.pipeline import Ingest
+from clew.indexing.pipeline import IndexingPipeline
 from clew.types import Document, IndexedDocument, Piece
 
 if TYPE_CHECKING:
@@ -102,7 +102,7 @@ def _pieces(info: DocumentInfo, chunks: Sequence[StoredChunk]) -> tuple[Piece, .
 
 
 @dataclass(slots=True)
-class Making(Ingest):
+class StagedPipeline(IndexingPipeline):
     """Indexing whose documents are kept elsewhere than in the store.
 
     They lack their links, which are found out where they are saved.
@@ -118,6 +118,6 @@ class Making(Ingest):
                 split=item.split,
                 vectors=vectors,
                 extraction=item.extraction,
-                recipe=self.recipe,
+                pipeline_fingerprint=self.pipeline_fingerprint,
             )
         )

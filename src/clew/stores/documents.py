@@ -39,7 +39,7 @@ def document_info(
         updated_at=to_time(updated_at),
         indexed_at=datetime.fromisoformat(indexed_at),
         metadata=json.loads(metadata),
-        recipe=recipe,
+        pipeline_fingerprint=recipe,
         characters=characters,
         sections=sections,
         chunks=chunks,

@@ -165,7 +165,7 @@ class Neo4jDocuments:
         return sorted(met, key=attrgetter("source"))
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
-        """(origin, sha256, recipe) by source, of every document."""
+        """(origin, sha256, pipeline fingerprint) by source, of every document."""
         rows = self._database.value(_DIGESTS)
         return {source: (origin, sha256, recipe) for source, origin, sha256, recipe in rows}
 

@@ -172,7 +172,7 @@ def _insert(
         first_id=numbers.relation,
         history=history,
         moment=moment,
-        extractor=extractor_of(entry.recipe),
+        extractor=extractor_of(entry.pipeline_fingerprint),
     )
     rows = {
         **_text_rows(prepared, text),

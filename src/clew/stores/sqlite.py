@@ -175,7 +175,7 @@ class SqliteStore(SqliteGraphStore, SqliteGraphWriter, SqliteTimeIndex):
             return sqlite_documents.read_documents(connection, ids, origin, where)
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
-        """(origin, sha256, recipe) by source, of every document."""
+        """(origin, sha256, pipeline fingerprint) by source, of every document."""
         with self._database.read() as connection:
             return sqlite_documents.read_digests(connection)
 

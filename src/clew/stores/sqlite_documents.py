@@ -63,7 +63,7 @@ def read_documents(
 
 
 def read_digests(connection: sqlite3.Connection) -> dict[str, tuple[str, str, str]]:
-    """(origin, sha256, recipe) by source, of every document."""
+    """(origin, sha256, pipeline fingerprint) by source, of every document."""
     rows = connection.execute("SELECT source, origin, sha256, recipe FROM documents")
     return {source: (origin, sha256, recipe) for source, origin, sha256, recipe in rows}
 

@@ -124,7 +124,7 @@ def write_relations(
         first_id=first_id,
         history=history,
         moment=moment,
-        extractor=extractor_of(entry.recipe),
+        extractor=extractor_of(entry.pipeline_fingerprint),
     )
     insert_rows(connection, rows)
     log_reading(connection, count_by_entity(rows), moment)
