@@ -184,7 +184,7 @@ def make_extractor() -> Extractor:
     return PatternExtractor()
 
 
-def make_pipeline(
+def make_ingest(
     settings: Settings,
     store: Store,
     embedder: Embedder,

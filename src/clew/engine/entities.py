@@ -31,7 +31,7 @@ class Editing(Resources):
         """Entities, observations and relations written by hand."""
         from clew.indexing.manual_graph import ManualGraphWriter
 
-        return ManualGraphWriter(self.store, self._claimed_pipeline, self._writing)
+        return ManualGraphWriter(self.store, self._claimed_ingest, self._writing)
 
     def import_memory(self, path: str | Path) -> MemoryImportReport:
         """Take over another memory: the reference memory server's file, or a SQLite file.
@@ -45,11 +45,11 @@ class Editing(Resources):
         return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
 
     @cached_property
-    def agent_extraction(self) -> AgentExtraction:
+    def agent_extractions(self) -> AgentExtraction:
         """Entities and relations that an assistant finds by reading passages."""
         from clew.indexing.agent_extraction import AgentExtraction
 
-        return AgentExtraction(self.store, self._claimed_pipeline, self._writing)
+        return AgentExtraction(self.store, self._claimed_ingest, self._writing)
 
     def add_relation(
         self,

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.engine.state import Progress
     from clew.indexing.inputs import Input
-    from clew.indexing.reextract import Reread
+    from clew.indexing.reprocess import RelationReport
     from clew.types import (
         Document,
     )
@@ -113,7 +113,7 @@ class Indexing(Documents):
         refusals, limits = make_refusals(self.journal), self.settings.limits
         run = IncrementalIndexer(
             self.store,
-            self._pipeline,
+            self._ingest,
             refusals,
             limits,
             full=self.full,
@@ -122,7 +122,7 @@ class Indexing(Documents):
         )
         started = time.perf_counter()
         with self.store.grouping():
-            done = self._pipeline.run(run.changed(inputs), run.saved, self._writing)
+            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -174,16 +174,16 @@ class Indexing(Documents):
         *,
         limit: int | None = None,
         proceed: Callable[[int, int], bool] = lambda done, total: True,
-    ) -> Reread:
+    ) -> RelationReport:
         """Read the passages of entities once more for relations, and add those that are new.
 
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
         """
-        from clew.indexing.reextract import reread
+        from clew.indexing.reprocess import extract_relations_again
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self.store.grouping():
-            return reread(
-                self.store, self._pipeline.runner, self._pipeline.extractor.name, ids, proceed
+            return extract_relations_again(
+                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
             )

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from clew.engine.state import Progress
     from clew.indexing.isolation.steps import Prepared
-    from clew.indexing.pipeline import Progress as Made
+    from clew.indexing.pipeline import IndexCounts
     from clew.stores.sqlite import SqliteStore
     from clew.stores.sqlite_staging import Staging
     from clew.types import AliasEvidence, Document, Extraction
@@ -34,13 +34,9 @@ class Reindexing(Resources):
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
-        digests, pipeline_fingerprint = self.store.document_digests(), self.pipeline_fingerprint
+        digests, wanted = self.store.document_digests(), self.pipeline_fingerprint
         every = self._holds_other_vectors()
-        return sorted(
-            source
-            for source, (*_, made) in digests.items()
-            if every or made != pipeline_fingerprint
-        )
+        return sorted(s for s, (*_, stored) in digests.items() if every or stored != wanted)
 
     def reindex(self, *, progress: Progress | None = None) -> IndexReport:
         """Split, embed and extract again what was made with other settings or another model.
@@ -84,12 +80,12 @@ class Reindexing(Resources):
 
     # --- beside a store that is a file
 
-    def _build_and_switch(self, store: SqliteStore, say: Progress) -> Made:
+    def _build_and_switch(self, store: SqliteStore, say: Progress) -> IndexCounts:
         """`documents` are those switched to."""
-        from clew.indexing.pipeline import Progress as Made
+        from clew.indexing.pipeline import IndexCounts
         from clew.stores.sqlite_switch import is_switched, switch
 
-        made, attempts = Made(), 0
+        made, attempts = IndexCounts(), 0
         with self._staging(store, say) as staging:
             while not is_switched(store.database, staging.target):
                 more = self._make_beside(store, staging, say)
@@ -117,33 +113,27 @@ class Reindexing(Resources):
 
     def _make_beside(
         self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
-    ) -> Made:
+    ) -> IndexCounts:
         """Make what is not ready, of the documents given or of all."""
-        from clew.indexing.reprocess import StagedPipeline
         from clew.stores.sqlite_switch import read_outdated
 
         outdated = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(outdated)
         written: dict[str, str] = {}
         count = _Count(MAKE, say, len(outdated) - len(missing), len(outdated))
-        making = StagedPipeline(
-            store=store,
-            embedder=self.embedder,
-            extractor=self._pipeline.extractor,
-            split_settings=self.settings.split,
-            link_settings=self.settings.link,
-            runner=self._pipeline.runner,
+        return self._ingest.run(
+            self._read_again(missing, written, count),
+            count,
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
-        return making.run(self._read_again(missing, written, count), count)
 
     def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
-        return self._make_pipeline(store).links
+        return self._make_ingest(store).links
 
     # --- within a store on a server
 
-    def _make_in_place(self, sources: Sequence[str], say: Progress) -> Made:
+    def _make_in_place(self, sources: Sequence[str], say: Progress) -> IndexCounts:
         if self._holds_other_vectors():
             raise InputError(
                 f"the store {str(self.settings.store)!r} cannot change to the model"
@@ -153,7 +143,7 @@ class Reindexing(Resources):
         known = self.store.documents(ids=[document_id(source) for source in sources])
         ids = [info.id for info in known if info.pipeline_fingerprint != self.pipeline_fingerprint]
         count = _Count(MAKE, say, len(known) - len(ids), len(known))
-        return self._pipeline.run(self._read_again(ids, {}, count), count, self._writing)
+        return self._ingest.run(self._read_again(ids, {}, count), count, self._writing)
 
     # --- both
 
@@ -166,7 +156,7 @@ class Reindexing(Resources):
         """The documents of those that are still there; `written` learns when each was written."""
         from clew.indexing.reprocess import prepare_again
 
-        runner = self._pipeline.runner
+        runner = self._ingest.runner
         for id_ in ids:
             for info in self.store.documents(ids=[id_]):
                 written[info.id] = info.indexed_at.isoformat()

@@ -24,8 +24,8 @@ from clew.wiring import (
     make_communities,
     make_embedder,
     make_extractor,
+    make_ingest,
     make_journal,
-    make_pipeline,
     make_reranker,
     make_spare_vectors,
     make_store,
@@ -254,12 +254,12 @@ class Resources:
         return shipped()
 
     @cached_property
-    def _pipeline(self) -> IndexingPipeline:
-        return self._make_pipeline(self.store)
+    def _ingest(self) -> IndexingPipeline:
+        return self._make_ingest(self.store)
 
-    def _make_pipeline(self, store: Store) -> IndexingPipeline:
+    def _make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        return make_pipeline(self.settings, store, self.embedder, self._extractor, self._runner)
+        return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
 
     @cached_property
     def _extractor(self) -> Extractor:
@@ -280,15 +280,15 @@ class Resources:
     @property
     def pipeline_fingerprint(self) -> str:
         """How documents are split, embedded and extracted now, as JSON."""
-        return self._pipeline.pipeline_fingerprint
+        return self._ingest.pipeline_fingerprint
 
     def _claim_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
         self.store.claim(self.embedder.name, self.embedder.dimension)
 
-    def _claimed_pipeline(self) -> IndexingPipeline:
+    def _claimed_ingest(self) -> IndexingPipeline:
         self._claim_embedder()
-        return self._pipeline
+        return self._ingest
 
     def _persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""

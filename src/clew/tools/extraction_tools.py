@@ -116,7 +116,7 @@ _SAMPLE = Parameter(
 
 def hand_out(call: Call, arguments: Arguments) -> Result:
     """`extraction_next`."""
-    extraction = call.engine.agent_extraction
+    extraction = call.engine.agent_extractions
     after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     passages = extraction.unread(after=after, limit=limit)
     around: Result = {
@@ -173,10 +173,10 @@ def upsert(call: Call, arguments: Arguments) -> Result:
     ]
     if not arguments["passage_ids"]:
         return _write_by_hand(call, entities, arguments["relations"])
-    report = call.engine.agent_extraction.record(
+    report = call.engine.agent_extractions.record(
         arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
     )
-    return {**_told(report), "remaining": call.engine.agent_extraction.count_unread()}
+    return {**_told(report), "remaining": call.engine.agent_extractions.count_unread()}
 
 
 def _found(given: Arguments) -> AgentRelation:
@@ -230,7 +230,7 @@ def _write_by_hand(
         "new_relations": sum(is_new for _, is_new in added),
         "rejected": [],
         "rejected_count": 0,
-        "remaining": call.engine.agent_extraction.count_unread(),
+        "remaining": call.engine.agent_extractions.count_unread(),
     }
 
 

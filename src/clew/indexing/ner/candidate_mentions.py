@@ -39,7 +39,7 @@ class CandidateFinder:
     """None for a document without letters of a caseless script."""
 
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
-        """One `SentenceSpans` a sentence, in order; relative dates go by when the text was `written`."""
+        """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
         stated = may_state(text)
         return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
 

@@ -74,8 +74,8 @@ def find_relations(
 ) -> Iterator[ExtractedRelation]:
     """Relations between neighbours among `names` (ordered, none within another), each once.
 
-    `sentence` is its range and its ordinal. One of `antecedents` stands for a pronoun that opens it. A
-    relation holds when the sentence says, else from when the passage was `written`.
+    `sentence` is its range and its ordinal. One of `antecedents` stands for a pronoun that
+    opens it. A relation holds when the sentence says, else from when the passage was `written`.
     """
     start, end, ordinal = sentence
     seen: set[tuple[str, str, str]] = set()
