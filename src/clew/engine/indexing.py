@@ -48,7 +48,7 @@ class Indexing(Documents):
         paths is gone. Raises `InputError` for a path that does not exist.
         """
         from clew.indexing.inputs import FileInput
-        from clew.indexing.reading.reader import find_files
+        from clew.indexing.reading.file_discovery import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]

@@ -93,7 +93,8 @@ class Ingestion:
 
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
-        from clew.indexing.reading.reader import file_source, find_files
+        from clew.indexing.reading.file_discovery import find_files
+        from clew.indexing.reading.reader import file_source
 
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
