@@ -1,7 +1,7 @@
-"""Entities and relations that an assistant found in passages: checked, and tied to the text.
+"""Entities and relations that an assistant extracted from passages: validated against the text.
 
-A name must stand in a passage that was read or be known; a relation is tied to the passage and the
-sentence that names its ends. What does not hold is left out and reported, the rest is taken.
+A name must occur in one of the passages or in the store; a relation is assigned to the passage and
+the sentence that names its ends. Whatever fails is reported, the rest is stored.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AgentRelation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rejected:
-    """What was not taken, and why."""
+    """What was not stored, and why."""
 
     item: str
     reason: str
@@ -47,7 +47,7 @@ class Rejected:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AgentExtractionReport:
-    """What was taken."""
+    """What was stored."""
 
     passages: int
     """Marked as read."""
@@ -60,18 +60,18 @@ class AgentExtractionReport:
 
 @dataclass(frozen=True, slots=True)
 class AgentExtraction:
-    """Reading by an assistant, of one store."""
+    """Extraction by an assistant, for one store."""
 
     store: Store
     pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
 
     def unread(self, *, after: int = 0, limit: int = 10) -> list[StoredChunk]:
-        """Passages with an id above `after` that no assistant has read yet, by id."""
+        """Passages that no assistant has processed, with an id above `after`, by id."""
         return self.store.chunks(self.store.unread(after, limit))
 
     def count_unread(self) -> int:
-        """Passages that no assistant has read yet."""
+        """How many passages no assistant has processed."""
         return self.store.count_unread()
 
     def record(
@@ -80,7 +80,7 @@ class AgentExtraction:
         entities: Sequence[NewEntity] = (),
         relations: Sequence[AgentRelation] = (),
     ) -> AgentExtractionReport:
-        """Take what was found in passages and mark them as read; the same again changes nothing.
+        """Store what was found in passages and mark these as read; repeating it changes nothing.
 
         Raises `NotFoundError` where a passage is unknown.
         """
@@ -187,14 +187,14 @@ class _Validation:
     """Keys of the names that are known or stand in a passage."""
 
     def takes(self, entity: NewEntity) -> bool:
-        """Note where an entity is named; whether it can be taken."""
+        """Note where an entity is named; whether it is valid."""
         reason = self._fault(entity.name, entity.entity_type)
         if reason:
             self.rejected.append(Rejected(item=_shown(entity.name), reason=reason))
         return not reason
 
     def relates(self, relation: AgentRelation) -> bool:
-        """Tie a relation to its passage and sentence; whether it can be taken."""
+        """Assign a relation to its passage and sentence; whether it is valid."""
         reason = self._fault(relation.head) or self._fault(relation.tail) or self._locate(relation)
         if reason:
             ends = f"{_shown(relation.head)} -{relation.relation_type}-> {_shown(relation.tail)}"
@@ -212,7 +212,7 @@ class _Validation:
         }
 
     def _fault(self, name: str, entity_type: str = "name") -> str:
-        """Why a name cannot be taken; empty where it can."""
+        """Why a name is not valid; empty where it is."""
         key = entity_key(name)
         if not key:
             return "a name needs letters or digits"
@@ -225,7 +225,7 @@ class _Validation:
         return "in none of the passages, and not known; give the name as the passage has it"
 
     def _locate(self, relation: AgentRelation) -> str:
-        """Why a relation cannot be tied to a sentence; empty where it now is."""
+        """Assign a relation to a sentence; why that fails, empty where it does not."""
         relation_type = snake_case(relation.relation_type)
         try:
             check_type(relation_type or relation.relation_type)

@@ -1,4 +1,4 @@
-"""Taking over another memory: what it holds is written by hand; the same again adds nothing."""
+"""Importing another memory: its records become manual entries; a second import adds nothing."""
 
 from __future__ import annotations
 
@@ -28,17 +28,17 @@ _BATCH = 100
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryImportReport:
-    """What was new."""
+    """How many records were new."""
 
     entities: int
     observations: int
     relations: int
     skipped: tuple[Skipped, ...]
-    """Lines and rows that could not be taken, and why."""
+    """Lines and rows that were not imported, and why."""
 
 
 def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> MemoryImportReport:
-    """Write what a file holds; what cannot be is reported and does not hold up the rest."""
+    """Write the records of a file; invalid ones are reported and skipped."""
     skipped = list(found.skipped)
     entities = [one for one in found.entities if _is_nameable(one, skipped)]
     made = sum(_add_entities(memory, batch) for batch in _batches(entities))
@@ -46,7 +46,7 @@ def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> Me
     observations = sum(
         len(new)
         for batch in _batches(told)
-        for new in memory.add_observations(batch, dated=False)  # nobody knows when it was told
+        for new in memory.add_observations(batch, dated=False)  # the file has no dates
     )
     relations = sum(
         sum(is_new for _, is_new in memory.add_relations(_resolved(memory, batch, skipped)))

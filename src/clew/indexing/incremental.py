@@ -22,19 +22,15 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import RefusalLog
     from clew.settings import LimitSettings
-    from clew.types import Document, DocumentInfo
+    from clew.types import Document
 
     Progress = Callable[[str, int, int | None], None]
 
-    class Known(Protocol):
+    class DocumentIndex(Protocol):
         """What a run needs of a store."""
 
         def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
             """(origin, sha256, pipeline fingerprint) by source."""
-            ...
-
-        def documents(self, *, ids: Sequence[str]) -> list[DocumentInfo]:
-            """Documents by id."""
             ...
 
         def delete(self, document_ids: Sequence[str]) -> int:
@@ -43,14 +39,15 @@ if TYPE_CHECKING:
 
 
 class IncrementalIndexer:
-    """Keeps the books of one run; the documents it yields are to be indexed, in that order.
+    """Counts one run, and yields the documents to index, in order.
 
-    What takes more than a limit is not read again in the same state, unless `retry` is given.
+    Input that exceeded a limit is not read again while it and the limits are the same, unless
+    `retry`.
     """
 
     def __init__(
         self,
-        store: Known,
+        store: DocumentIndex,
         pipeline: IndexingPipeline,
         refusals: RefusalLog,
         limits: LimitSettings,
@@ -83,7 +80,7 @@ class IncrementalIndexer:
         self.skipped: list[Skipped] = []
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
-        """Read inputs; yield what is new or changed. What cannot be read is noted and left."""
+        """Read inputs; yield new and changed documents. Unreadable ones go to `skipped`."""
         self._total = len(inputs)
         for item in inputs:
             try:
@@ -93,7 +90,7 @@ class IncrementalIndexer:
                 self._advance()
 
     def saved(self, document: Document) -> None:
-        """Note that a document is stored."""
+        """Count a document as stored."""
         if document.source in self._known:
             self.updated += 1
         else:
@@ -102,7 +99,7 @@ class IncrementalIndexer:
             self._advance()
 
     def prune(self, roots: Sequence[Path]) -> None:
-        """Drop documents whose file lies below one of the roots and is gone from the disk."""
+        """Delete documents whose file lay below one of the roots and no longer exists."""
         below = [file_source(root) for root in roots]
         for origin, sources in self._stored.items():
             lies_below = any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
@@ -134,7 +131,7 @@ class IncrementalIndexer:
                     yield part
 
     def _fits(self, document: Document) -> bool:
-        """Whether there is room for a document; where not, it is noted and left."""
+        """Whether the store may hold one more document; if not, it goes to `skipped`."""
         new = {document.source} - self._known.keys() - self._new
         reason = self._full(len(self._known) + len(self._new) + len(new))
         if reason is None:
@@ -173,13 +170,13 @@ class IncrementalIndexer:
         self._show()
 
     def _show(self) -> None:
-        """Say how far the run is; whoever is told may end it."""
+        """Report progress; the callback may raise to end the run."""
         if self._progress:
             self._progress("index", self._done, self._total)
 
 
 def _is_gone(path: Path) -> bool:
-    """Whether there is no such file; one that cannot be looked at may still be there."""
+    """Whether there is no such file; False where that cannot be determined."""
     try:
         path.stat()
     except OSError as error:

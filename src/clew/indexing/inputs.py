@@ -79,17 +79,17 @@ class FileInput:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentOverrides:
-    """What a caller says of a document, which goes before what it says itself."""
+    """Title and metadata from the caller, which override those of the document."""
 
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, document: Document) -> Document:
-        """The document with it."""
+        """The document with these."""
         metadata = json_safe(self.metadata)
         if not metadata and not self.title:
             return document
-        # A change of what is said counts as a change of the document.
+        # A change of these counts as a change of the document.
         overrides = json.dumps([document.sha256, self.title, metadata], sort_keys=True)
         return replace(
             document,
@@ -99,7 +99,7 @@ class DocumentOverrides:
         )
 
     def digest(self, digest: str) -> str:
-        """A digest of what is said and of what it is said of."""
+        """A digest of these and of the document's own digest."""
         return text_digest(
             json.dumps([digest, self.title, json_safe(self.metadata)], sort_keys=True)
         )

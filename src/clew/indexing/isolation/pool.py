@@ -120,7 +120,7 @@ class WorkerPool:
 
     @contextmanager
     def _acquire(self, waiting: Callable[[], None]) -> Iterator[WorkerProcess]:
-        """A worker of one's own; one that was left in the middle of an answer is ended."""
+        """A worker for one request; ended if the request stops in the middle of an answer."""
         while not self._room.acquire(timeout=TICK_SECONDS):
             waiting()
         try:
@@ -157,4 +157,4 @@ class WorkerPool:
 
 
 def _go_on() -> None:
-    """Nobody has anything to say while a worker works."""
+    """The default for `waiting`."""

@@ -28,7 +28,7 @@ STATED_SCORE = 0.9
 
 @dataclass(frozen=True, slots=True)
 class CandidateFinder:
-    """Reads the chunks of one document."""
+    """Finds names in the chunks of one document."""
 
     title: str
     """Without its parenthesis."""

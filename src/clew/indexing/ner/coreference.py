@@ -26,7 +26,7 @@ _NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
 
 @dataclass(frozen=True, slots=True)
 class Coreference:
-    """A document's knowledge of its names."""
+    """Which names of a document mean the same, and what they name."""
 
     full: Mapping[str, str]
     """The name in full by the short name that stands for it ("Nolan", "Mel", "WHO")."""
@@ -68,7 +68,7 @@ def resolve_coreference(
     aliases: Sequence[AliasEvidence],
     speakers: Iterable[str],
 ) -> Coreference:
-    """Put together what all chunks of a document show.
+    """Combine what all chunks of a document show.
 
     `found` has one list of sentences a chunk; `speakers` are the names before the colon in a
     conversation.

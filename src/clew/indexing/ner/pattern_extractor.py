@@ -120,7 +120,7 @@ def _full_name_of_subject(
 
 @dataclass(frozen=True, slots=True)
 class _ChunkContext:
-    """What a chunk's words go by: of whom, by whom, and when they were written."""
+    """What reading a chunk depends on."""
 
     subject: str | None
     """What the document is about."""
@@ -156,7 +156,7 @@ def _read_chunk(
 def _antecedents(
     start: int, subject: str | None, turns: Sequence[Turn], names: Coreference
 ) -> Iterator[Antecedent]:
-    """Whom the pronoun may mean that opens the sentence at `start`."""
+    """What a pronoun that opens the sentence at `start` may stand for."""
     if subject:
         yield Antecedent(subject, start)
     turn = turn_at(turns, start)

@@ -36,7 +36,7 @@ _AFTER_DATE = re.compile(r"[,\s]*")
 
 
 class Antecedent(NamedTuple):
-    """Who a pronoun means: what the document is about, or whoever speaks."""
+    """What a pronoun stands for: the subject of the document, or the speaker."""
 
     name: str
     start: int
@@ -53,7 +53,7 @@ class _Candidate(NamedTuple):
     """Where its first name, or the pronoun for it, begins."""
 
     def key(self) -> tuple[str, str, str]:
-        """What makes two facts the same."""
+        """Candidates with the same key are the same."""
         return entity_key(self.first), self.phrase.relation_type, entity_key(self.last)
 
     @property
@@ -111,7 +111,7 @@ def _limit(candidate: _Candidate, following: _Candidate | None, end: int) -> int
 def _candidates(
     text: str, start: int, end: int, names: Sequence[NameSpan], antecedents: Sequence[Antecedent]
 ) -> Iterator[_Candidate]:
-    """What is said of neighbours; the sentence's topic is the head where that is meant."""
+    """What is said of neighbours; the sentence's subject is the head where that is meant."""
     told = [n for n in names if n.name.casefold() not in DEMONYMS]
     if not told:
         return
@@ -140,7 +140,7 @@ def _type(text: str, name: NameSpan) -> str:
 def _about_antecedent(
     text: str, told: Sequence[NameSpan], antecedent: Antecedent
 ) -> Iterator[_Candidate]:
-    """What a sentence says of a topic, where a pronoun for it opens the sentence."""
+    """What a sentence states of an antecedent, where a pronoun for it opens the sentence."""
     told = [name for name in told if name.start >= antecedent.start]
     if not told:
         return

@@ -10,6 +10,7 @@ from itertools import pairwise
 from clew.indexing.splitting.outline import Outline, Trail, common_trail
 from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.units import Unit
+from clew.types import Section
 
 
 @dataclass(slots=True)
@@ -72,3 +73,19 @@ def _parts(units: Sequence[Unit], outline: Outline) -> list[tuple[int, int, Trai
         for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
         if a < b
     ]
+
+
+def make_sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
+    """Sections that begin at `starts`, stretched over all of the text."""
+    if not text:
+        return ()
+    borders = [0, *starts[1:], len(text)]
+    return tuple(
+        Section(
+            ordinal=i,
+            start=start,
+            end=end,
+            headings=outline.trail(starts[i] if starts else 0, end),
+        )
+        for i, (start, end) in enumerate(pairwise(borders))
+    )
