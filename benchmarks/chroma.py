@@ -25,7 +25,7 @@ import numpy as np
 
 from clew.settings import ChromaSettings
 from clew.stores.chroma import ChromaIndex
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import make_entry
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from clew.settings import QdrantSettings
 from clew.stores.qdrant import QdrantIndex
 
 if TYPE_CHECKING:
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import Vectors
 
 

@@ -10,7 +10,7 @@ import pytest
 from clew.ports import Store, VectorIndex
 from clew.settings import ChromaSettings
 from clew.stores.chroma import ChromaIndex
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 

@@ -10,11 +10,11 @@ import pytest
 
 from clew.errors import StoreError
 from clew.ports import CommunityKeeper, DualIndex, Store, VectorIndex
-from clew.stores import neo4j_snapshot
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.neo4j_communities import Neo4jCommunities
-from clew.stores.neo4j_search import Neo4jVectors
-from clew.stores.sqlite import SqliteStore
+from clew.stores.neo4j import snapshot as neo4j_snapshot
+from clew.stores.neo4j.communities import Neo4jCommunities
+from clew.stores.neo4j.search import Neo4jVectors
+from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import VectorMatrix
 from clew.testing.conformance import (
     CommunityKeeperSuite,

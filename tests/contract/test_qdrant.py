@@ -14,7 +14,7 @@ from clew.stores.qdrant import QdrantIndex
 from clew.stores.qdrant_collections import collection_name
 from clew.stores.qdrant_connection import QdrantConnection
 from clew.stores.qdrant_points import NamespacePoints
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import VectorIndexSuite
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 from tests.unit.qdrant_server import stand_in

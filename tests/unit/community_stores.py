@@ -8,8 +8,8 @@ from pathlib import Path
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot, build
 from clew.graph.upkeep import Changed, bring_up_to_date
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_communities import SqliteCommunities
+from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from clew.graph.snapshot import Snapshot, build
 from clew.query.analyse import Analysis, analyse
 from clew.query.bridge import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 

@@ -32,9 +32,9 @@ from clew.stores import chroma_collection
 from clew.stores.chroma import ChromaIndex
 from clew.stores.chroma_collection import DATABASE, KeptCollection
 from clew.stores.file_lock import FileLock
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_backup import back_up, restore
-from clew.stores.sqlite_save import count_change
+from clew.stores.sqlite.backup import back_up, restore
+from clew.stores.sqlite.save import count_change
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 
 if TYPE_CHECKING:
@@ -551,7 +551,7 @@ import sys
 from pathlib import Path
 from clew.settings import ChromaSettings
 from clew.stores.chroma import ChromaIndex
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 folder, url, namespace, name, count, size = sys.argv[1:]
@@ -761,7 +761,8 @@ def test_without_the_client_the_extra_is_named(
 def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
     script = (
         "import sys; from pathlib import Path; from clew.stores.chroma import ChromaIndex;"
-        "from clew.settings import ChromaSettings; from clew.stores.sqlite import SqliteStore;"
+        "from clew.settings import ChromaSettings;"
+        "from clew.stores.sqlite.store import SqliteStore;"
         "store = SqliteStore(Path(sys.argv[1]));"
         "ChromaIndex(store, ChromaSettings(), 'default', store.folder).close();"
         "print('chromadb' in sys.modules)"

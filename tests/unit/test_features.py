@@ -16,7 +16,7 @@ from clew.graph.snapshot import Snapshot, build
 from clew.query.analyse import Analysis, analyse
 from clew.query.features import FEATURES, Channels, Evidence, Incidence, gather
 from clew.query.second_hop import SECOND_FEATURES, relate
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms

@@ -26,8 +26,8 @@ from clew.stores.qdrant import QdrantIndex
 from clew.stores.qdrant_collections import collection_name
 from clew.stores.qdrant_connection import QdrantConnection
 from clew.stores.qdrant_points import NamespacePoints, term_weights
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_save import count_change
+from clew.stores.sqlite.save import count_change
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from clew.text import terms
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
@@ -750,7 +750,7 @@ import sys
 from pathlib import Path
 from clew.settings import QdrantSettings
 from clew.stores.qdrant import QdrantIndex
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 folder = Path(sys.argv[1])
 index = QdrantIndex(SqliteStore(folder), QdrantSettings(), "default", folder)
 print(index.state()["connected"])

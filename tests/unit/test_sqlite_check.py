@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms

@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_migrations import (
+from clew.stores.sqlite.migrations import (
     SCHEMA_VERSION,
     m001_documents_and_graph,
     migrate,
     schema_version,
 )
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, sentences, terms
 from clew.types import Period

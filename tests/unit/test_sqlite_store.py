@@ -24,8 +24,8 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 from clew.types import IndexedDocument

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_times import _WITHIN
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.times import _WITHIN
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Period
 

@@ -12,7 +12,7 @@ import pytest
 
 from clew.errors import StoreError
 from clew.stores import vectors as module
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 

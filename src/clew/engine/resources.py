@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
-    from clew.stores.sqlite_connection import Database
+    from clew.stores.sqlite.connection import Database
     from clew.types import (
         Entity,
         SearchResult,

@@ -1,0 +1,270 @@
+"""Searching on the server: by words, by vectors, and by both in one round trip.
+
+The server quantises vectors and its index is approximate: what it finds are candidates. Exact
+scores come from a matrix on this machine, which is derived from the server's vectors.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.errors import StoreError
+from clew.stores.neo4j.schema import chunk_label, keyword_index, vector_index
+from clew.stores.relations import RelationRow, to_relation
+from clew.stores.vectors import VectorMatrix
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.stores.neo4j.store import Neo4jStore
+    from clew.types import Ids, Relation, Scores, Vector, Vectors
+
+SMALL = 50_000
+"""Chunks below which the matrix on this machine is faster than the server's index."""
+_WORDS = 512
+"""Terms of a question that count; Lucene takes 1024 at most."""
+_SPARE = 100
+# The last bits of a cosine differ with the order of its sum.
+_EQUAL = 1e-6
+
+_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_ALLOWED_KEYWORDS = """
+CALL db.index.fulltext.queryNodes($keywords, $phrases) YIELD node, score
+WITH node.id AS id, score WHERE id IN $allowed
+WITH id, score ORDER BY score DESC, id LIMIT $limit
+RETURN collect(id), collect(score)
+"""
+_NEAREST = """
+CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node
+RETURN collect(node.id)
+"""
+_BOTH = """
+CALL () {
+    CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
+    RETURN collect(node) AS near, collect(node.id) AS near_ids, collect(score) AS near_scores
+}
+CALL () {
+    WITH $phrases AS phrases WHERE phrases <> ''
+    CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
+    WITH node, score ORDER BY score DESC, node.id LIMIT $limit
+    RETURN collect(node) AS held, collect(node.id) AS held_ids, collect(score) AS held_scores
+}
+CALL (near, held) {
+    UNWIND near[..$expand] + held[..$expand] AS chunk RETURN collect(DISTINCT chunk) AS best
+}
+CALL (best) {
+    UNWIND best AS chunk
+    MATCH (chunk)-[m:MENTIONS {namespace: $namespace}]->(e:ClewEntity)
+    RETURN collect([chunk.id, m.sentence, e.id, m.count]) AS mentions,
+        collect(DISTINCT [e.id, e.name]) AS names
+}
+CALL (best) {
+    UNWIND best AS chunk
+    WITH chunk.id AS chunk_id
+    MATCH (head:ClewEntity)-[r:RELATES {namespace: $namespace, chunk_id: chunk_id}]->
+        (tail:ClewEntity)
+    WHERE r.retracted_at IS NULL
+    WITH r, head, tail ORDER BY r.id
+    RETURN collect(r {.*, from_entity_id: head.id, to_entity_id: tail.id}) AS relations,
+        collect([head.id, head.name]) + collect([tail.id, tail.name]) AS ends
+}
+RETURN near_ids, near_scores, held_ids, held_scores, mentions, names + ends, relations
+"""
+_STATE = """
+CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
+RETURN versions[0], COUNT {{ (c:{label}) }}
+"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Candidates:
+    """What one query finds by vectors and by words, and what stands in the best of either."""
+
+    by_vector: tuple[Ids, Scores]
+    """The nearest first; cosines of quantised vectors, off by hundredths: candidates, no scores."""
+    by_keyword: tuple[Ids, Scores]
+    """As `ports.KeywordIndex.search_keywords` gives them."""
+    mentions: NDArray[np.int64]
+    """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
+    relations: tuple[Relation, ...]
+    """That are not retracted, by id; each with the chunk and the sentence that state it."""
+    names: Mapping[int, str]
+    """By entity id, of all that is mentioned or related."""
+
+
+class Neo4jSearch:
+    """`ports.KeywordIndex`, and candidates by vectors and words together."""
+
+    _database: Neo4jDatabase
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`; of several hundred terms the first ones count."""
+        phrases = _phrases(terms)
+        if not phrases or limit <= 0:
+            return _ranking([], [])
+        values = {
+            "keywords": keyword_index(self._database.namespace),
+            "phrases": phrases,
+            "limit": limit,
+        }
+        if allowed is None:
+            return _ranking(*self._database.rows(_KEYWORDS, **values)[0])
+        rows = self._database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
+        return _ranking(*rows[0])
+
+    def find_candidates(
+        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int, expand: int = 0
+    ) -> Candidates:
+        """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
+
+        Of the `expand` best of either it also reads whom they mention and which relations they
+        state. Both numbers are above 0. Raises `StoreError` for a vector of another dimension.
+        """
+        rows = self._database.rows(
+            _BOTH,
+            vectors=vector_index(self._database.namespace),
+            keywords=keyword_index(self._database.namespace),
+            vector=vector.tolist(),
+            phrases=_phrases(terms),
+            nearest=nearest,
+            limit=limit,
+            expand=expand,
+        )
+        near_ids, near_scores, held_ids, held_scores, mentions, names, relations = rows[0]
+        return Candidates(
+            # The server says (1 + cosine) / 2.
+            by_vector=_ranking(near_ids, 2 * np.array(near_scores) - 1),
+            by_keyword=_ranking(held_ids, held_scores),
+            mentions=np.array(sorted(mentions), dtype=np.int64).reshape(-1, 4),
+            relations=tuple(_relation(relation) for relation in relations),
+            names=dict(names),
+        )
+
+    def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
+        """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
+        found = self._database.value(
+            _NEAREST,
+            vectors=vector_index(self._database.namespace),
+            vector=vector.tolist(),
+            nearest=nearest,
+        )
+        return np.array(found, dtype=np.int64)
+
+    def server_state(self) -> tuple[str, int]:
+        """The server's version, and the number of chunks that its vector index holds."""
+        query = _STATE.format(label=chunk_label(self._database.namespace))
+        version, points = self._database.rows(query)[0]
+        return str(version), int(points)
+
+
+class Neo4jVectors:
+    """`ports.KeptVectorIndex` and `ports.DualIndex` over a `Neo4jStore`; threads may share one.
+
+    Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
+    `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
+    the server's index does not see) and where a tie goes on beyond the candidates.
+    """
+
+    def __init__(self, store: Neo4jStore, folder: Path, *, small: int = SMALL) -> None:
+        """Nothing is read before it is needed; below `small` chunks the matrix answers alone."""
+        self._store = store
+        self._matrix = VectorMatrix(store, folder)
+        self._small = small
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
+        with self._store.steady():
+            if allowed is not None or not self._asks_server(limit):
+                return self._matrix.search_vector(vector, limit, allowed)
+            return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
+
+    def search_both(
+        self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
+        """See `ports.DualIndex`."""
+        with self._store.steady():
+            if allowed is not None or not terms or not self._asks_server(limit):
+                by_vector = self._matrix.search_vector(vector, limit, allowed)
+                return by_vector, self._store.search_keywords(terms, limit, allowed)
+            found = self._store.find_candidates(vector, terms, limit, nearest=_wanted(limit))
+            return self._rescored(vector, limit, found.by_vector[0]), found.by_keyword
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        """See `ports.VectorIndex`."""
+        return self._matrix.vectors(chunk_ids)
+
+    def refresh(self) -> None:
+        """See `ports.KeptVectorIndex`."""
+        self._matrix.refresh()
+
+    def persist(self) -> None:
+        """See `ports.KeptVectorIndex`."""
+        self._matrix.persist()
+
+    def state(self) -> dict[str, Any]:
+        """See `ports.KeptVectorIndex`."""
+        version, points, connected = "", None, True
+        try:
+            version, points = self._store.server_state()
+        except StoreError:
+            connected = False
+        return {
+            "backend": "neo4j",
+            "available": True,
+            "connected": connected,
+            "version": version,
+            "points": points,
+        }
+
+    def close(self) -> None:
+        """See `ports.KeptVectorIndex`; the connection is the store's."""
+
+    def _asks_server(self, limit: int) -> bool:
+        held = int(self._matrix.state()["points"])
+        worth = held >= self._small and limit > 0 and _wanted(limit) < held
+        return worth and not self._store.database.in_transaction
+
+    def _rescored(self, vector: Vector, limit: int, candidates: Ids) -> tuple[Ids, Scores]:
+        """The best of the candidates, by their exact scores."""
+        ids, scores = self._matrix.search_vector(vector, len(candidates), candidates)
+        last = scores[ids == candidates[-1:]]
+        if len(ids) < limit or len(last) == 0 or scores[limit - 1] <= last[0] + _EQUAL:
+            return self._matrix.search_vector(vector, limit)
+        return ids[:limit], scores[:limit]
+
+
+def _wanted(limit: int) -> int:
+    """Candidates that hold the best ones: at 10,000 chunks of 384 dimensions, all of them."""
+    return 2 * limit + _SPARE
+
+
+def _phrases(terms: Sequence[str]) -> str:
+    """A Lucene query for any of the terms, which are no syntax in it."""
+    return " OR ".join(_quoted(term) for term in list(dict.fromkeys(terms))[:_WORDS])
+
+
+def _quoted(term: str) -> str:
+    escaped = term.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def _relation(row: Mapping[str, Any]) -> Relation:
+    return to_relation(RelationRow._make(row.get(name) for name in RelationRow._fields))
+
+
+def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:
+    return np.array(ids, dtype=np.int64), np.array(scores, dtype=np.float32)

@@ -1,0 +1,115 @@
+"""Checking a store's invariants, and mending whatever can be derived from what is sound."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from pathlib import Path
+
+from clew.errors import StoreCorruptError
+from clew.stores.derived import derived_files, remove_files
+from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
+from clew.stores.sqlite import invariants
+from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.documents import id_list
+from clew.stores.sqlite.memory import keep_observed
+from clew.stores.sqlite.save import count_change, show_living_names, sweep
+from clew.stores.sqlite.snapshot import read_number
+from clew.stores.sqlite.validity import settle_all
+from clew.types import CheckReport, Problem
+
+_READING: dict[str, invariants.Invariant] = {
+    "references": invariants.references,
+    "names": invariants.names,
+    "sections": invariants.sections,
+    "chunks": invariants.chunks,
+    "mentions": invariants.mentions,
+    "keywords": invariants.keywords,
+    "vectors": invariants.vectors,
+    "versions": invariants.versions,
+    "times": invariants.times,
+    "validity": invariants.validity,
+    "memory": invariants.memory,
+}
+_DERIVED = frozenset(
+    {"references", "names", "keywords", "keyword index", "validity", "memory", "generation"}
+)
+_SECTION_OF_CHUNK = ("chunks", "section_id")
+_CHECKED = ("integrity", *_READING, "keyword index", "generation")
+
+
+def check(database: Database, folder: Path, *, repair: bool) -> CheckReport:
+    """Verify every invariant; `problems` are those that are left after mending."""
+    return check_and_mend(
+        _CHECKED,
+        lambda: _find(database, folder),
+        (lambda: _repair(database, folder)) if repair else None,
+    )
+
+
+def _find(database: Database, folder: Path) -> list[Problem]:
+    """At most one problem an invariant; where the file itself is damaged, that alone."""
+    try:
+        with database.read() as connection:
+            if damage := _problem("integrity", invariants.integrity(connection)):
+                return [damage]
+            found = [_problem(name, broken(connection)) for name, broken in _READING.items()]
+        with database.write() as connection:
+            found.append(_problem("keyword index", invariants.keyword_index(connection)))
+            generation = read_number(connection, "generation")
+    except StoreCorruptError as error:
+        return [Problem(invariant="integrity", detail=str(error), repairable=False)]
+    found.append(_problem("generation", files_ahead(folder, generation)))
+    return [problem for problem in found if problem]
+
+
+def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
+    return sum_up(invariant, details, repairable=invariant in _DERIVED)
+
+
+def _repair(database: Database, folder: Path) -> None:
+    """Mend all that can be: each step may leave work to the next one."""
+    with database.write() as connection:
+        _repair_references(connection)
+        keep_observed(connection)
+        _repair_names(connection)
+        _repair_keywords(connection)
+        settle_all(connection)
+        count_change(connection, entities_moved=True)
+    remove_files(derived_files(folder))  # built from what was broken, and made again when needed
+
+
+def _repair_references(connection: sqlite3.Connection) -> None:
+    """Delete what belongs to nothing; an entity comes back from its names."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")  # to the end of the transaction
+    connection.execute(
+        "INSERT INTO entities (id, name, key, entity_type)"
+        " SELECT entity_id, name, key, 'name' FROM aliases"
+        " WHERE entity_id NOT IN (SELECT id FROM entities) GROUP BY entity_id"
+    )
+    # A chunk of a known document is text, and is left alone even without its section.
+    references = [r for r in invariants.list_references(connection) if r[:2] != _SECTION_OF_CHUNK]
+    deleted = 1
+    while deleted:  # what is deleted may have been a parent itself
+        deleted = sum(
+            connection.execute(f"DELETE FROM {r.table} WHERE {r.is_missing}").rowcount
+            for r in references
+        )
+
+
+def _repair_names(connection: sqlite3.Connection) -> None:
+    every = [row[0] for row in connection.execute("SELECT id FROM entities")]
+    sweep(connection, every)
+    show_living_names(connection, id_list(every))
+
+
+def _repair_keywords(connection: sqlite3.Connection) -> None:
+    """Make the table anew, as deleting from a damaged index may fail."""
+    sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'keywords'").fetchone()[0]
+    connection.execute("DROP TABLE keywords")
+    connection.execute(sql)
+    rows = connection.execute("SELECT id, context, text FROM chunks").fetchall()
+    connection.executemany(
+        "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
+        ((chunk_id, chunk_terms(context, text)) for chunk_id, context, text in rows),
+    )

@@ -1,0 +1,23 @@
+"""The file for jobs and the audit log of a store that is on a server."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.filters import define_functions
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+
+_FILE = "journal.db"
+
+
+def open_journal(folder: Path, busy_seconds: float) -> Database:
+    """The journal in a folder, made where there is none; tables of a store stay empty in it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    database = Database(folder / _FILE, busy_seconds, define_functions)
+    with database.read() as connection:
+        current = schema_version(connection) == SCHEMA_VERSION
+    if not current:
+        with database.write() as connection:
+            migrate(connection)
+    return database
