@@ -144,7 +144,7 @@ class TestCheck(OnNeo4j):
                 "version 1 of x belongs to no document",
             ),
             (
-                "CREATE (:ClewReading {namespace: $namespace, entity_id: 99})",
+                "CREATE (:ClewExtractionLog {namespace: $namespace, entity_id: 99})",
                 "references",
                 "a reading is of entity 99",
             ),

@@ -33,8 +33,8 @@ from clew.stores.chroma import ChromaIndex
 from clew.stores.chroma_collection import DATABASE, KeptCollection
 from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.backup import back_up, restore
-from clew.stores.sqlite.save import count_change
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.state import COUNT_CHANGE
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) ->
         connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
         named = zip(("embedder", "dimension"), embedder, strict=True)
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
-        count_change(connection)
+        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
 
 
 def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:

@@ -26,8 +26,8 @@ from clew.stores.qdrant import QdrantIndex
 from clew.stores.qdrant_collections import collection_name
 from clew.stores.qdrant_connection import QdrantConnection
 from clew.stores.qdrant_points import NamespacePoints, term_weights
-from clew.stores.sqlite.save import count_change
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.state import COUNT_CHANGE
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
 from clew.text import terms
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
@@ -96,7 +96,7 @@ def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) ->
         connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
         named = zip(("embedder", "dimension"), embedder, strict=True)
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
-        count_change(connection)
+        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
 
 
 def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:

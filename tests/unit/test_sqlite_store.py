@@ -271,7 +271,7 @@ def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Pa
     last = threading.Thread(target=store.documents)
     last.start()
     last.join()
-    assert len(store._database._connections) <= 2
+    assert len(store.database._connections) <= 2
     store.close()
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import chain
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.entities import delete_orphans
 from clew.stores.invariants import (
     broken_chunk,
     broken_ends,
@@ -22,8 +22,8 @@ from clew.stores.invariants import (
     files_ahead,
     sum_up,
 )
+from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.invariants import RULES
-from clew.stores.neo4j.numbers import count_change, read_numbers
 from clew.stores.neo4j.schema import (
     MIGRATIONS,
     SHARED_INDEXES,
@@ -32,10 +32,9 @@ from clew.stores.neo4j.schema import (
     keyword_index,
     vector_index,
 )
-from clew.stores.neo4j.sweep import sweep
-from clew.stores.neo4j.validity import read_facts, settle_all
-from clew.stores.snapshot_rows import id_ranges
-from clew.stores.validity import derived_ends
+from clew.stores.snapshot import id_ranges
+from clew.stores.statements.state import COUNT_CHANGE, STATE, State
+from clew.stores.validity import derived_ends, read_facts, recompute_all
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase, Row
@@ -95,17 +94,16 @@ _DIMENSION = "MATCH (s:ClewStore {namespace: $namespace}) RETURN s.dimension"
 _INDEXES = "SHOW INDEXES YIELD name, state WHERE name IN $names RETURN name, state"
 
 
-def check(database: Neo4jDatabase, folder: Path, *, repair: bool) -> CheckReport:
-    """Verify every invariant; `folder` holds what is derived. Writers wait meanwhile."""
+def check(backend: Neo4jBackend, *, repair: bool) -> CheckReport:
+    """Verify every invariant. Writers wait meanwhile."""
     return check_and_mend(
-        _CHECKED,
-        lambda: _find(database, folder),
-        (lambda: _mend(database, folder)) if repair else None,
+        _CHECKED, lambda: _find(backend), (lambda: _mend(backend)) if repair else None
     )
 
 
-def _find(database: Neo4jDatabase, folder: Path) -> list[Problem]:
+def _find(backend: Neo4jBackend) -> list[Problem]:
     """At most one problem an invariant."""
+    database, folder = backend.database, backend.folder
     details: dict[str, list[str]] = {name: [] for name in _CHECKED}
     with database.reading():
         for name, detail in chain(
@@ -113,8 +111,8 @@ def _find(database: Neo4jDatabase, folder: Path) -> list[Problem]:
             _broken_documents(database),
             _broken_chunks(database),
             (("versions", d) for d in broken_versions(map(tuple, database.rows(_VERSIONS)))),
-            _broken_ends(database),
-            (("generation", d) for d in files_ahead(folder, read_numbers(database).generation)),
+            _broken_ends(backend),
+            (("generation", d) for d in files_ahead(folder, _state(backend).generation)),
         ):
             details[name].append(detail)
     details["indexes"] = list(_broken_indexes(database))
@@ -164,10 +162,13 @@ def _chunks(database: Neo4jDatabase) -> Iterator[Row]:
         yield from database.rows(_CHUNKS, after=low, until=high)
 
 
-def _broken_ends(database: Neo4jDatabase) -> Iterator[Broken]:
-    functional = read_numbers(database).functional
-    derived = derived_ends(read_facts(database, functional)) if functional else {}
-    rows = ((row[0], row[1], row[2]) for row in database.rows(_ENDS))
+def _state(backend: Neo4jBackend) -> State:
+    return State(*backend.rows(STATE)[0])
+
+
+def _broken_ends(backend: Neo4jBackend) -> Iterator[Broken]:
+    derived = derived_ends(read_facts(backend, _state(backend).functional))
+    rows = ((row[0], row[1], row[2]) for row in backend.database.rows(_ENDS))
     for detail in broken_ends(rows, derived):
         yield "validity", detail
 
@@ -182,11 +183,13 @@ def _broken_indexes(database: Neo4jDatabase) -> Iterator[str]:
             yield f"the index {name!r} {'failed' if name in states else 'is missing'}"
 
 
-def _mend(database: Neo4jDatabase, folder: Path) -> None:
+def _mend(backend: Neo4jBackend) -> None:
     """Mend all that can be: each step may leave work to the next one."""
-    _mend_indexes(database)
-    database.write(lambda: _mend_rows(database))
-    remove_files(derived_files(folder))  # built from what was broken, and made again when needed
+    _mend_indexes(backend.database)
+    backend.write(lambda: _mend_rows(backend))
+    remove_files(
+        derived_files(backend.folder)
+    )  # built from what was broken, and made again when needed
 
 
 def _mend_indexes(database: Neo4jDatabase) -> None:
@@ -202,16 +205,17 @@ def _mend_indexes(database: Neo4jDatabase) -> None:
         define_vectors(database, dimension)
 
 
-def _mend_rows(database: Neo4jDatabase) -> None:
+def _mend_rows(backend: Neo4jBackend) -> None:
+    database = backend.database
     for rule in RULES:
         if rule.mend:
             database.rows(rule.mend)
     entities = database.value(_ENTITY_IDS)
     for start in range(0, len(entities), _BATCH):
-        sweep(database, entities[start : start + _BATCH])
+        delete_orphans(backend, entities[start : start + _BATCH])
     _mend_terms(database)
-    settle_all(database, read_numbers(database).functional)
-    count_change(database, entities_moved=True)
+    recompute_all(backend, _state(backend).functional)
+    backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
 
 def _mend_terms(database: Neo4jDatabase) -> None:

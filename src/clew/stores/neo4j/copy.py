@@ -18,23 +18,18 @@ from clew.stores.copy_marks import (
     written_meanwhile,
 )
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.communities_write import write_state
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.copy_rows import count_rows, delete_rows, read_rows, write_rows
 from clew.stores.neo4j.schema import define_vectors, migrate
+from clew.stores.neo4j.tables import COUNTERS
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
 
 _SECONDS = 3600.0
 """How long reading a store may take; who writes waits as long as its own settings let it."""
-_COUNTERS = {
-    "sections": "next_section",
-    "chunks": "next_chunk",
-    "entities": "next_entity",
-    "aliases": "next_alias",
-    "relations": "next_relation",
-}
 _STORE = """
 MATCH (s:ClewStore {namespace: $namespace})
 OPTIONAL MATCH (p:ClewPartition {namespace: $namespace})
@@ -116,7 +111,7 @@ class Neo4jCopy:
             generation=int(store["generation"]),
             epoch=int(store["epoch"]),
             communities=-1 if built is None else int(built),
-            next_ids={table: int(store[counter]) for table, counter in _COUNTERS.items()},
+            next_ids={table: int(store[counter]) for table, counter in COUNTERS.items()},
         )
 
     def count_rows(self, table: Table) -> int:
@@ -143,7 +138,7 @@ class Neo4jCopy:
 
         def work() -> None:
             self._move_mark(before, after)
-            write_rows(self._database, table, rows)
+            write_rows(Neo4jBackend(self._database, self._folder), table, rows)
 
         self._database.write(work)
 
@@ -164,7 +159,7 @@ class Neo4jCopy:
         }
         if header.embedder is not None:
             values["embedder"], values["dimension"] = header.embedder
-        for table, counter in _COUNTERS.items():
+        for table, counter in COUNTERS.items():
             values[counter] = max(here.next_ids[table], header.next_ids[table])
         self._database.rows(_SET, values=values)
         built = built_in_copy(header, generation)

@@ -2,36 +2,18 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from clew.ports.copying import SHAPES, Key, Row, Table
+from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.communities_write import write_state
-from clew.stores.neo4j.rows import insert_rows
+from clew.stores.neo4j.tables import PATTERNS, to_row
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase
 
-_PATTERNS: Mapping[Table, str] = {
-    "documents": "(n:ClewDocument {namespace: $namespace})",
-    "versions": "(n:ClewVersion {namespace: $namespace})",
-    "sections": "(n:ClewSection {namespace: $namespace})",
-    "chunks": "(n:ClewChunk {namespace: $namespace})",
-    "times": "(n:ClewTime {namespace: $namespace})",
-    "entities": "(n:ClewEntity {namespace: $namespace})",
-    "aliases": "(n:ClewAlias {namespace: $namespace})",
-    "rules": "(n:ClewRule {namespace: $namespace})",
-    "mentions": "()-[n:MENTIONS {namespace: $namespace}]->()",
-    "relations": "()-[n:RELATES {namespace: $namespace}]->()",
-    "extraction_log": "(n:ClewReading {namespace: $namespace})",
-    "communities": "(n:ClewCommunity {namespace: $namespace})",
-    "themes": "(n:ClewTheme {namespace: $namespace})",
-    "topics": "(n:ClewTopic {namespace: $namespace})",
-}
 _INDEXES: dict[Table, str] = {
     "documents": "ClewDocument(namespace, id)",
     "versions": "ClewVersion(namespace, document_id, version)",
@@ -42,7 +24,7 @@ _INDEXES: dict[Table, str] = {
     "aliases": "ClewAlias(namespace, id)",
     "mentions": "MENTIONS(namespace, chunk_id)",
     "relations": "RELATES(namespace, id)",
-    "extraction_log": "ClewReading(namespace, entity_id)",
+    "extraction_log": "ClewExtractionLog(namespace, entity_id)",
     "communities": "ClewCommunity(namespace, id)",
     "themes": "ClewTheme(namespace, number)",
     "topics": "ClewTopic(namespace, id)",
@@ -61,19 +43,8 @@ MATCH (a:ClewAlias {namespace: $namespace, id: id})
     -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
 RETURN id, e.id
 """
-# What the rows of communities become; documents and the graph are `neo4j_rows`'.
-_INSERTS: Mapping[Table, str] = {
-    "communities": """
-UNWIND $rows AS row CREATE (n:ClewCommunity {namespace: $namespace}) SET n += row
-""",
-    "themes": "UNWIND $rows AS row CREATE (n:ClewTheme {namespace: $namespace}) SET n += row",
-    "topics": "UNWIND $rows AS row CREATE (n:ClewTopic {namespace: $namespace}) SET n += row",
-}
-_KINDS: Mapping[Table, str] = {"extraction_log": "readings"}
 _BUILT = "built"
 _DELETED_AT_ONCE = 1000
-_LISTS = ("entities", "entity_ids", "sources")
-_FLOATS = ("weight", "confidence", "score")
 
 
 # --- reading -----------------------------------------------------------------------------
@@ -85,7 +56,7 @@ def count_rows(database: Neo4jDatabase, table: Table) -> int:
         return len(_read_partition(database))
     # Of what has no number of its own, the same twice counts once.
     counted = f"DISTINCT [{', '.join(_key(table))}]" if table == "extraction_log" else "n"
-    query = f"MATCH {_PATTERNS[table]} WHERE {_has_key(table)} RETURN count({counted})"
+    query = f"MATCH {PATTERNS[table]} WHERE {_has_key(table)} RETURN count({counted})"
     return int(database.value(query))
 
 
@@ -95,7 +66,7 @@ def read_rows(database: Neo4jDatabase, table: Table, after: Key | None, limit: i
         return _read_few(database, table, after, limit)
     query = page_query(table, after)
     found = database.rows(query, key=list(after or ()), limit=limit)
-    rows = [_to_row(table, row[0]) for row in found]
+    rows = [to_row(table, row[0]) for row in found]
     return list({SHAPES[table].key_of(row): row for row in rows}.values())
 
 
@@ -104,7 +75,7 @@ def page_query(table: Table, after: Key | None) -> str:
     keys = _key(table)
     above = f"AND {keys[0]} >= $key[0] AND [{', '.join(keys)}] > $key" if after else ""
     index = f"USING INDEX SEEK n:{_INDEXES[table]}"
-    matched = f"MATCH {_PATTERNS[table]} {index} WHERE {_has_key(table)} {above}"
+    matched = f"MATCH {PATTERNS[table]} {index} WHERE {_has_key(table)} {above}"
     order = f"ORDER BY {', '.join(['n.namespace', *keys])}"
     if table == "aliases":
         return f"{matched} WITH n {order} LIMIT $limit {_NAMED} {order}"
@@ -132,8 +103,8 @@ def _read_few(database: Neo4jDatabase, table: Table, after: Key | None, limit: i
 
 
 def _read_rules(database: Neo4jDatabase) -> list[Row]:
-    query = f"MATCH {_PATTERNS['rules']} WHERE {_has_key('rules')} RETURN properties(n)"
-    return [_to_row("rules", row[0]) for row in database.rows(query)]
+    query = f"MATCH {PATTERNS['rules']} WHERE {_has_key('rules')} RETURN properties(n)"
+    return [to_row("rules", row[0]) for row in database.rows(query)]
 
 
 def _read_partition(database: Neo4jDatabase) -> list[Row]:
@@ -145,16 +116,14 @@ def _read_partition(database: Neo4jDatabase) -> list[Row]:
 # --- writing -----------------------------------------------------------------------------
 
 
-def write_rows(database: Neo4jDatabase, table: Table, rows: Sequence[Row]) -> None:
+def write_rows(backend: Neo4jBackend, table: Table, rows: Sequence[Row]) -> None:
     """Write rows of new keys; call inside `write`."""
-    values = [_to_properties(table, row) for row in rows]
+    values: list[dict[str, Any]] = [dict(row) for row in rows]
     if table == "partition":
-        write_state(database, {row["name"]: row["value"] for row in values})
-    elif table in _INSERTS:
-        database.rows(_INSERTS[table], rows=values)
+        write_state(backend.database, {row["name"]: row["value"] for row in values})
     else:
-        _tie_to_entities(database, table, values)
-        insert_rows(database, {_KINDS.get(table, table): values})
+        _tie_to_entities(backend.database, table, values)
+        backend.insert({table: values})
 
 
 def _tie_to_entities(database: Neo4jDatabase, table: Table, rows: list[dict[str, Any]]) -> None:
@@ -168,8 +137,8 @@ def _tie_to_entities(database: Neo4jDatabase, table: Table, rows: list[dict[str,
 
 def delete_rows(database: Neo4jDatabase) -> None:
     """Delete all rows, a bounded number in each transaction."""
-    for table in reversed(list(_PATTERNS)):
-        pattern = _PATTERNS[table]
+    for table in reversed(list(PATTERNS)):
+        pattern = PATTERNS[table]
         query = (
             f"MATCH {pattern} WHERE {_has_key(table)} WITH n LIMIT {_DELETED_AT_ONCE}"
             f" {'DETACH' if pattern.startswith('(n') else ''} DELETE n RETURN count(*)"
@@ -178,50 +147,3 @@ def delete_rows(database: Neo4jDatabase) -> None:
         while database.write(delete):
             pass
     database.write(lambda: database.rows(_FORGET_PARTITION))
-
-
-# --- properties and rows -----------------------------------------------------------------
-
-
-def _to_row(table: Table, properties: Mapping[str, Any]) -> Row:
-    values = dict(properties)
-    if table == "chunks":
-        values["vector"] = _to_bytes(values.get("vector"), "<f4")
-    if table == "communities":
-        values["members"] = _to_bytes(values["members"], "<i8")
-        values.update({name: values.get(name, "") for name in ("title", "summary")})
-        values.update({name: _to_json(values.get(name)) for name in _LISTS})
-    elif table == "topics":
-        values["chunks"] = json.dumps(values["chunks"], separators=(",", ":"))
-    elif table == "relations":
-        values["is_causal"] = int(values["is_causal"])
-    values.update({name: float(values[name]) for name in _FLOATS if name in values})
-    return {name: values.get(name) for name in SHAPES[table].columns}
-
-
-def _to_properties(table: Table, row: Row) -> dict[str, Any]:
-    values: dict[str, Any] = dict(row)
-    if table == "chunks":
-        values["vector"] = _to_list(values["vector"], "<f4")
-    if table == "communities":
-        values["members"] = _to_list(values["members"], "<i8")
-        shown = values["embedding"] is not None  # what has no report has none of its parts
-        values.update({name: json.loads(values[name]) if shown else None for name in _LISTS})
-        values.update({name: values[name] if shown else None for name in ("title", "summary")})
-    elif table == "topics":
-        values["chunks"] = json.loads(values["chunks"])
-    elif table == "relations":
-        values["is_causal"] = bool(values["is_causal"])
-    return values
-
-
-def _to_bytes(numbers: list[float] | None, kind: str) -> bytes | None:
-    return None if numbers is None else np.array(numbers, dtype=kind).tobytes()
-
-
-def _to_list(numbers: bytes | None, kind: str) -> list[float] | None:
-    return None if numbers is None else np.frombuffer(numbers, dtype=kind).tolist()
-
-
-def _to_json(values: list[Any] | None) -> str:
-    return json.dumps(values or [], ensure_ascii=False)

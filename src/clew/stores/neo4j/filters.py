@@ -61,6 +61,11 @@ class MetadataFilter:
             )
         ]
 
+    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
+        """Ids of the documents that meet every condition."""
+        documents = self._rows().documents
+        return [id_ for id_, of in documents.items() if meets_all(where, of, {})]
+
     def _rows(self) -> _Rows:
         kept = self._kept
         known = -1 if kept is None else kept.generation

@@ -193,7 +193,7 @@ MATCH ()-[r:RELATES {namespace: $namespace}]->() WHERE r.chunk_id > 0 AND NOT EX
     _rule(
         "references",
         """
-MATCH (l:ClewReading {namespace: $namespace}) WHERE l.entity_id > 0 AND NOT EXISTS {
+MATCH (l:ClewExtractionLog {namespace: $namespace}) WHERE l.entity_id > 0 AND NOT EXISTS {
     (:ClewEntity {namespace: $namespace, id: l.entity_id}) }
 """,
         "'a reading is of entity ' + l.entity_id + ', which does not exist'",

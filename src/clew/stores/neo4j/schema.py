@@ -20,7 +20,7 @@ Nodes, with their properties beside `namespace`:
 - ClewEntity: id, name, key, entity_type, content, tier
 - ClewAlias: id, key, name, method, score, evidence
 - ClewRule: key, target, name
-- ClewReading: entity_id, relationships_found, extracted_at (log of reading for relations)
+- ClewExtractionLog: entity_id, relationships_found, extracted_at
 - ClewCommunity, ClewTopic, …: see `neo4j_communities`
 
 Relationships, likewise:
@@ -79,19 +79,20 @@ _INDEXES = {
     "clew_entities_by_type": "(n:ClewEntity) ON (n.namespace, n.entity_type)",
     "clew_entities_by_tier": "(n:ClewEntity) ON (n.namespace, n.tier)",
     "clew_rules_by_target": "(n:ClewRule) ON (n.namespace, n.target)",
-    "clew_readings_by_entity": "(n:ClewReading) ON (n.namespace, n.entity_id)",
     "clew_mentions_by_chunk": "()-[r:MENTIONS]-() ON (r.namespace, r.chunk_id)",
     "clew_relations_by_chunk": "()-[r:RELATES]-() ON (r.namespace, r.chunk_id)",
     "clew_relations_by_start": "()-[r:RELATES]-() ON (r.namespace, r.valid_from)",
     "clew_relations_by_end": "()-[r:RELATES]-() ON (r.namespace, r.valid_until)",
     "clew_relations_by_retraction": "()-[r:RELATES]-() ON (r.namespace, r.retracted_at)",
 }
+_LOG_INDEX = "clew_extraction_log_by_entity"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in _UNIQUE_NODES),
     "clewalias_key_unique",
     "clewrelates_unique",
     *_INDEXES,
     *COMMUNITY_INDEXES,
+    _LOG_INDEX,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 _MAKE_STORE = """
@@ -144,9 +145,22 @@ def m001_documents_and_graph(database: Neo4jDatabase) -> None:
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
 
 
+def m003_extraction_log(database: Neo4jDatabase) -> None:
+    """The log of reading for relations bears the name of what it is, in all namespaces."""
+    label = "ClewExtractionLog"
+    database.define(
+        f"CREATE INDEX {_LOG_INDEX} IF NOT EXISTS FOR (n:{label}) ON (n.namespace, n.entity_id)"
+    )
+    rename = f"MATCH (n:ClewReading) WITH n LIMIT 10000 SET n:{label} REMOVE n:ClewReading"
+    while database.write(lambda: database.value(f"{rename} RETURN count(*)")):
+        pass
+    database.define("DROP INDEX clew_readings_by_entity IF EXISTS")
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
+    m003_extraction_log,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -8,20 +8,25 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from clew.errors import StoreError
+from clew.stores.neo4j.backend import Neo4jBackend
+from clew.stores.neo4j.filters import MetadataFilter
 from clew.stores.neo4j.schema import chunk_label, keyword_index, vector_index
 from clew.stores.relations import RelationRow, to_relation
+from clew.stores.snapshot import id_ranges
+from clew.stores.store import Store
 from clew.stores.vectors import VectorMatrix
+from clew.types import Condition
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.stores.neo4j.connection import Neo4jDatabase
     from clew.stores.neo4j.store import Neo4jStore
     from clew.types import Ids, Relation, Scores, Vector, Vectors
 
@@ -80,6 +85,14 @@ CALL (best) {
 }
 RETURN near_ids, near_scores, held_ids, held_scores, mentions, names + ends, relations
 """
+_EMBEDDINGS = """
+MATCH (c:ClewChunk {namespace: $namespace})
+WHERE $after < c.id <= $until AND c.vector IS NOT NULL
+WITH c ORDER BY c.id
+RETURN collect(c.id), collect(c.vector)
+"""
+_VECTORS = 1000
+"""Embeddings of a batch."""
 _STATE = """
 CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
 RETURN versions[0], COUNT {{ (c:{label}) }}
@@ -102,10 +115,10 @@ class Candidates:
     """By entity id, of all that is mentioned or related."""
 
 
-class Neo4jSearch:
-    """`ports.KeywordIndex`, and candidates by vectors and words together."""
+class Neo4jSearch(Store):
+    """What a store on a server searches in a way of its own."""
 
-    _database: Neo4jDatabase
+    backend: Neo4jBackend
 
     def search_keywords(
         self, terms: Sequence[str], limit: int, allowed: Ids | None = None
@@ -115,13 +128,13 @@ class Neo4jSearch:
         if not phrases or limit <= 0:
             return _ranking([], [])
         values = {
-            "keywords": keyword_index(self._database.namespace),
+            "keywords": keyword_index(self.backend.database.namespace),
             "phrases": phrases,
             "limit": limit,
         }
         if allowed is None:
-            return _ranking(*self._database.rows(_KEYWORDS, **values)[0])
-        rows = self._database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
+            return _ranking(*self.backend.database.rows(_KEYWORDS, **values)[0])
+        rows = self.backend.database.rows(_ALLOWED_KEYWORDS, **values, allowed=allowed.tolist())
         return _ranking(*rows[0])
 
     def find_candidates(
@@ -132,10 +145,10 @@ class Neo4jSearch:
         Of the `expand` best of either it also reads whom they mention and which relations they
         state. Both numbers are above 0. Raises `StoreError` for a vector of another dimension.
         """
-        rows = self._database.rows(
+        rows = self.backend.database.rows(
             _BOTH,
-            vectors=vector_index(self._database.namespace),
-            keywords=keyword_index(self._database.namespace),
+            vectors=vector_index(self.backend.database.namespace),
+            keywords=keyword_index(self.backend.database.namespace),
             vector=vector.tolist(),
             phrases=_phrases(terms),
             nearest=nearest,
@@ -154,18 +167,43 @@ class Neo4jSearch:
 
     def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
         """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
-        found = self._database.value(
+        found = self.backend.database.value(
             _NEAREST,
-            vectors=vector_index(self._database.namespace),
+            vectors=vector_index(self.backend.database.namespace),
             vector=vector.tolist(),
             nearest=nearest,
         )
         return np.array(found, dtype=np.int64)
 
+    def matching_chunks(self, where: Sequence[Condition]) -> Ids:
+        """See `ports.PassageStore`."""
+        return np.sort(np.array(self._filter.matching_chunks(where), dtype=np.int64))
+
+    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
+        """See `Documents`."""
+        return self._filter.matching_documents(where)
+
+    @cached_property
+    def _filter(self) -> MetadataFilter:
+        return MetadataFilter(self.backend.database)
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.SnapshotSource`."""
+        ids, known = self.chunk_ids_after(after), self.embedder()
+        vectors = np.empty((len(ids), known[1] if known else 0), dtype=np.float32)
+        count = 0  # where others write meanwhile, fewer may be left than there were ids
+        for low, high in id_ranges(ids, _VECTORS):
+            ((found, rows),) = self.backend.database.rows(_EMBEDDINGS, after=low, until=high)
+            if found:
+                ids[count : count + len(found)] = found
+                vectors[count : count + len(found)] = rows
+            count += len(found)
+        return ids[:count], vectors[:count]
+
     def server_state(self) -> tuple[str, int]:
         """The server's version, and the number of chunks that its vector index holds."""
-        query = _STATE.format(label=chunk_label(self._database.namespace))
-        version, points = self._database.rows(query)[0]
+        query = _STATE.format(label=chunk_label(self.backend.database.namespace))
+        version, points = self.backend.database.rows(query)[0]
         return str(version), int(points)
 
 

@@ -8,14 +8,13 @@ from pathlib import Path
 
 from clew.errors import StoreCorruptError
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.entities import delete_orphans
 from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
 from clew.stores.sqlite import invariants
+from clew.stores.sqlite.backend import SqliteBackend, read_state
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.documents import id_list
-from clew.stores.sqlite.memory import keep_observed
-from clew.stores.sqlite.save import count_change, show_living_names, sweep
-from clew.stores.sqlite.snapshot import read_number
-from clew.stores.sqlite.validity import settle_all
+from clew.stores.statements.state import COUNT_CHANGE
+from clew.stores.validity import recompute_all
 from clew.types import CheckReport, Problem
 
 _READING: dict[str, invariants.Invariant] = {
@@ -38,12 +37,12 @@ _SECTION_OF_CHUNK = ("chunks", "section_id")
 _CHECKED = ("integrity", *_READING, "keyword index", "generation")
 
 
-def check(database: Database, folder: Path, *, repair: bool) -> CheckReport:
+def check(backend: SqliteBackend, *, repair: bool) -> CheckReport:
     """Verify every invariant; `problems` are those that are left after mending."""
     return check_and_mend(
         _CHECKED,
-        lambda: _find(database, folder),
-        (lambda: _repair(database, folder)) if repair else None,
+        lambda: _find(backend.database, backend.folder),
+        (lambda: _repair(backend)) if repair else None,
     )
 
 
@@ -56,7 +55,7 @@ def _find(database: Database, folder: Path) -> list[Problem]:
             found = [_problem(name, broken(connection)) for name, broken in _READING.items()]
         with database.write() as connection:
             found.append(_problem("keyword index", invariants.keyword_index(connection)))
-            generation = read_number(connection, "generation")
+            generation = read_state(connection).generation
     except StoreCorruptError as error:
         return [Problem(invariant="integrity", detail=str(error), repairable=False)]
     found.append(_problem("generation", files_ahead(folder, generation)))
@@ -67,16 +66,22 @@ def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
     return sum_up(invariant, details, repairable=invariant in _DERIVED)
 
 
-def _repair(database: Database, folder: Path) -> None:
+def _repair(backend: SqliteBackend) -> None:
     """Mend all that can be: each step may leave work to the next one."""
-    with database.write() as connection:
-        _repair_references(connection)
-        keep_observed(connection)
-        _repair_names(connection)
-        _repair_keywords(connection)
-        settle_all(connection)
-        count_change(connection, entities_moved=True)
-    remove_files(derived_files(folder))  # built from what was broken, and made again when needed
+
+    def work() -> None:
+        with backend.database.read() as connection:
+            _repair_references(connection)
+            _keep_observed(connection)
+            _repair_names(backend, connection)
+            _repair_keywords(connection)
+            recompute_all(backend, read_state(connection).functional)
+        backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+    backend.write(work)
+    remove_files(
+        derived_files(backend.folder)
+    )  # built from what was broken, and made again when needed
 
 
 def _repair_references(connection: sqlite3.Connection) -> None:
@@ -97,10 +102,18 @@ def _repair_references(connection: sqlite3.Connection) -> None:
         )
 
 
-def _repair_names(connection: sqlite3.Connection) -> None:
+def _keep_observed(connection: sqlite3.Connection) -> None:
+    """Take every entity of which something was told for one made by hand."""
+    connection.execute(
+        "UPDATE entities SET tier = 'manual' WHERE id IN ("
+        " SELECT a.entity_id FROM documents d JOIN aliases a ON a.key = substr(d.origin, 8)"
+        " WHERE d.origin GLOB 'memory:*')"
+    )
+
+
+def _repair_names(backend: SqliteBackend, connection: sqlite3.Connection) -> None:
     every = [row[0] for row in connection.execute("SELECT id FROM entities")]
-    sweep(connection, every)
-    show_living_names(connection, id_list(every))
+    delete_orphans(backend, every)
 
 
 def _repair_keywords(connection: sqlite3.Connection) -> None:

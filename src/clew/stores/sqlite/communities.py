@@ -22,7 +22,7 @@ from clew.stores.sqlite.communities_write import (
     write_state,
     write_topics,
 )
-from clew.stores.sqlite.documents import id_list
+from clew.stores.sqlite.tables import id_list
 from clew.types import Community, Topic
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from clew.stores.communities import changed_rows, topic_ids, topic_passages
-from clew.stores.sqlite.documents import id_list
+from clew.stores.sqlite.tables import id_list
 
 if TYPE_CHECKING:
     from clew.ports import CommunityReport, Partition, TopicSet

@@ -19,10 +19,8 @@ from clew.stores.copy_marks import (
     written_meanwhile,
 )
 from clew.stores.derived import derived_files, remove_files
+from clew.stores.sqlite.backend import read_state
 from clew.stores.sqlite.migrations import open_database
-from clew.stores.sqlite.snapshot import read_number
-from clew.stores.sqlite.statistics import read_embedder
-from clew.stores.sqlite.validity import read_functional
 
 _MARK = "copying"
 _NUMBERED = ("sections", "chunks", "entities", "aliases", "relations")
@@ -37,7 +35,7 @@ _NAMES: Mapping[Table, str] = {
 _SOURCES: Mapping[Table, str] = {
     "chunks": """chunks LEFT JOIN embeddings e ON e.chunk_id = id
         LEFT JOIN keywords k ON k.rowid = id
-        LEFT JOIN usage u ON u.chunk_id = id LEFT JOIN readings r ON r.chunk_id = id""",
+        LEFT JOIN usage u ON u.chunk_id = id LEFT JOIN agent_extractions r ON r.chunk_id = id""",
     "extraction_log": """(SELECT DISTINCT entity_id, extracted_at, relationships_found
         FROM relationship_extraction_log)""",
     "topics": """(SELECT topics.*, (SELECT json_group_array(chunk_id) FROM (
@@ -51,7 +49,7 @@ _BESIDE: Mapping[Table, tuple[str, ...]] = {
         "INSERT INTO keywords (rowid, terms) SELECT :id, :terms WHERE :terms NOT NULL",
         "INSERT INTO embeddings SELECT :id, :vector WHERE :vector NOT NULL",
         "INSERT INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
-        "INSERT INTO readings SELECT :id, :read_at WHERE :read_at NOT NULL",
+        "INSERT INTO agent_extractions SELECT :id, :read_at WHERE :read_at NOT NULL",
     ),
     "topics": ("INSERT INTO topic_chunks SELECT :id, value FROM json_each(:chunks)",),
 }
@@ -59,7 +57,7 @@ _BESIDE_COLUMNS: Mapping[Table, frozenset[str]] = {
     "chunks": frozenset({"terms", "vector", "uses", "last_used", "read_at"}),
     "topics": frozenset({"chunks"}),
 }
-_BESIDE_TABLES = ("topic_chunks", "readings", "usage", "embeddings", "keywords")
+_BESIDE_TABLES = ("topic_chunks", "agent_extractions", "usage", "embeddings", "keywords")
 
 
 class SqliteCopy:
@@ -101,18 +99,19 @@ class SqliteCopy:
     def mark(self) -> Mark | None:
         """See `ports.copying.CopySource`."""
         with self._database.read() as connection:
-            return mark_from_text(read_mark(connection))
+            return mark_from_text(read_state(connection).copying)
 
     def header(self) -> Header:
         """See `ports.copying.CopySource`."""
         with self._database.read() as connection:
             built = connection.execute("SELECT value FROM partition_state WHERE name = 'built'")
             free = dict(connection.execute("SELECT name, seq + 1 FROM sqlite_sequence"))
+            state = read_state(connection)
             return Header(
-                embedder=read_embedder(connection),
-                functional=read_functional(connection),
-                generation=read_number(connection, "generation"),
-                epoch=read_number(connection, "epoch"),
+                embedder=state.vectors,
+                functional=tuple(state.functional),
+                generation=state.generation,
+                epoch=state.mentions_version,
                 communities=int((built.fetchone() or (-1,))[0]),
                 next_ids={name: int(free.get(name, 1)) for name in _NUMBERED},
             )
@@ -137,7 +136,7 @@ class SqliteCopy:
     def begin(self, mark: Mark, header: Header) -> None:
         """See `ports.copying.CopyTarget`."""
         with self._database.write() as connection:
-            if read_number(connection, "generation") != mark.held:
+            if read_state(connection).generation != mark.held:
                 raise written_meanwhile(self._place)
             # At the commit nothing is left that could point at what is gone.
             connection.execute("PRAGMA defer_foreign_keys = ON")
@@ -157,8 +156,9 @@ class SqliteCopy:
         """See `ports.copying.CopyTarget`."""
         with self._database.write() as connection:
             self._check_mark(connection, mark)
-            generation = 1 + max(read_number(connection, "generation"), header.generation)
-            epoch = 1 + max(read_number(connection, "epoch"), header.epoch)
+            state = read_state(connection)
+            generation = 1 + max(state.generation, header.generation)
+            epoch = 1 + max(state.mentions_version, header.epoch)
             numbers = {"generation": generation, "epoch": epoch}
             _write_meta(connection, {**numbers, **_remembered(header)})
             _write_next_ids(connection, header.next_ids)
@@ -171,14 +171,8 @@ class SqliteCopy:
         remove_files(derived_files(self._folder))
 
     def _check_mark(self, connection: sqlite3.Connection, mark: Mark) -> None:
-        if mark_from_text(read_mark(connection)) != mark:
+        if mark_from_text(read_state(connection).copying) != mark:
             raise copied_twice(self._place)
-
-
-def read_mark(connection: sqlite3.Connection) -> str | None:
-    """The mark of a store under construction, as text; None for a whole one."""
-    row = connection.execute("SELECT value FROM meta WHERE name = ?", (_MARK,)).fetchone()
-    return None if row is None else str(row[0])
 
 
 def _list(columns: Sequence[str]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -10,14 +11,15 @@ import numpy as np
 
 from clew.stores.invariants import (
     broken_chunk,
+    broken_ends,
     broken_sections,
     broken_terms,
     broken_vector,
     broken_versions,
 )
-from clew.stores.sqlite.memory import orphan_observations
-from clew.stores.sqlite.snapshot import read_number
-from clew.stores.sqlite.validity import broken_ends
+from clew.stores.sqlite.backend import read_state
+from clew.stores.statements.relations import ALL_FACTS
+from clew.stores.validity import FOREVER, Fact, derived_ends
 
 Invariant = Callable[[sqlite3.Connection], Iterator[str]]
 
@@ -119,7 +121,7 @@ def keyword_index(connection: sqlite3.Connection) -> Iterator[str]:
 
 def vectors(connection: sqlite3.Connection) -> Iterator[str]:
     """Every chunk has one embedding, of the store's dimension and of unit length."""
-    dimension = read_number(connection, "dimension")
+    dimension = read_state(connection).dimension or 0
     rows = connection.execute(
         "SELECT c.id, e.vector FROM chunks c LEFT JOIN embeddings e ON e.chunk_id = c.id"
     )
@@ -156,12 +158,20 @@ def times(connection: sqlite3.Connection) -> Iterator[str]:
 
 def validity(connection: sqlite3.Connection) -> Iterator[str]:
     """A relation ends where its text says or, if its type is functional, the next one begins."""
-    return broken_ends(connection)
+    values = {"types": json.dumps(read_state(connection).functional), "known": FOREVER}
+    facts = [Fact(*row) for row in connection.execute(ALL_FACTS.sql, values)]
+    rows = connection.execute("SELECT id, stated_until, valid_until FROM relations ORDER BY id")
+    return broken_ends(rows, derived_ends(facts))
 
 
 def memory(connection: sqlite3.Connection) -> Iterator[str]:
     """What was told of an entity belongs to one that was made by hand."""
-    for source in orphan_observations(connection):
+    rows = connection.execute(
+        "SELECT d.source FROM documents d WHERE d.origin GLOB 'memory:*' AND NOT EXISTS"
+        " (SELECT 1 FROM aliases a JOIN entities e ON e.id = a.entity_id"
+        "  WHERE a.key = substr(d.origin, 8) AND e.tier = 'manual')"
+    )
+    for (source,) in rows:
         yield f"the observation {source!r} is of no entity that was made by hand"
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.filters import define_functions
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.search import define_functions
 
 _FILE = "journal.db"
 

@@ -11,8 +11,11 @@ from clew.stores.derived import derived_files, remove_files
 from clew.stores.sqlite.communities import m003_communities_and_topics
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.job_rows import m004_jobs_and_audit
-from clew.stores.sqlite.memory import m005_memory
-from clew.stores.sqlite.times import write_all_times
+from clew.stores.sqlite.migration_steps import (
+    m005_memory,
+    m006_agent_extractions,
+    write_all_times,
+)
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
 _M001 = """
@@ -235,6 +238,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m003_communities_and_topics,
     m004_jobs_and_audit,
     m005_memory,
+    m006_agent_extractions,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from clew.stores.lineage import extractor_of
 from clew.stores.row_builder import PreparedDocument, Row
 from clew.stores.sqlite.invariants import list_references
-from clew.stores.sqlite.links import next_ids
-from clew.stores.sqlite.save import count_change
+from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, NextIds
 from clew.stores.values import now
+from clew.stores.versions import extractor_of
 
 
 def differs_in_vectors_alone(connection: sqlite3.Connection, prepared: PreparedDocument) -> bool:
@@ -48,7 +47,8 @@ def _holds(
 def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) -> None:
     """Give the document's passages new vectors and new ids; call inside a write transaction."""
     connection.execute("PRAGMA defer_foreign_keys = ON")
-    document, free = prepared.entry.document.id, next_ids(connection)["chunks"]
+    document = prepared.entry.document.id
+    free = NextIds(*connection.execute(NEXT_IDS.sql).fetchone()).chunks
     rows = connection.execute(
         "SELECT id FROM chunks WHERE document_id = ? ORDER BY ordinal", (document,)
     )
@@ -68,4 +68,4 @@ def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) ->
         "UPDATE documents SET recipe = ?, indexed_at = ? WHERE id = ?",
         (prepared.entry.recipe, now(), document),
     )
-    count_change(connection)
+    connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})

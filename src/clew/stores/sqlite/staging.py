@@ -24,7 +24,7 @@ import numpy as np
 from clew.errors import StoreBusyError, StoreError
 from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.documents import id_list
+from clew.stores.sqlite.tables import id_list
 from clew.types import Document, Extraction, IndexedDocument, Split
 
 if TYPE_CHECKING:

@@ -30,15 +30,16 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew.stores.row_builder import PreparedDocument, prepare
+from clew.stores.save import write_document
+from clew.stores.sqlite.backend import read_state
 from clew.stores.sqlite.backup import KEPT, attached, copy_database, replace_content
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.documents import id_list
 from clew.stores.sqlite.new_vectors import differs_in_vectors_alone, write_vectors
-from clew.stores.sqlite.save import count_change, write_document
-from clew.stores.sqlite.snapshot import read_number
 from clew.stores.sqlite.staging import Staging, Target
-from clew.stores.sqlite.statistics import read_embedder
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.tables import id_list
+from clew.stores.state import remember_embedder
+from clew.stores.statements.state import COUNT_CHANGE
 from clew.types import AliasEvidence, Extraction
 
 Linker: TypeAlias = Callable[[Extraction], tuple[AliasEvidence, ...]]
@@ -81,7 +82,7 @@ def read_outdated(
 def is_switched(database: Database, target: Target) -> bool:
     """Whether the store holds nothing that is made otherwise."""
     with database.read() as connection:
-        same = read_embedder(connection) in (None, (target.embedder, target.dimension))
+        same = read_state(connection).vectors in (None, (target.embedder, target.dimension))
         return same and not _outdated(connection, target)
 
 
@@ -103,7 +104,7 @@ def switch(
     with staging.scratch() as folder:
         copy = folder / "clew.db"
         with store.database.read() as connection:
-            generation = read_number(connection, "generation")
+            generation = read_state(connection).generation
             copy_database(connection, copy)
         with closing(SqliteStore(folder)) as copied:
             saved = _save_staged(copied, staging, linker(copied), say)
@@ -113,7 +114,7 @@ def switch(
 def _take(store: SqliteStore, copy: Path, generation: int) -> bool:
     """Put the copy's content in the place of the store's, if that is still what was copied."""
     with attached(store, copy) as connection:
-        if read_number(connection, "generation") != generation:
+        if read_state(connection).generation != generation:
             return False
         with _uses_kept(connection):
             replace_content(connection, kept=_OWN)
@@ -122,35 +123,37 @@ def _take(store: SqliteStore, copy: Path, generation: int) -> bool:
 
 def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) -> int | None:
     """Save all that is outdated, in one transaction; None, and nothing, where any is not ready."""
-    target = staging.target
-    with store.database.write() as connection, _uses_kept(connection):
-        outdated = _outdated(connection, target)
-        if staging.missing(outdated):
-            return None
-        for done, document_id in enumerate(outdated):
-            say(done, len(outdated))
-            _save(connection, prepare(staging.get(document_id), target.dimension), links)
-        connection.executemany(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
-            [("embedder", target.embedder), ("dimension", target.dimension)],
-        )
-        count_change(connection, entities_moved=True)
-    return len(outdated)
+    backend, target = store.backend, staging.target
+
+    def work() -> int | None:
+        with store.database.read() as connection, _uses_kept(connection):
+            outdated = _outdated(connection, target)
+            if staging.missing(outdated):
+                return None
+            remember_embedder(backend, (target.embedder, target.dimension))
+            for done, document_id in enumerate(outdated):
+                say(done, len(outdated))
+                prepared = prepare(staging.get(document_id), target.dimension)
+                if differs_in_vectors_alone(connection, prepared):
+                    write_vectors(connection, prepared)
+                else:
+                    _save(store, prepared, target, links)
+        backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        return len(outdated)
+
+    return backend.write(work)
 
 
-def _save(connection: sqlite3.Connection, prepared: PreparedDocument, links: Linker) -> None:
-    if differs_in_vectors_alone(connection, prepared):
-        write_vectors(connection, prepared)
-        return
-    entry = prepared.entry
-    linked = replace(entry, links=links(entry.extraction))
-    write_document(connection, replace(prepared, entry=linked))
+def _save(store: SqliteStore, prepared: PreparedDocument, target: Target, links: Linker) -> None:
+    linked = replace(prepared.entry, links=links(prepared.entry.extraction))
+    embedder = (target.embedder, target.dimension)
+    write_document(store.backend, replace(prepared, entry=linked), embedder)
 
 
 def _outdated(
     connection: sqlite3.Connection, target: Target, ids: Sequence[str] | None = None
 ) -> dict[str, str]:
-    every = read_embedder(connection) != (target.embedder, target.dimension)
+    every = read_state(connection).vectors != (target.embedder, target.dimension)
     among = None if ids is None else id_list(ids)
     values = {"ids": among, "every": every, "recipe": target.recipe}
     return dict(connection.execute(_OUTDATED, values))
