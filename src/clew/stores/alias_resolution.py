@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from typing import NamedTuple
 
 from clew.stores.alias_planner import (
@@ -16,7 +15,7 @@ from clew.stores.alias_planner import (
     keys_asked,
     plan_names,
 )
-from clew.stores.backend import Backend, Found, Rows, pairs
+from clew.stores.backend import Backend, Found, Rows, pairs, values_of
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES, RULED_GROUPS, RULES_AROUND
 from clew.stores.statements.state import NEXT_IDS, NextIds
 from clew.types import AliasEvidence
@@ -49,8 +48,8 @@ def plan_resolution(
         next_alias=next_ids.aliases,
     )
     new: Rows = {
-        "entities": [asdict(entity) for entity in plan.entities],
-        "aliases": [asdict(alias) for alias in plan.aliases],
+        "entities": [values_of(entity) for entity in plan.entities],
+        "aliases": [values_of(alias) for alias in plan.aliases],
     }
     return PlannedNames(plan, new)
 
@@ -75,7 +74,7 @@ def _known_names(
 def write_changes(backend: Backend, plan: NamePlan) -> None:
     """Move aliases that there were, perhaps to new entities, and write the types learnt."""
     if plan.moves:
-        backend.execute_many(MOVE_ALIASES, [asdict(move) for move in plan.moves])
+        backend.execute_many(MOVE_ALIASES, [values_of(move) for move in plan.moves])
     if plan.types:
         types = [{"id": id_, "entity_type": type_} for id_, type_ in plan.types.items()]
         backend.update("entities", types)

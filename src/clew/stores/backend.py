@@ -176,3 +176,8 @@ def limited(limit: int | None) -> int:
 def pairs(rows: Found) -> dict[Any, Any]:
     """The second column by the first one."""
     return {row[0]: row[1] for row in rows}
+
+
+def values_of(record: object) -> dict[str, Any]:
+    """The fields of a dataclass with slots, by name; `dataclasses.asdict` copies each value."""
+    return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]

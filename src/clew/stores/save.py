@@ -75,9 +75,10 @@ def _check_vectors(
         remember_embedder(backend, embedder)
     elif known != embedder:
         raise StoreMismatchError(
-            f"the store {backend.place} was embedded again meanwhile, by {known[0]!r}: its vectors"
-            f" have {known[1]} dimensions by now, those of {source!r} have {embedder[1]}; open it"
-            " again, with its embedder"
+            f"the store {backend.place} was embedded again meanwhile: its vectors from {known[0]!r}"
+            f" have {known[1]} dimensions by now, those of {source!r} have {embedder[1]} and"
+            f" {embedder[0]!r} made them; open it again with its embedder, or embed all documents"
+            " again with `clew reindex`"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -49,14 +49,19 @@ class SqliteBackend:
 
     def write(self, work: Callable[[], T]) -> T:
         """See `Backend`; `work` is called once, and undone also within a batch."""
-        if getattr(self._here, "writing", False):
+        if getattr(self._here, "connection", None) is not None:
             return work()
-        with self.database.write():
-            self._here.writing = True
+        with self.database.write() as connection:
+            self._here.connection = connection
             try:
                 return work()
             finally:
-                self._here.writing = False
+                self._here.connection = None
+
+    def _connection(self) -> AbstractContextManager[sqlite3.Connection]:
+        """That of the `write` under way, else one that reads."""
+        held: sqlite3.Connection | None = getattr(self._here, "connection", None)
+        return self.database.read() if held is None else nullcontext(held)
 
     def batch(self) -> AbstractContextManager[None]:
         """See `Backend`."""
@@ -76,13 +81,13 @@ class SqliteBackend:
 
     def rows(self, statement: Statement, **parameters: object) -> Found:
         """See `Backend`."""
-        with self.database.read() as connection:
+        with self._connection() as connection:
             return connection.execute(statement.sql, _bound(parameters)).fetchall()
 
     def gather(self, *statements: Statement, **parameters: object) -> list[Found]:
         """See `Backend`; in the order that each statement gives."""
         values = _bound(parameters)
-        with self.database.read() as connection:
+        with self._connection() as connection:
             return [connection.execute(s.sql, values).fetchall() for s in statements]
 
     def columns(
@@ -90,27 +95,27 @@ class SqliteBackend:
     ) -> list[NDArray[Any]]:
         """See `Backend`."""
         record = np.dtype([(f"f{i}", type_) for i, type_ in enumerate(types)])
-        with self.database.read() as connection:
+        with self._connection() as connection:
             found = np.fromiter(connection.execute(statement.sql, _bound(parameters)), dtype=record)
         return [np.ascontiguousarray(found[name]) for name in record.names or ()]
 
     def execute(self, *statements: Statement, **parameters: object) -> None:
         """See `Backend`."""
         values = _bound(parameters)
-        with self.database.read() as connection:
+        with self._connection() as connection:
             for statement in statements:
                 connection.execute(statement.sql, values)
 
     def execute_many(self, statement: Statement, rows: Sequence[Row]) -> int:
         """See `Backend`."""
-        with self.database.read() as connection:
+        with self._connection() as connection:
             return connection.executemany(statement.sql, rows).rowcount
 
     # --- tables
 
     def insert(self, rows: Rows, *, changes: int = 0, moves: int = 0) -> None:
         """See `Backend`."""
-        with self.database.read() as connection:
+        with self._connection() as connection:
             tables.insert(connection, rows)
             if changes or moves:
                 connection.execute(COUNT_CHANGE.sql, {"changes": changes, "moves": moves})
@@ -118,12 +123,12 @@ class SqliteBackend:
     def update(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Backend`."""
         if rows:
-            with self.database.read() as connection:
+            with self._connection() as connection:
                 connection.executemany(tables.update_sql(table, tuple(rows[0])), rows)
 
     def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
         """See `Backend`."""
-        with self.database.read() as connection:
+        with self._connection() as connection:
             for sql in tables.delete_sql(table):
                 connection.execute(sql, {"keys": json.dumps(list(keys))})
 

@@ -47,9 +47,7 @@ class NextIds(NamedTuple):
 _META = ("generation", "epoch", "embedder", "dimension", "functional", "copying")
 
 STATE = Statement(
-    "SELECT "
-    + ", ".join(f"max(CASE name WHEN '{name}' THEN value END)" for name in _META)
-    + " FROM meta",
+    "SELECT " + ", ".join(f"(SELECT value FROM meta WHERE name = '{name}')" for name in _META),
     f"""
 MATCH (s:ClewStore {{namespace: $namespace}})
 RETURN [{", ".join(f"s.{name}" for name in _META)}] AS row
