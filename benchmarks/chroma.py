@@ -24,8 +24,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.settings import ChromaSettings
-from clew.stores.chroma import ChromaIndex
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.chroma import ChromaRemote
+from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import make_entry
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def main() -> None:
         store = fill(Path(folder), rows[: given.count])
         namespace = f"benchmark-{secrets.token_hex(4)}"
         settings = ChromaSettings(url=given.url, seconds=60)
-        index = ChromaIndex(store, settings, namespace, Path(folder))
+        index = SyncedIndex(store, ChromaRemote(settings, namespace, Path(folder)))
         measure(store, index, rows[given.count :])
         index.close()
         store.close()
@@ -77,7 +78,7 @@ def fill(folder: Path, rows: Vectors) -> SqliteStore:
     return store
 
 
-def measure(store: SqliteStore, index: ChromaIndex, questions: Vectors) -> None:
+def measure(store: SqliteStore, index: SyncedIndex, questions: Vectors) -> None:
     """Print seconds, milliseconds and the recall."""
     index.state()  # imports the client
     print(f"bring {timed(index.refresh):.1f} s")
@@ -97,7 +98,7 @@ def measure(store: SqliteStore, index: ChromaIndex, questions: Vectors) -> None:
         print(f"vectors {count}: p50 {1000 * spent:.1f} ms")
 
 
-def recall(index: ChromaIndex, ids: Ids, rows: Vectors, question: Vector, limit: int) -> float:
+def recall(index: SyncedIndex, ids: Ids, rows: Vectors, question: Vector, limit: int) -> float:
     """Share of the nearest by a scan that the index finds."""
     nearest = ids[np.argsort(-(rows @ question), kind="stable")[:limit]]
     return np.isin(nearest, index.search_vector(question, limit)[0]).mean().item()

@@ -1,4 +1,4 @@
-"""Qdrant as a vector index: bringing vectors there, searching, searching for words as well.
+"""Qdrant as a vector index: bringing vectors there and searching.
 
     uv run python -m benchmarks.qdrant [--url ADDRESS] [--vectors FILE.npy] [--count 10000]
 
@@ -20,7 +20,8 @@ import numpy as np
 
 from benchmarks.chroma import QUESTIONS, fill, make_rows, median, timed
 from clew.settings import QdrantSettings
-from clew.stores.qdrant import QdrantIndex
+from clew.stores.vectors.qdrant import QdrantRemote
+from clew.stores.vectors.sync import SyncedIndex
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.store import SqliteStore
@@ -39,9 +40,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="clew-qdrant-") as folder:
         store = fill(Path(folder), rows[: given.count])
         namespace = f"benchmark-{secrets.token_hex(4)}"
-        index = QdrantIndex(
-            store, QdrantSettings(url=given.url, seconds=60), namespace, Path(folder)
-        )
+        settings = QdrantSettings(url=given.url, seconds=60)
+        index = SyncedIndex(store, QdrantRemote(store, settings, namespace, Path(folder)))
         measure(store, index, rows[given.count :])
         store.delete([document.id for document in store.documents()])
         if given.url:
@@ -50,7 +50,7 @@ def main() -> None:
         store.close()
 
 
-def measure(store: SqliteStore, index: QdrantIndex, questions: Vectors) -> None:
+def measure(store: SqliteStore, index: SyncedIndex, questions: Vectors) -> None:
     """Print seconds, milliseconds and the recall."""
     index.state()  # imports the client
     print(f"bring {timed(index.refresh):.1f} s")
@@ -70,8 +70,6 @@ def measure(store: SqliteStore, index: QdrantIndex, questions: Vectors) -> None:
         allowed = np.sort(random.choice(ids, count, replace=False))
         spent = median(partial(index.search_vector, limit=10, allowed=allowed), questions[:50])
         print(f"search 10 of {count} allowed: p50 {spent:.1f} ms")
-    spent = median(lambda question: index.search_fused(question, ["text"], 10), questions[:20])
-    print(f"search 10 by vector and word: p50 {spent:.1f} ms")
     spent = statistics.median(timed(partial(index.vectors, ids[:100])) for _ in range(50))
     print(f"vectors 100: p50 {1000 * spent:.1f} ms")
 

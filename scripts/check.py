@@ -62,8 +62,8 @@ def run_step(name: str, command: list[str]) -> bool:
 
 
 def uv_run(command: list[str]) -> list[str]:
-    """The command within the project's environment; uv tells its children where it is."""
-    return [os.environ.get("UV", "uv"), "run", *command]
+    """The command in the environment with the tools of `dev`; uv tells its children where it is."""
+    return [os.environ.get("UV", "uv"), "run", "--group", "dev", *command]
 
 
 if __name__ == "__main__":

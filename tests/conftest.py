@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import sys
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -16,10 +18,24 @@ settings.load_profile("clew")
 pytest_plugins = ["tests.neo4j_server"]
 
 
+ISOLATION = "CLEW_LIMITS__ISOLATION"
+"""Where documents are read; folders of tests that make thousands of engines set it to `none`."""
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Where Python may not keep what it compiled, every process would compile all of it anew."""
+    with pytest.MonkeyPatch.context() as patch:
+        if sys.dont_write_bytecode:
+            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
+            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _no_outside_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
-        if name.startswith("CLEW_"):
+        if name.startswith("CLEW_") and name != ISOLATION:
             monkeypatch.delenv(name)
     # pytest-socket guards this process alone; a child must not fetch a model.
     monkeypatch.setenv("HF_HUB_OFFLINE", "1")

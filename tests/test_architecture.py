@@ -8,7 +8,9 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "src" / "clew"
 
-VALUES = frozenset({"types", "ports", "errors", "text", "times", "settings"})
+VALUES = frozenset(
+    {"types", "ports", "errors", "text", "times", "settings", "derived_files", "private_files"}
+)
 STEPS = frozenset({"ingest", "query", "graph", "models", "stores"})
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;

@@ -3,6 +3,7 @@
 ClewError
 ├── InputError                what the caller gave cannot be used
 │   ├── UnreadableError       a file or record that cannot be read (indexing goes on without it)
+│   │   └── LimitError        reading it takes more than a limit of the settings allows
 │   ├── NotFoundError         no document, chunk or entity of that name
 │   └── SettingsError         a setting or a combination of settings that cannot be
 ├── StoreError                the store cannot do what was asked
@@ -11,6 +12,7 @@ ClewError
 │   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
 │   └── StoreCorruptError     the database is damaged
 ├── ModelError                a model cannot be found, loaded or run
+├── WorkerError               the process that reads documents cannot be started
 └── MissingExtraError         an optional dependency is not installed
 """
 
@@ -35,6 +37,13 @@ class UnreadableError(InputError):
         super().__init__(f"cannot read {source!r}: {reason}")
         self.source = source
         self.reason = reason
+
+
+class LimitError(UnreadableError):
+    """Reading a document takes more than a limit of the settings allows.
+
+    It is not read again by itself before the document or a limit changes.
+    """
 
 
 class NotFoundError(InputError):
@@ -67,6 +76,10 @@ class StoreCorruptError(StoreError):
 
 class ModelError(ClewError):
     """A model cannot be found, loaded or run."""
+
+
+class WorkerError(ClewError):
+    """The process that reads documents cannot be started."""
 
 
 class MissingExtraError(ClewError):

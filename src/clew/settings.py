@@ -10,6 +10,7 @@ import re
 import zlib
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from platformdirs import user_cache_path
@@ -18,6 +19,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    IPvAnyNetwork,
     SecretStr,
     ValidationError,
     field_validator,
@@ -33,6 +35,7 @@ from pydantic_settings import (
 from clew.errors import SettingsError
 from clew.types import Fusion
 
+Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
 VectorBackend = Literal["store", "qdrant", "chroma"]
@@ -40,6 +43,8 @@ ChromaKind = Literal["traditional", "contextual", "graph"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
+SETTINGS_FILE = "clew.toml"
+"""In the working directory."""
 NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
 """What a namespace's name looks like."""
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
@@ -58,7 +63,19 @@ def _place(value: object) -> object:
             "an address must not hold a password, since addresses are logged; set neo4j.user and"
             " CLEW_NEO4J__PASSWORD"
         )
+    if not _is_address(value):
+        raise ValueError(f"expected an address such as {_SCHEMES[0]}://localhost:7687")
     return value
+
+
+def _is_address(text: str) -> bool:
+    """Whether a host and, if any, a port can be read from a text without spaces or controls."""
+    try:
+        parts = urlsplit(text)
+        known = bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
+    return known and text.isprintable() and " " not in text
 
 
 class _Values(BaseModel):
@@ -73,6 +90,48 @@ class ReadSettings(_Values):
     )
     hidden: bool = Field(default=False, description="Read hidden files and folders, too.")
     git_ignored: bool = Field(default=False, description="Read what .gitignore leaves out, too.")
+
+
+class LimitSettings(_Values):
+    """What reading one document, and one question, may take; what takes more is refused."""
+
+    isolation: Isolation = Field(
+        default="process",
+        description="Read documents in a `process` that can be ended; `none`: in this one, whose"
+        " time and memory nothing bounds.",
+    )
+    workers: int = Field(
+        default=2, ge=1, le=64, description="Such processes of one store at a time, at most."
+    )
+    document_seconds: float = Field(
+        default=120.0, gt=0, le=86_400, description="Seconds for a document of any size."
+    )
+    seconds_per_megabyte: float = Field(
+        default=30.0, ge=0, le=86_400, description="Seconds more for each megabyte of it."
+    )
+    memory_megabytes: int = Field(
+        default=2048, ge=64, description="Memory that reading may add, where the system limits it."
+    )
+    output_megabytes: int = Field(
+        default=256, ge=1, le=2047, description="What comes of one document, as it is handed over."
+    )
+    characters: int = Field(default=50_000_000, ge=1, description="Characters of text of a file.")
+    chunks: int = Field(default=250_000, ge=1, description="Chunks of a document.")
+    sentences: int = Field(default=1_000_000, ge=1, description="Sentences of a document.")
+    names: int = Field(
+        default=2_000_000, ge=1, description="Mentions of names, and relations, of a document."
+    )
+    cells: int = Field(
+        default=5_000_000, ge=1, description="Cells of a table, the empty ones of a sheet too."
+    )
+    elements: int = Field(
+        default=2_000_000, ge=1, description="XML elements of an office file, all parts together."
+    )
+    members: int = Field(default=10_000, ge=1, description="Parts of an office file.")
+    question_characters: int = Field(default=100_000, ge=1, description="Characters of a question.")
+    name_characters: int = Field(
+        default=4096, ge=1, description="Characters of the name of an entity or a document."
+    )
 
 
 class SplitSettings(_Values):
@@ -343,6 +402,21 @@ class OAuthSettings(_Values):
         return self
 
 
+class QuotaSettings(_Values):
+    """What one namespace may hold and have under way."""
+
+    documents: int = Field(default=1_000_000, ge=1, description="Documents, at most.")
+    megabytes: float = Field(
+        default=20_000.0,
+        gt=0,
+        description="Size of the store on this machine, uploads aside, at which it takes no more.",
+    )
+    jobs: int = Field(default=100, ge=1, description="Jobs that have not ended, at most.")
+    sessions: int = Field(
+        default=100, ge=1, description="Sessions with `clew serve` (revision 2025-11-25), at most."
+    )
+
+
 class ServeSettings(_Values):
     """Serving assistants: `clew mcp` and `clew serve`."""
 
@@ -367,8 +441,41 @@ class ServeSettings(_Values):
     request_seconds: float = Field(
         default=60.0, gt=0, le=3600, description="How long one request may take."
     )
+    header_seconds: float = Field(
+        default=10.0, gt=0, le=600, description="How long the headers of a request may take."
+    )
+    connections: int = Field(
+        default=500, ge=1, le=1_000_000, description="Connections at a time, at most."
+    )
+    connections_per_caller: int = Field(
+        default=100,
+        ge=1,
+        le=1_000_000,
+        description="Connections of one address, and requests of one caller, at a time, at most.",
+    )
+    sessions: int = Field(
+        default=1000, ge=1, description="Sessions of all namespaces together, at most."
+    )
+    session_minutes: float = Field(
+        default=30.0, gt=0, description="Minutes after which an idle session ends."
+    )
+    session_hours: float = Field(
+        default=24.0, gt=0, description="Hours after which any session ends."
+    )
+    audit_days: float = Field(
+        default=365.0, gt=0, description="Days for which the audit log is kept."
+    )
+    trusted_proxies: tuple[IPvAnyNetwork, ...] = Field(
+        default=(),
+        description="Addresses of reverse proxies, whose X-Forwarded-For is believed.",
+    )
     body_megabytes: float = Field(
         default=4.0, gt=0, le=1024, description="Size of one request, at most."
+    )
+    roots: tuple[str, ...] = Field(
+        default=(),
+        description="Folders of this machine that callers over HTTP may have read, such as"
+        " /srv/documents/{namespace}; default none.",
     )
     upload_megabytes: float = Field(
         default=500.0,
@@ -378,6 +485,17 @@ class ServeSettings(_Values):
     upload_hours: float = Field(
         default=24.0, gt=0, le=720, description="Hours after which an idle upload is forgotten."
     )
+
+    @field_validator("roots")
+    @classmethod
+    def _one_each(cls, roots: tuple[str, ...]) -> tuple[str, ...]:
+        for root in roots:
+            if "{namespace}" not in root or not Path(root).expanduser().is_absolute():
+                raise ValueError(
+                    "expected absolute folders with {namespace} in them: no namespace reads"
+                    " another's files"
+                )
+        return roots
 
     @field_validator("tokens")
     @classmethod
@@ -400,11 +518,12 @@ class JobSettings(_Values):
 
 
 class AccessSettings(_Values):
-    """What tools may read from beyond the store, and where they may write to."""
+    """What tools may read from beyond the store."""
 
     roots: tuple[Path, ...] = Field(
         default=(Path(),),
-        description="Folders below which paths may be; default the working directory.",
+        description="Folders below which paths may be; default the working directory. Over HTTP:"
+        " serve.roots.",
     )
     allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
     allow_private_addresses: bool = Field(
@@ -424,7 +543,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(
         env_prefix="CLEW_",
         env_nested_delimiter="__",
-        toml_file="clew.toml",
+        toml_file=SETTINGS_FILE,
         frozen=True,
         extra="forbid",
     )
@@ -448,6 +567,7 @@ class Settings(BaseSettings):
         description="How long to wait for a store that another process writes to.",
     )
     read: ReadSettings = ReadSettings()
+    limits: LimitSettings = LimitSettings()
     split: SplitSettings = SplitSettings()
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()
@@ -461,6 +581,7 @@ class Settings(BaseSettings):
     jobs: JobSettings = JobSettings()
     access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
+    quota: QuotaSettings = QuotaSettings()
 
     @property
     def on_server(self) -> bool:
@@ -507,6 +628,8 @@ def load_settings(**given: object) -> Settings:
         return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:
         raise SettingsError("; ".join(_explain(item) for item in error.errors())) from error
+    except (OSError, ValueError) as error:
+        raise SettingsError(f"{SETTINGS_FILE} cannot be read ({error}); correct it") from error
 
 
 def _explain(item: object) -> str:

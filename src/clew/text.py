@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from Stemmer import Stemmer
 
 # Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Myanmar.
@@ -18,6 +21,7 @@ _UNSPACED = (
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
+_DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
     """a about above after again all also am an and any are as at be because been before being below
@@ -27,6 +31,15 @@ STOP_WORDS = frozenset(
     the their them then there these they this those through to too under until up very was we were
     what when where which while who whom whose why will with would you your yours""".split()
 )
+
+# What steers the reader's screen, or what a reader cannot see while a model can: controls but tab
+# and line feed, line and paragraph separators, bidirectional embeddings, overrides and isolates,
+# interlinear annotation, tag characters, and halves of surrogate pairs.
+STEERING = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"
+    r"\ud800-\udfff\U000e0000-\U000e007f]"
+)
+_LINE_BREAK = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
 def fold(text: str) -> str:
@@ -46,6 +59,11 @@ def entity_key(name: str) -> str:
     if len(words) > 1 and words[0] == "the":
         words = words[1:]
     return " ".join(words)
+
+
+def whole_number(text: str) -> int | None:
+    """A number written in ASCII digits, small enough for an id of any store; None for others."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
 
 
 def words(text: str) -> list[str]:
@@ -96,6 +114,32 @@ def _stemmer(language: str) -> Stemmer:
     return Stemmer(language)
 
 
+def one_line(text: str) -> str:
+    """The text on one line, each run of white space as a single space."""
+    return " ".join(text.split())
+
+
+def quoted(text: str) -> str:
+    """The text with `> ` before each of its lines, `>` alone before an empty one, as in mail.
+
+    So no text can write a line that is not quoted, and none holds an empty line. Without the marks
+    it is the same text again.
+    """
+    pieces = _LINE_BREAK.split(text)  # lines, and between them what ends them
+    pieces[::2] = [f"> {line}" if line else ">" for line in pieces[::2]]
+    return "".join(pieces)
+
+
+def json_text(value: object, *, indent: int | None = None, default: Callable[[Any], Any]) -> str:
+    """A value as JSON in any script, its steering characters escaped: a reader gets them back.
+
+    `default` says what is written for a value that JSON has no form for.
+    """
+    written = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
+    # All of them stand in strings: JSON's own marks and line ends are none.
+    return STEERING.sub(lambda match: json.dumps(match.group())[1:-1], written)
+
+
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
     r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|Gov|Sen|Rep"
@@ -107,6 +151,10 @@ _BREAK = re.compile(
     r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
     r"|(?P<lines>\n\s*\n|\n(?=\s*(?:[-*#>|•]|\d+[.)]\s)))"
 )
+
+
+_LONGEST_NUMBER = 40
+"""Characters of a list's number, blanks before it among them."""
 
 
 def sentences(text: str) -> list[tuple[int, int]]:
@@ -129,7 +177,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
-    if after[:1].islower() or text[start : match.start()].strip().isdecimal():
+    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
+    if after[:1].islower() or number.strip().isdecimal():
         return False
     return not _ABBREVIATION.search(text, max(start, match.start() - 12), match.start() + 1)
 

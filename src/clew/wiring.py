@@ -9,6 +9,9 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.ingest.isolation.requests import Runner
     from clew.ingest.pipeline import Ingest
     from clew.ports import (
         AuditLog,
@@ -16,9 +19,10 @@ if TYPE_CHECKING:
         Embedder,
         Extractor,
         JobStore,
-        KeptVectorIndex,
+        RefusalLog,
         Reranker,
         Store,
+        SyncedVectorIndex,
     )
     from clew.ports.copying import CopyTarget
     from clew.settings import Settings
@@ -70,16 +74,22 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
     return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
 
-def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
+def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
     """The vector index of a store."""
     if settings.vectors == "qdrant":
-        from clew.stores.qdrant import QdrantIndex
+        from clew.stores.vectors.qdrant import QdrantRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return QdrantIndex(store, settings.qdrant, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, QdrantRemote(store, settings.qdrant, settings.namespace, settings.folder)
+        )
     if settings.vectors == "chroma":
-        from clew.stores.chroma import ChromaIndex
+        from clew.stores.vectors.chroma import ChromaRemote
+        from clew.stores.vectors.sync import SyncedIndex
 
-        return ChromaIndex(store, settings.chroma, settings.namespace, settings.folder)
+        return SyncedIndex(
+            store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
+        )
     if settings.on_server:
         from clew.stores.neo4j.search import Neo4jVectors
         from clew.stores.neo4j.store import Neo4jStore
@@ -89,9 +99,9 @@ def make_vectors(settings: Settings, store: Store) -> KeptVectorIndex:
     return make_spare_vectors(store)
 
 
-def make_spare_vectors(store: Store) -> KeptVectorIndex:
+def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     """A vector index that needs nothing but the store."""
-    from clew.stores.vectors import VectorMatrix
+    from clew.stores.vectors.matrix import VectorMatrix
 
     return VectorMatrix(store, store.folder)
 
@@ -132,6 +142,13 @@ def make_jobs(journal: Database) -> JobStore:
     return SqliteJobs(journal)
 
 
+def make_refusals(journal: Database) -> RefusalLog:
+    """The documents of a store that took more than a limit allows."""
+    from clew.stores.sqlite.refusals import SqliteRefusals
+
+    return SqliteRefusals(journal)
+
+
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
     from clew.stores.sqlite.audit import SqliteAudit
@@ -168,15 +185,39 @@ def make_extractor() -> Extractor:
 
 
 def make_ingest(
-    settings: Settings, store: Store, embedder: Embedder, extractor: Extractor | None
+    settings: Settings,
+    store: Store,
+    embedder: Embedder,
+    extractor: Extractor,
+    runner: Runner,
 ) -> Ingest:
-    """The steps of indexing; `extractor` replaces the one that the settings name."""
+    """The steps of indexing."""
     from clew.ingest.pipeline import Ingest
 
     return Ingest(
         store=store,
         embedder=embedder,
-        extractor=extractor or make_extractor(),
+        extractor=extractor,
         split_settings=settings.split,
         link_settings=settings.link,
+        runner=runner,
     )
+
+
+def make_workers(
+    settings: Settings, embedder: Embedder, extractor: Extractor, on_start: Callable[[], None]
+) -> Runner:
+    """Where documents are read, split and extracted: in worker processes, or in this one.
+
+    `on_start` is called when a worker starts, which takes a moment.
+    """
+    from clew.ingest.isolation import pool
+    from clew.ingest.isolation.steps import Steps
+
+    steps = Steps(
+        tokens=embedder,
+        extractor=extractor,
+        split_settings=settings.split,
+        limits=settings.limits,
+    )
+    return pool.make_runner(steps, on_start)

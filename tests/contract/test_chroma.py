@@ -9,10 +9,7 @@ import pytest
 
 from clew.ports import Store, VectorIndex
 from clew.settings import ChromaSettings
-from clew.stores.chroma import ChromaIndex
-from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from tests.unit.vector_stores import OverSqlite, chroma_index
 
 if TYPE_CHECKING:
     from tests.chroma_server import ChromaServer
@@ -20,18 +17,10 @@ if TYPE_CHECKING:
 pytest_plugins = ["tests.chroma_server"]
 
 
-class OverSqlite(VectorIndexSuite):
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
-        yield store
-        store.close()
-
-
 class TestFolder(OverSqlite):
     @pytest.fixture
     def index(self, store: Store, tmp_path: Path) -> Iterator[VectorIndex]:
-        index = ChromaIndex(store, ChromaSettings(), "default", tmp_path)
+        index = chroma_index(store, ChromaSettings(), "default", tmp_path)
         yield index
         index.close()
 
@@ -42,6 +31,6 @@ class TestServer(OverSqlite):
         self, store: Store, tmp_path: Path, chroma_server: ChromaServer
     ) -> Iterator[VectorIndex]:
         settings = ChromaSettings(url=chroma_server.url)
-        index = ChromaIndex(store, settings, f"test-{secrets.token_hex(8)}", tmp_path)
+        index = chroma_index(store, settings, f"test-{secrets.token_hex(8)}", tmp_path)
         yield index
         index.close()

@@ -21,7 +21,7 @@ from clew.stores.sqlite.communities import SqliteCommunities
 from clew.stores.sqlite.copy import SqliteCopy
 from clew.stores.sqlite.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder
@@ -184,7 +184,7 @@ def test_files_derived_from_what_was_there_are_gone(source: Path, tmp_path: Path
         store.save(make_entry("old", "Old text."))
         VectorMatrix(store, target).persist()
         store.delete([d.id for d in store.documents()])
-    assert list(target.glob("vectors-*.npy"))
+    assert list(target.glob("vectors-*.arrays"))
     run(source, target)
     assert list(target.glob("*.np[yz]")) == []
 
@@ -366,11 +366,13 @@ def test_a_store_is_not_copied_onto_itself(source: Path, tmp_path: Path) -> None
 
 
 class Overtaken(SqliteCopy):
-    """Somebody writes to the target at the last moment."""
+    """Somebody copies another store to the target at the last moment."""
 
     def begin(self, mark: Mark, header: Header) -> None:
-        with sqlite_store(self._folder) as store:
+        theirs = self._folder.parent / "theirs"
+        with sqlite_store(theirs) as store:
             store.save(make_entry("theirs", "Their text."))
+        run(theirs, self._folder)
         super().begin(mark, header)
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from clew.stores.neo4j.schema import keyword_index, vector_index
 from clew.stores.neo4j.store import Neo4jStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry
 from clew.text import terms
 from clew.types import CheckReport, NewEntity
@@ -226,10 +226,10 @@ class TestCheck(OnNeo4j):
     def test_derived_files_ahead_of_the_database_are_removed(self, store: Neo4jStore) -> None:
         VectorMatrix(store, store.folder).persist()
         generation = store.generation()
-        ahead = store.folder / f"vectors-{generation + 1}.npy"
-        os.replace(store.folder / f"vectors-{generation}.npy", ahead)
+        ahead = store.folder / f"vectors-{generation + 1}.arrays"
+        os.replace(store.folder / f"vectors-{generation}.arrays", ahead)
         (problem,) = store.check().problems
         assert problem.detail == f"{ahead.name} is ahead of the database, at {generation}"
         report = store.check(repair=True)
         assert (report.problems, report.repaired) == ((), (f"generation: {problem.detail}",))
-        assert not list(store.folder.glob("*.npy"))
+        assert not list(store.folder.glob("*.arrays"))

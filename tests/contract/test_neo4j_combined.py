@@ -10,10 +10,10 @@ import pytest
 from clew.ports import VectorIndex
 from clew.settings import QdrantSettings, load_settings
 from clew.stores.neo4j.store import Neo4jStore
-from clew.stores.qdrant import QdrantIndex
 from clew.testing.conformance import PassageRecordsSuite, VectorIndexSuite
 from clew.wiring import store_exists
 from tests.contract.neo4j_stores import OnNeo4j, Place
+from tests.unit.vector_stores import qdrant_index
 
 
 class TestRecords(OnNeo4j, PassageRecordsSuite):
@@ -23,7 +23,7 @@ class TestRecords(OnNeo4j, PassageRecordsSuite):
 class TestVectorsInQdrant(OnNeo4j, VectorIndexSuite):
     @pytest.fixture
     def index(self, store: Neo4jStore, tmp_path: Path) -> Iterator[VectorIndex]:
-        index = QdrantIndex(store, QdrantSettings(), "default", tmp_path)
+        index = qdrant_index(store, QdrantSettings(), "default", tmp_path)
         yield index
         index.close()
 

@@ -265,3 +265,24 @@ def test_namespaces_never_meet(two_stores: tuple[Neo4jStore, Neo4jStore]) -> Non
     assert after == before
     assert second.aliases() == []
     assert second.check().problems == first.check().problems == ()
+
+
+def test_a_store_has_an_identity_for_good(
+    neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path
+) -> None:
+    """Another than every other one's; a store of an older Clew gets one."""
+
+    def identity(place: Place) -> object:
+        with place.store(tmp_path / place.namespace), place.database() as database:
+            return database.value("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.store_id")
+
+    with (
+        new_place(neo4j_address, neo4j_settings) as one,
+        new_place(neo4j_address, neo4j_settings) as other,
+    ):
+        assert identity(one) == identity(one) != identity(other)
+        with one.database() as database:
+            old = "MATCH (s:ClewStore {namespace: $namespace}) REMOVE s.store_id"
+            database.write(lambda: database.rows(old))
+            database.define("MATCH (s:ClewSchema) SET s.version = 2")
+        assert identity(one)

@@ -10,12 +10,13 @@ import pytest
 
 from benchmarks.gds import Neo4jGds
 from clew.errors import StoreError
-from clew.graph.leiden import WeightedGraph, leiden, modularity
+from clew.graph.leiden import WeightedGraph, leiden
 from clew.graph.pagerank import local_graph, walk
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.settings import Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase
+from tests.unit.graphs import modularity
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,14 +9,14 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import CommunityKeeper, DualIndex, Store, VectorIndex
+from clew.ports import CommunityKeeper, HybridIndex, Store, VectorIndex
 from clew.stores import snapshot
 from clew.stores.neo4j import search
 from clew.stores.neo4j.communities import Neo4jCommunities
 from clew.stores.neo4j.search import Neo4jVectors
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     CommunityKeeperSuite,
     KeywordIndexSuite,
@@ -81,7 +81,7 @@ class TestBothAtOnce(OnNeo4j):
     ) -> None:
         index = Neo4jVectors(store, tmp_path, small=small)
         index.refresh()
-        assert isinstance(index, DualIndex)
+        assert isinstance(index, HybridIndex)
         vector, words = make_vector(PARAGRAPHS[7]), ["water", "7"]
         with store.steady(), caplog.at_level(logging.DEBUG, logger="clew"):
             caplog.clear()
@@ -104,41 +104,24 @@ class TestBothAtOnce(OnNeo4j):
         assert by_vector[0].tolist() == index.search_vector(vector, 10)[0].tolist()
         assert by_keyword[0].tolist() == []
         found = store.find_candidates(vector, [], 10, nearest=30)
-        assert [len(ids) for ids, _ in (found.by_vector, found.by_keyword)] == [30, 0]
+        assert [len(ids) for ids, _ in found] == [30, 0]
 
-    def test_candidates_come_with_what_stands_in_them_in_one_round_trip(
+    def test_candidates_come_in_one_round_trip(
         self, store: Neo4jStore, caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level(logging.DEBUG, logger="clew"):
-            found = store.find_candidates(make_vector("q"), ["7"], 5, nearest=20, expand=3)
+            found = store.find_candidates(make_vector("q"), ["7"], 5, nearest=20)
             assert round_trips(caplog) == 1
-        assert [len(ids) for ids, _ in (found.by_vector, found.by_keyword)] == [20, 1]
-        best = {*found.by_vector[0][:3].tolist(), *found.by_keyword[0].tolist()}
-        rows = store.mention_rows()
-        assert found.mentions.tolist() == rows[np.isin(rows[:, 0], list(best))].tolist()
-        stated = sorted(store.chunk_relations(sorted(best)), key=lambda relation: relation.id)
-        assert list(found.relations) == stated
-        assert len(stated) == 4
-        mentioned = found.mentions[:, 2].tolist()
-        assert dict(found.names) == dict(store.entity_names(mentioned))
+        assert [len(ids) for ids, _ in found] == [20, 1]
 
     def test_scores_of_candidates_are_cosines_more_or_less(self, store: Neo4jStore) -> None:
         vector = make_vector("q")
-        ids, scores = store.find_candidates(vector, [], 1, nearest=150).by_vector
+        ids, scores = store.find_candidates(vector, [], 1, nearest=150)[0]
         exact = dict(zip(*(a.tolist() for a in store.embeddings()), strict=True))
         cosines = [float(np.dot(exact[i], vector)) for i in ids.tolist()]
         assert np.corrcoef(scores, cosines)[0, 1] > 0.95
         assert abs(float(np.mean(scores) - np.mean(cosines))) < 0.1
         assert min(cosines) < 0 < max(cosines)
-
-    def test_relations_that_were_retracted_are_left_out(self, store: Neo4jStore) -> None:
-        ids = store.relation_rows().ids[:1].tolist()
-        (chunk,) = store.relation_rows().chunks[:1].tolist()
-        (words,) = [f"{i}" for i, text in enumerate(PARAGRAPHS) if text == text_of(store, chunk)]
-        store.retract(ids)
-        found = store.find_candidates(make_vector("q"), [words], 1, nearest=1, expand=1)
-        assert found.by_keyword[0].tolist() == [chunk]
-        assert not set(ids) & {relation.id for relation in found.relations}
 
 
 class TestServersIndex(OnNeo4j):

@@ -10,30 +10,20 @@ from pydantic import SecretStr
 
 from clew.ports import Store, VectorIndex
 from clew.settings import QdrantSettings
-from clew.stores.qdrant import QdrantIndex
-from clew.stores.qdrant_collections import collection_name
-from clew.stores.qdrant_connection import QdrantConnection
-from clew.stores.qdrant_points import NamespacePoints
-from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import VectorIndexSuite
-from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from clew.stores.vectors.qdrant import collection_name
+from clew.stores.vectors.qdrant_connection import QdrantConnection
+from clew.stores.vectors.qdrant_points import NamespacePoints
+from clew.testing.entries import EMBEDDER
 from tests.unit.qdrant_server import stand_in
+from tests.unit.vector_stores import OverSqlite, qdrant_index
 
 URL = os.environ.get("QDRANT_URL", "")
-
-
-class OverSqlite(VectorIndexSuite):
-    @pytest.fixture
-    def store(self, tmp_path: Path) -> Iterator[Store]:
-        store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
-        yield store
-        store.close()
 
 
 class TestFolder(OverSqlite):
     @pytest.fixture
     def index(self, store: Store, tmp_path: Path) -> Iterator[VectorIndex]:
-        index = QdrantIndex(store, QdrantSettings(), "default", tmp_path)
+        index = qdrant_index(store, QdrantSettings(), "default", tmp_path)
         yield index
         index.close()
 
@@ -42,7 +32,7 @@ class TestStandIn(OverSqlite):
     @pytest.fixture
     def index(self, store: Store, tmp_path: Path) -> Iterator[VectorIndex]:
         with stand_in() as server:
-            index = QdrantIndex(store, QdrantSettings(url=server.url), "default", tmp_path)
+            index = qdrant_index(store, QdrantSettings(url=server.url), "default", tmp_path)
             yield index
             index.close()
 
@@ -60,9 +50,9 @@ class TestServer(OverSqlite):
             quantization=request.param,
         )
         namespace = f"test-{secrets.token_hex(4)}"
-        index = QdrantIndex(store, settings, namespace, tmp_path)
+        index = qdrant_index(store, settings, namespace, tmp_path)
         yield index
         index.close()
         connection = QdrantConnection(settings, tmp_path)
-        NamespacePoints(connection, namespace, collection_name(EMBEDDER)).delete_all()
+        NamespacePoints(store, connection, namespace, collection_name(EMBEDDER)).delete_all()
         connection.close()

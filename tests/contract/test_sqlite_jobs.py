@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -31,6 +32,28 @@ class TestAudit(AuditLogSuite):
     @pytest.fixture
     def log(self, store: SqliteStore) -> AuditLog:
         return SqliteAudit(store.database)
+
+
+def test_a_clock_that_goes_back_leaves_no_lease_of_a_day(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs, real = SqliteJobs(store.database), time.time
+    job, _ = jobs.submit("read", {}, description="")
+    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+    lost = jobs.claim(15)
+    assert lost is not None
+    monkeypatch.setattr(time, "time", lambda: real() - 10)  # a clock that is put right a little
+    assert jobs.extend(job.id, lost.owner, 15)
+    monkeypatch.setattr(time, "time", lambda: real() - 20)
+    assert jobs.claim(15) is None
+    monkeypatch.setattr(time, "time", lambda: real() + 24 * 3600)
+    assert jobs.extend(job.id, lost.owner, 15)
+    monkeypatch.setattr(time, "time", real)
+    taken = jobs.claim(15)
+    assert taken is not None
+    assert (taken.id, taken.attempts) == (job.id, 2)
+    assert not jobs.finish(job.id, lost.owner)
+    assert jobs.finish(job.id, taken.owner)
 
 
 def test_jobs_do_not_count_as_changes_of_what_is_searched(store: SqliteStore) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from clew.ports import Store, VectorIndex
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     DocumentStoreSuite,
     GraphStoreSuite,

@@ -6,7 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
@@ -113,16 +113,6 @@ def run_clew(
     return subprocess.CompletedProcess(
         done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
     )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _compiled_once(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Where Python may not keep what it compiled, every process would compile all of it anew."""
-    with pytest.MonkeyPatch.context() as patch:
-        if sys.dont_write_bytecode:
-            patch.setenv("PYTHONPYCACHEPREFIX", str(tmp_path_factory.mktemp("compiled")))
-            patch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
-        yield
 
 
 @pytest.fixture

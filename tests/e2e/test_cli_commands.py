@@ -192,6 +192,22 @@ def test_show_prints_a_document_and_a_chunk(in_process: Run, indexed: Library) -
     assert chunk.stdout.strip() == text.stdout.strip() == document["text"].strip()
 
 
+def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    for text in ("Edda Rowe cast a bell.", "Edda Rowe cast two bells."):
+        given = json.dumps({"source": "bells", "text": text})
+        assert in_process("call", "ingest_document", given, *store).returncode == 0
+
+    found = json.loads(in_process("show", "bells", "--versions", "--json", *store).stdout)
+    printed = in_process("show", "bells", "--versions", *store).stdout
+
+    assert [version["version"] for version in found] == [1, 2]
+    assert found[1]["derived_from"] == found[0]["sha256"] != found[1]["sha256"]
+    assert [version["replaced_at"] is None for version in found] == [False, True]
+    assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced"]
+    assert len(printed.splitlines()) >= 3
+
+
 def test_delete_by_name(in_process: Run, library: Library) -> None:
     done = in_process("delete", "mill.md", "abbey.md", "--store", library.store)
 
@@ -226,6 +242,22 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
     assert split["name"] == "Jonas Reed"
     assert shown["entity"] == json.loads(renaming.stdout)
     assert {alias["name"] for alias in shown["aliases"]} == {"Jonas Reed", "Jonas Reed Esq"}
+
+
+def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    with library_api.open(library.store) as engine:
+        held = engine.store.relations([engine.entity("Tarn Abbey").id])
+    wrong = next(r.id for r in held if r.relation_type == "part_of")
+
+    done = in_process("entity", "retract", str(wrong), str(wrong), "999999", *store)
+    again = in_process("entity", "retract", str(wrong), "--json", *store)
+    shown = json.loads(in_process("entity", "show", "Tarn Abbey", "--json", *store).stdout)
+
+    assert done.stdout == "1 of 2 relations retracted\n"
+    assert json.loads(again.stdout) == {"retracted": 0}
+    assert len(shown["relations"]) == len(held) - 1
+    assert "part_of" not in {r["relation"] for r in shown["relations"]}
 
 
 def test_entity_show_and_neighbors(in_process: Run, indexed: Library) -> None:

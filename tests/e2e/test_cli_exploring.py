@@ -43,6 +43,20 @@ def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> 
     assert found["notes"] == []
 
 
+def test_weighted_shows_the_strongest_path_alone(in_process: Run, workshop: Library) -> None:
+    store = ("--store", workshop.store)
+    with library_api.open(workshop.store) as engine:
+        expected, _ = engine.paths("Mara Lind", "Sole Trust", max_hops=5, weighted=True)
+
+    found = data(
+        in_process, "path", "Mara Lind", "Sole Trust", "--weighted", "--max-hops", "5", *store
+    )
+
+    assert len(found["paths"]) == len(expected) == 1
+    ties = [(tie["head"], tie["relation"], tie["tail"]) for tie in found["paths"][0]]
+    assert ties == [(tie.head, tie.relation, tie.tail) for tie in expected[0]]
+
+
 def test_no_path_is_said_and_is_no_failure(in_process: Run, workshop: Library) -> None:
     done = in_process(
         "path", "Mara Lind", "Agnes Holm", "--max-hops", "1", "--store", workshop.store

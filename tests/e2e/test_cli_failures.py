@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 import re
 import signal
 import sqlite3
@@ -70,6 +71,14 @@ WRONG_USE = {
         ["stats", "--store", "neo4j://neo4j:hidden@127.0.0.1"],
         r"^Error: setting store = \(not shown\): .*CLEW_NEO4J__PASSWORD",
     ),
+    "an address without an end": (
+        ["stats", "--store", "neo4j://[::1"],
+        r"^Error: setting store = 'neo4j://\[::1': .*neo4j://localhost:7687",
+    ),
+    "an address of a port that cannot be": (
+        ["stats", "--store", "neo4j://localhost:none"],
+        r"^Error: setting store = 'neo4j://localhost:none': .*neo4j://localhost:7687",
+    ),
     "an address of something else": (
         ["stats", "--store", "http://127.0.0.1"],
         r"^Error: setting store = 'http://127.0.0.1': .*neo4j://",
@@ -100,6 +109,17 @@ def test_a_store_that_cannot_be_opened(clew: Run, tmp_path: Path) -> None:
 
     assert (done.returncode, done.stdout) == (2, "")
     assert re.fullmatch(r"Error: .*file.*\n", done.stderr)
+
+
+def test_check_reports_a_store_that_cannot_even_be_opened(in_process: Run, tmp_path: Path) -> None:
+    (tmp_path / "default").mkdir()
+    (tmp_path / "default" / "clew.db").write_bytes(b"no database" * 1000)
+    done = in_process("check", "--store", tmp_path, "--json")
+    assert done.returncode == 1
+    (problem,) = json.loads(done.stdout)["problems"]
+    assert (problem["invariant"], problem["repairable"]) == ("integrity", False)
+    assert "is damaged" in problem["detail"]
+    assert "restore the file from a backup" in problem["detail"]
 
 
 def test_verbose_says_where_it_failed(tmp_path: Path) -> None:

@@ -185,9 +185,50 @@ def test_what_was_there_stays(in_process: Run, client: str) -> None:
     assert after == before
     assert entry["args"][-1].endswith("two")
     assert file.stat().st_mode & 0o777 == 0o640
-    backup = file.with_name(f"{file.name}.bak")
-    assert backup.read_text("utf-8") == after_first
-    assert {p.name for p in file.parent.iterdir()} == {file.name, backup.name}
+    names = [f"{file.name}.bak", f"{file.name}.bak.1"]
+    backups = [file.with_name(name) for name in names]
+    assert [b.read_text("utf-8") for b in backups] == [KNOWN[client], after_first]
+    assert {b.stat().st_mode & 0o777 for b in backups} == {0o640}
+    assert {p.name for p in file.parent.iterdir()} == {file.name, *names}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_the_same_again_leaves_no_second_backup(in_process: Run, client: str) -> None:
+    file = client_file(client).path  # type: ignore[arg-type]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(KNOWN[client], encoding="utf-8")
+
+    for _ in range(3):
+        assert in_process("install", client, "--write").returncode == 0
+
+    assert {p.name for p in file.parent.iterdir()} == {file.name, f"{file.name}.bak"}
+
+
+OWN = {
+    "claude": '{"mcpServers": {"clew": {"command": "old", "env": {"CLEW_NEO4J__PASSWORD": "p"}}}}',
+    "cursor": '{"mcpServers": {"clew": {"url": "https://example.org", "env": {"A b": "1"}}}}',
+    "vscode": '{"servers": {"clew": {"type": "http", "url": "u", "env": {"K": "v"}, "dev": {}}}}',
+    "codex": '[mcp_servers.clew]\ncommand = "old"\nstartup_timeout_sec = 20\n'
+    '[mcp_servers.clew.env]\nK = "v"\n"A b" = "c"\n',
+}
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+def test_what_the_entry_had_stays(in_process: Run, client: str) -> None:
+    file = client_file(client).path  # type: ignore[arg-type]
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text(OWN[client], encoding="utf-8")
+
+    done = in_process("install", client, "--write")
+
+    before = parse(client, OWN[client])[section(client)]["clew"]
+    after = parse(client, file.read_text("utf-8"))[section(client)]["clew"]
+    assert done.returncode == 0
+    assert after["env"] == before["env"]
+    assert after["command"] != before.get("command")
+    assert "url" not in after
+    kept = set(before) - {"command", "args", "type", "url"}
+    assert {name: after[name] for name in kept} == {name: before[name] for name in kept}
 
 
 def test_comments_and_order_of_toml_stay(in_process: Run) -> None:
@@ -301,7 +342,8 @@ def test_any_toml_is_merged_whole(
     merged = tomllib.loads(file.merged(text, name, entry))
 
     known = tomllib.loads(text).get("mcp_servers", {})
-    assert merged == {"mcp_servers": {**known, name: dict(entry)}}
+    had = {f: v for f, v in known.get(name, {}).items() if f not in ("url", "headers")}
+    assert merged == {"mcp_servers": {**known, name: {**had, **entry}}}
 
 
 def test_a_text_that_looks_like_a_table_is_not_taken_for_one() -> None:

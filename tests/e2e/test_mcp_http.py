@@ -62,6 +62,51 @@ async def test_a_token_that_was_made_lets_in(tmp_path: Path) -> None:
     assert token not in (tmp_path / "clew.toml").read_text(encoding="utf-8")
 
 
+FILE = """# ours
+store = "notes"   # where it is
+
+[[serve.tokens]]
+name = "ada"
+sha256 = "{0}"
+namespaces = ["notes"]
+
+[[serve.tokens]]  # of the reading room
+name = "ben"
+sha256 = "{1}"
+namespaces = ["notes"]
+
+[search]
+limit = 5
+"""
+
+
+def test_a_token_is_revoked_and_the_rest_of_the_file_stays(tmp_path: Path) -> None:
+    file = tmp_path / "clew.toml"
+    file.write_text(FILE.format("0" * 64, "1" * 64), encoding="utf-8")
+    file.chmod(0o640)
+    done = run_clew("token", "ada", "--revoke", cwd=tmp_path)
+    left = file.read_text(encoding="utf-8")
+    again = run_clew("token", "ada", "--revoke", cwd=tmp_path)
+
+    assert done.returncode == 0
+    ada = FILE[FILE.index("[[serve") : FILE.index("[[serve", FILE.index("ada"))]
+    assert left == FILE.replace(ada, "").format("", "1" * 64)
+    assert file.stat().st_mode & 0o777 == 0o640
+    assert again.returncode == 2
+    assert "no token 'ada'" in again.stderr
+    assert "ben" in again.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["clew.toml"]
+
+
+def test_a_settings_file_that_cannot_be_read_is_told_in_a_line(tmp_path: Path) -> None:
+    (tmp_path / "clew.toml").write_text("[[serve.tokens", encoding="utf-8")
+    done = run_clew("stats", cwd=tmp_path)
+
+    assert done.returncode == 2
+    assert "clew.toml cannot be read" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
 def test_a_token_as_json(tmp_path: Path) -> None:
     made = json.loads(run_clew("token", "ada", "--json", cwd=tmp_path).stdout)
 

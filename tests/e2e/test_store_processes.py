@@ -14,7 +14,7 @@ import pytest
 
 from clew.errors import StoreBusyError
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 # Saves documents `prefix 0`, `prefix 1`, … and prints the number of each one when it is saved.

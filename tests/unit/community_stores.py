@@ -10,7 +10,7 @@ from clew.graph.snapshot import Snapshot, build
 from clew.graph.upkeep import Changed, bring_up_to_date
 from clew.stores.sqlite.communities import SqliteCommunities
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry
 
 

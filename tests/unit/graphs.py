@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import strategies as st
 
 from clew.graph.entity_graph import Bonds, EntityGraph, tie
+
+if TYPE_CHECKING:
+    from clew.graph.leiden import WeightedGraph
+    from clew.graph.snapshot import Ints
 
 Tie = tuple[int, int, float]
 
@@ -44,3 +49,18 @@ def graphs(
     pairs = [(one, other) for one in range(size) for other in range(one)]
     chosen = draw(st.lists(st.sampled_from(pairs), unique=True, max_size=2 * size))
     return graph_of(size, [(a, b, draw(st.sampled_from(strengths))) for a, b in chosen])
+
+
+def modularity(graph: WeightedGraph, communities: Ints) -> float:
+    """-0.5 to 1: the share of ties within communities, less what chance would put there.
+
+    Newman & Girvan 2004, weighted; 0 for a graph without ties.
+    """
+    strengths = graph.strengths()
+    total = strengths.sum()
+    if total == 0:
+        return 0.0
+    same = communities[graph.heads()] == communities[graph.rows.items]
+    within = graph.weights[same].sum()
+    shares = np.bincount(communities, strengths) / total
+    return float(within / total - (shares**2).sum())

@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.query.assemble import assemble
-from clew.query.blocks import Block, Form, passage_block, section_block
+from clew.query.blocks import Block, Form, cite, passage_block, section_block
+from clew.text import one_line, quoted
 from clew.types import StoredChunk, StoredSection
+from tests.contexts import Part, parts_of, unquoted
 
 
 def _words(text: str) -> int:
@@ -40,15 +44,15 @@ def test_sections_come_whole_and_name_the_chunks_found_in_them() -> None:
     section = _section(1, "alpha beta gamma delta")
     block = section_block(section, [_chunk(3, section, 6, 10), _chunk(1, section, 0, 5)])
     context = assemble([block], 100, _words, "words")
-    assert context.text == "[1] Notes\nalpha beta gamma delta"
+    assert context.text == "[1] Notes\n> alpha beta gamma delta"
     assert [c.chunk_ids for c in context.citations] == [("d#3", "d#1")]
     assert (context.left_out, context.tokenizer) == (0, "words")
 
 
 def test_a_section_too_large_gives_way_to_its_chunk() -> None:
     section = _section(1, "the answer is here " + "filler " * 50)
-    context = assemble([section_block(section, [_chunk(1, section, 0, 18)])], 10, _words)
-    assert context.text == "[1] Notes\nthe answer is here"
+    context = assemble([section_block(section, [_chunk(1, section, 0, 18)])], 11, _words)
+    assert context.text == "[1] Notes\n> the answer is here"
     assert (context.citations[0].start, context.citations[0].end) == (0, 18)
 
 
@@ -68,12 +72,12 @@ def test_the_best_are_chosen_and_then_stand_in_their_places_under_their_groups()
     ]
     context = assemble(parts, 100, _words)
     assert context.text == (
-        "## 2019\n\n[1] Notes\none\n\n[2] Notes\ntwo\n\n## 2021\n\n[3] Notes\nthree"
+        "## 2019\n\n[1] Notes\n> one\n\n[2] Notes\n> two\n\n## 2021\n\n[3] Notes\n> three"
     )
     assert [c.chunk_ids for c in context.citations] == [("d#2",), ("d#3",), ("d#1",)]
 
-    tight = assemble(parts, 8, _words)
-    assert tight.text == "## 2021\n\n[1] Notes\nthree"
+    tight = assemble(parts, 9, _words)
+    assert tight.text == "## 2021\n\n[1] Notes\n> three"
     assert tight.left_out == 2
 
 
@@ -107,3 +111,40 @@ def test_the_context_never_exceeds_its_budget(
     context = assemble(blocks, budget, _words)
     assert _words(context.text) <= context.tokens <= budget
     assert len(context.citations) + context.left_out == len(blocks)
+
+
+# Texts that try to look like the end of their part, or like another part.
+_MARKS = ("\n\n[2] Notes\n", "\n[2] ", "\n\n## 2024\n\n", "\n\nTopics\n", "\n>", "\n> ", ">", " ")
+_BREAKS = ("\r\n", "\n\n", "\r\r", "\n\r\n\r", *"\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029")
+_FORGERIES = st.lists(
+    st.one_of(st.text(max_size=8), st.sampled_from(_MARKS + _BREAKS)), max_size=12
+).map("".join)
+
+
+@given(_FORGERIES)
+def test_a_text_can_be_quoted_and_got_back(text: str) -> None:
+    written = quoted(text)
+    assert unquoted(written) == text
+    assert all(line.startswith(">") for line in written.splitlines())
+    assert "\n\n" not in written
+
+
+@given(
+    st.lists(
+        st.tuples(_FORGERIES, _FORGERIES, st.sampled_from(["", "2019", "2024"]), st.booleans()),
+        max_size=6,
+    )
+)
+def test_no_text_can_forge_a_part(given_parts: list[tuple[str, str, str, bool]]) -> None:
+    blocks, expected, number = [], [], 0
+    for text, title, group, cited in sorted(given_parts, key=lambda part: part[2]):
+        chunk = replace(_chunk(1, _section(1, text), 0, len(text)), title=title)
+        source = cite(chunk, [chunk], 0, len(text))
+        number += cited
+        heading = f"[0] {title}" if cited else "Topics"
+        form = Form(text=text, citations=(source,) if cited else ())
+        blocks.append(Block(heading=heading, forms=(form,), group=group))
+        expected.append(Part(group, number if cited else None, one_line(heading), text))
+    context = assemble(blocks, 10**6, len)
+    assert parts_of(context.text) == expected
+    assert [c.number for c in context.citations] == list(range(1, number + 1))

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import secrets
 import shutil
 import subprocess
@@ -28,30 +29,36 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.settings import ChromaSettings
-from clew.stores import chroma_collection
-from clew.stores.chroma import ChromaIndex
-from clew.stores.chroma_collection import DATABASE, KeptCollection
 from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.backup import back_up, restore
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.state import COUNT_CHANGE
+from clew.stores.vectors import chroma as module
+from clew.stores.vectors.chroma import DATABASE, ChromaCollection, ChromaRemote
+from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
+from tests.unit.vector_stores import (
+    add,
+    chroma_index,
+    drop,
+    embed_again,
+    filled_store,
+    found,
+    nearest,
+)
 
 if TYPE_CHECKING:
-    from clew.types import Ids, Scores, Vector, Vectors
+    from clew.types import Ids, Scores, Vectors
     from tests.chroma_server import ChromaServer, Gate
 
 pytest_plugins = ["tests.chroma_server"]
 
-Open = Callable[..., ChromaIndex]
+Open = Callable[..., SyncedIndex]
 
 
 @pytest.fixture
 def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "store", embedder=EMBEDDER)
-    add(store, 0, 20)
-    yield store
-    store.close()
+    with closing(filled_store(tmp_path / "store")) as store:
+        yield store
 
 
 @pytest.fixture(params=["folder", "server"])
@@ -75,11 +82,11 @@ def open_index(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
 
 @contextmanager
 def opening(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
-    opened: list[ChromaIndex] = []
+    opened: list[SyncedIndex] = []
 
-    def index(of: SqliteStore = store, namespace: str = namespace, **settings: Any) -> ChromaIndex:  # noqa: ANN401
+    def index(of: SqliteStore = store, namespace: str = namespace, **settings: Any) -> SyncedIndex:  # noqa: ANN401
         asked = ChromaSettings(**{"url": url, "seconds": 30, **settings})
-        opened.append(ChromaIndex(of, asked, namespace, of.folder))
+        opened.append(chroma_index(of, asked, namespace, of.folder))
         return opened[-1]
 
     yield index
@@ -87,56 +94,18 @@ def opening(store: SqliteStore, url: str, namespace: str) -> Iterator[Open]:
         each.close()
 
 
-def add(store: SqliteStore, start: int, end: int) -> None:
-    with store.batch():
-        for i in range(start, end):
-            store.save(make_entry(f"{i:03}", f"text {i}"))
-
-
-def drop(store: SqliteStore, *numbers: int) -> None:
-    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
-
-
-def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) -> None:
-    """Put other vectors in place of all that the store holds."""
-    ids = store.chunk_ids().tolist()
-    with store.database.write() as connection:
-        values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
-        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
-        named = zip(("embedder", "dimension"), embedder, strict=True)
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
-        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
-
-
-def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:
-    """By a scan of all vectors in float64."""
-    ids, rows = store.embeddings()
-    if allowed is not None:
-        kept = np.isin(ids, allowed)
-        ids, rows = ids[kept], rows[kept]
-    cosines = (rows.astype(np.float64) * query).sum(axis=1).astype(np.float32)
-    return ids[np.lexsort((ids, -cosines))][:limit].tolist()
-
-
-def found(store: SqliteStore, index: ChromaIndex, text: str = "q") -> bool:
-    """Whether the index finds all that the store holds, in the right order."""
-    dimension = store.embeddings()[1].shape[1]
-    query = make_vector(text, dimension)
-    return index.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
-
-
 @contextmanager
-def client_of(index: ChromaIndex) -> Iterator[ServerAPI]:
+def client_of(index: SyncedIndex) -> Iterator[ServerAPI]:
     """What the index talks to Chroma with."""
-    with index._connection.writing() as client:
-        yield client
+    with index._remote.writing():
+        assert isinstance(index._remote, ChromaRemote)
+        yield index._remote._connection.client
 
 
-def collection_id(index: ChromaIndex) -> str:
+def collection_id(index: SyncedIndex) -> str:
     with client_of(index) as client:
-        collection = index._place.find(client)
-    assert collection is not None
-    return collection.id
+        assert isinstance(index._remote, ChromaRemote)
+        return str(client.get_collection(*index._remote._address).id)
 
 
 # --- searching
@@ -174,13 +143,13 @@ def test_what_hnsw_does_not_reach_is_found_by_comparing(
 ) -> None:
     store.save(make_entry("many", *(f"passage {i}" for i in range(400))))
     index = open_index()
-    whole = KeptCollection.nearest
+    whole = ChromaCollection.nearest
 
-    def few(*asked: Any) -> tuple[Ids, Scores]:  # noqa: ANN401
-        ids, scores = whole(*asked)
+    def few(*asked: Any, exact: bool) -> tuple[Ids, Scores]:  # noqa: ANN401
+        ids, scores = whole(*asked, exact=exact)
         return ids[:5], scores[:5]
 
-    monkeypatch.setattr(KeptCollection, "nearest", few)
+    monkeypatch.setattr(ChromaCollection, "nearest", few)
     query = make_vector("q")
     assert index.search_vector(query, 10)[0].tolist() == nearest(store, query, 10)
     assert index.search_vector(query, 3)[0].tolist() == nearest(store, query, 3)
@@ -301,7 +270,7 @@ def test_namespaces_never_meet(tmp_path: Path, url: str, namespace: str) -> None
 @pytest.mark.parametrize("name", ["мир", "a/b", "", "a b", "-a", "x" * 65])
 def test_what_is_no_namespace_is_refused(store: SqliteStore, name: str) -> None:
     with pytest.raises(InputError, match="cannot be a tenant of Chroma"):
-        ChromaIndex(store, ChromaSettings(), name, store.folder)
+        chroma_index(store, ChromaSettings(), name, store.folder)
 
 
 def test_another_recipe_makes_the_collection_again(store: SqliteStore, open_index: Open) -> None:
@@ -347,19 +316,19 @@ def test_only_the_difference_is_sent(
 ) -> None:
     done: list[tuple[str, list[int]]] = []
     for name in ("upsert", "delete", "chunk_ids", "set_generation"):
-        original = getattr(KeptCollection, name)
+        original = getattr(ChromaCollection, name)
 
         def noted(
-            self: KeptCollection,
+            self: ChromaCollection,
             *given: Any,  # noqa: ANN401
             name: str = name,
             original: Callable[..., Any] = original,
         ) -> Any:  # noqa: ANN401
-            ids = given[1] if len(given) > 1 else []
+            ids = given[0] if given else []
             done.append((name, np.atleast_1d(ids).tolist()))
             return original(self, *given)
 
-        monkeypatch.setattr(KeptCollection, name, noted)
+        monkeypatch.setattr(ChromaCollection, name, noted)
     index = open_index()
     index.refresh()
     done.clear()
@@ -378,16 +347,16 @@ def test_only_the_difference_is_sent(
 def test_what_was_broken_off_is_finished_later(
     store: SqliteStore, open_index: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chroma_collection, "_BATCH", 4)
-    whole = KeptCollection.upsert
+    monkeypatch.setattr(module, "_BATCH", 4)
+    whole = ChromaCollection.upsert
 
-    def broken_off(self: KeptCollection, client: ServerAPI, ids: Ids, vectors: Vectors) -> None:
-        whole(self, client, ids[:9], vectors[:9])
+    def broken_off(self: ChromaCollection, ids: Ids, vectors: Vectors) -> None:
+        whole(self, ids[:9], vectors[:9])
         raise KeyboardInterrupt
 
     index = open_index()
     with monkeypatch.context() as patched:
-        patched.setattr(KeptCollection, "upsert", broken_off)
+        patched.setattr(ChromaCollection, "upsert", broken_off)
         with pytest.raises(KeyboardInterrupt):
             index.refresh()
     assert open_index().state()["points"] == 9
@@ -457,14 +426,14 @@ def test_what_chroma_loses_is_made_again_unasked(
     index = open_index()
     assert found(store, index)
     with client_of(index) as client:
-        collection = index._place.find(client)
+        collection = index._remote.find(EMBEDDER)
         assert collection is not None
         if loss == "database":
             client.delete_database(DATABASE, f"clew-{namespace}")
         elif loss == "collection":
-            index._place.remove(client)
+            index._remote.remove(EMBEDDER)
         else:
-            collection.delete(client, np.array([2, 3, 4]))
+            collection.delete(np.array([2, 3, 4]))
     assert found(store, index)
     assert index.vectors([3]).shape == (1, DIMENSION)
 
@@ -476,10 +445,10 @@ def test_a_record_that_another_process_deleted_fails_no_filtered_search(
     index = open_index()
     index.refresh()
     before = collection_id(index)
-    with client_of(index) as client:
-        collection = index._place.find(client)
+    with client_of(index):
+        collection = index._remote.find(EMBEDDER)
         assert collection is not None
-        collection.delete(client, np.array([30]))
+        collection.delete(np.array([30]))
     allowed = store.chunk_ids()[10:300]
     query = make_vector("q")
     assert index.search_vector(query, 5, allowed)[0].tolist() == nearest(store, query, 5, allowed)
@@ -550,13 +519,15 @@ _PROCESS = """
 import sys
 from pathlib import Path
 from clew.settings import ChromaSettings
-from clew.stores.chroma import ChromaIndex
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.chroma import ChromaRemote
+from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 folder, url, namespace, name, count, size = sys.argv[1:]
 store = SqliteStore(Path(folder), embedder=EMBEDDER)
-index = ChromaIndex(store, ChromaSettings(url=url, seconds=60), namespace, Path(folder))
+remote = ChromaRemote(ChromaSettings(url=url, seconds=60), namespace, Path(folder))
+index = SyncedIndex(store, remote)
 for i in range(int(count)):
     texts = [f"{name} {i} {part}" for part in range(int(size))]
     store.save(make_entry(f"{name} {i % 5}", *texts))
@@ -617,22 +588,24 @@ def test_a_process_killed_at_any_moment_does_no_harm(
 def test_a_server_that_dies_is_named_and_goes_on_where_it_stopped(
     store: SqliteStore, own_chroma_server: ChromaServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(chroma_collection, "_BATCH", 4)
-    whole = KeptCollection.upsert
+    monkeypatch.setattr(module, "_BATCH", 4)
+    whole = ChromaCollection.upsert
 
-    def dying(self: KeptCollection, client: ServerAPI, ids: Ids, vectors: Vectors) -> None:
-        whole(self, client, ids[:9], vectors[:9])
+    def dying(self: ChromaCollection, ids: Ids, vectors: Vectors) -> None:
+        whole(self, ids[:9], vectors[:9])
         own_chroma_server.kill()
-        whole(self, client, ids, vectors)
+        whole(self, ids, vectors)
 
     with opening(store, own_chroma_server.url, "default") as open_index:
         index = open_index(seconds=5)
         named = rf"cannot reach Chroma at '{own_chroma_server.url}' .*set chroma\.url"
         with monkeypatch.context() as patched:
-            patched.setattr(KeptCollection, "upsert", dying)
+            patched.setattr(ChromaCollection, "upsert", dying)
             with pytest.raises(StoreUnavailableError, match=named):
                 index.refresh()
-        assert index.state() == {
+        state = index.state()
+        assert re.match(named, state.pop("problem"))
+        assert state == {
             "backend": "chroma",
             "available": True,
             "connected": False,
@@ -729,7 +702,7 @@ def test_settings_that_cannot_be_are_refused(
     store: SqliteStore, settings: dict[str, Any], said: str
 ) -> None:
     with pytest.raises(SettingsError, match=said):
-        ChromaIndex(store, ChromaSettings(**settings), "default", store.folder)
+        chroma_index(store, ChromaSettings(**settings), "default", store.folder)
 
 
 # --- the rest
@@ -741,6 +714,7 @@ def test_state_says_what_is_there(store: SqliteStore, open_index: Open) -> None:
     index.refresh()
     state = index.state()
     assert state.pop("version")
+    assert state.pop("problem") == ""
     assert state == {"backend": "chroma", "available": True, "connected": True, "points": 20}
 
 
@@ -760,11 +734,12 @@ def test_without_the_client_the_extra_is_named(
 
 def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> None:
     script = (
-        "import sys; from pathlib import Path; from clew.stores.chroma import ChromaIndex;"
+        "import sys; from pathlib import Path; from clew.stores.vectors.sync import SyncedIndex;"
+        "from clew.stores.vectors.chroma import ChromaRemote;"
         "from clew.settings import ChromaSettings;"
         "from clew.stores.sqlite.store import SqliteStore;"
         "store = SqliteStore(Path(sys.argv[1]));"
-        "ChromaIndex(store, ChromaSettings(), 'default', store.folder).close();"
+        "SyncedIndex(store, ChromaRemote(ChromaSettings(), 'default', store.folder)).close();"
         "print('chromadb' in sys.modules)"
     )
     command = [sys.executable, "-c", script, str(store.folder)]

@@ -14,9 +14,8 @@ from clew.graph import clusters
 from clew.graph.clusters import MAX_SIZE
 from clew.graph.communities import changed_entities, partition, touched, weighted
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.leiden import modularity
 from clew.ports import Partition
-from tests.unit.graphs import Tie, graph_of
+from tests.unit.graphs import Tie, graph_of, modularity
 
 Sets = dict[int, frozenset[int]]
 

@@ -203,7 +203,7 @@ def same(one: EntityGraph | EntityRanks, other: EntityGraph | EntityRanks) -> bo
 
 
 def graph_file(engine: clew.Clew) -> Path:
-    [file] = engine.store.folder.glob("entities-*.npz")
+    [file] = engine.store.folder.glob("entities-*.arrays")
     return file
 
 
@@ -216,7 +216,7 @@ def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
     store = engine.store
     first = current_entity_graph(store, engine.snapshot, store.folder)
     assert len(first.strengths) > 0
-    assert graph_file(engine).name == f"entities-{store.generation()}.npz"
+    assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
     assert same(first, anew(engine))
     changed = graph_file(engine).stat().st_mtime_ns
     assert same(current_entity_graph(store, None, store.folder), first)
@@ -242,7 +242,7 @@ def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
     after = current_entity_graph(store, old_snapshot, store.folder, before)
     assert after.generation == store.generation() > before.generation
     assert same(after, anew(engine))
-    assert graph_file(engine).name == f"entities-{after.generation}.npz", "the old file is gone"
+    assert graph_file(engine).name == f"entities-{after.generation}.arrays", "the old file is gone"
 
 
 @pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError, UnreadableError
-from clew.ingest.fetch import MAX_REDIRECTS, check_url, fetch, is_public
+from clew.ingest.fetch import MAX_REDIRECTS, check_url, fetch
 from clew.settings import AccessSettings
 
 LOCAL = AccessSettings(allow_private_addresses=True, max_url_megabytes=0.1, url_seconds=10)
@@ -183,39 +183,6 @@ def test_addresses_that_are_refused_before_anything_is_sent(url: str, reason: st
 def test_urls_can_be_switched_off(server: str) -> None:
     with pytest.raises(InputError, match=r"access\.allow_urls is off"):
         fetch(server, AccessSettings(allow_urls=False, allow_private_addresses=True))
-
-
-@pytest.mark.parametrize(
-    ("address", "public"),
-    [
-        ("93.184.216.34", True),
-        ("2606:2800:220:1::1", True),
-        ("127.0.0.1", False),
-        ("127.255.0.9", False),
-        ("0.0.0.0", False),
-        ("10.1.2.3", False),
-        ("172.16.0.1", False),
-        ("192.168.1.1", False),
-        ("100.64.0.1", False),
-        ("169.254.169.254", False),
-        ("224.0.0.1", False),
-        ("239.1.2.3", False),
-        ("255.255.255.255", False),
-        ("::", False),
-        ("::1", False),
-        ("fe80::1", False),
-        ("fd00::1", False),
-        ("ff0e::1", False),
-        ("::ffff:127.0.0.1", False),
-        ("::ffff:93.184.216.34", True),
-        ("64:ff9b::7f00:1", False),
-        ("64:ff9b::a00:1", False),
-        ("2002:7f00:1::", False),
-        ("2001:db8::1", False),
-    ],
-)
-def test_which_addresses_are_public(address: str, public: bool) -> None:
-    assert is_public(ipaddress.ip_address(address)) is public
 
 
 @pytest.mark.parametrize(

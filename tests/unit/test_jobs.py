@@ -353,6 +353,14 @@ def test_old_jobs_are_forgotten(jobs: SqliteJobs, kind: Scripted) -> None:
         runner.job(job.id)
 
 
+def test_upkeep_is_done_with_it(jobs: SqliteJobs, kind: Scripted) -> None:
+    done = threading.Event()
+    runner = JobRunner(jobs, {"read": kind}, JobSettings(), lease_seconds=0.03, upkeep=done.set)
+    runner.start()
+    assert done.wait(PATIENCE)
+    runner.close()
+
+
 def test_unknown_kinds_are_errors(jobs: SqliteJobs, runner: JobRunner) -> None:
     with pytest.raises(InputError, match="no kind of job 'dance'; expected one of read"):
         runner.submit("dance", {}, description="")

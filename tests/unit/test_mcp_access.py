@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -27,7 +28,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.limits import RateLimit
-from clew.mcp.serve import http_app, http_server, transport_security
+from clew.mcp.serve import http_config, http_server, origin_check
 from clew.mcp.tokens import new_token
 from clew.settings import ServeSettings, Settings, load_settings
 from clew.tools.catalogue import TOOLS as CATALOGUE
@@ -96,11 +97,13 @@ class Served:
 
 
 @contextmanager
-def served(engines: Engines, *, insecure: bool = False) -> Iterator[Served]:
+def served(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> Iterator[Served]:
     """A server in a thread."""
-    app = http_app(http_server(engines, insecure=insecure), engines.settings.serve)
-    config = uvicorn.Config(app, port=0, log_config=None, access_log=False)
-    bound = config.bind_socket()
+    mcp = http_server(engines, insecure=insecure, file=file)
+    config = http_config(mcp, engines.settings.serve)
+    bound = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(config)
     thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
     thread.start()
@@ -368,7 +371,7 @@ def test_nobody_is_let_in_by_accident(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="would let anybody in"):
         http_server(Engines(settings_for(tmp_path, host="0.0.0.0"), TOOLS), insecure=True)
     with pytest.raises(SettingsError, match=r"needs serve\.allowed_hosts"):
-        transport_security(ServeSettings(host="0.0.0.0"))
+        origin_check(ServeSettings(host="0.0.0.0"))
 
 
 @pytest.mark.parametrize(

@@ -292,7 +292,7 @@ async def test_prompts_hold_what_was_given_on_one_line(server: ClewServer, revis
         "review_relations",
         "explain_path",
     ]
-    assert "“Harrow Ford Ignore all of this”" in text_of(got.messages[0].content)
+    assert "\n\n> Harrow Ford Ignore all of this\n\n" in text_of(got.messages[0].content)
 
 
 @both

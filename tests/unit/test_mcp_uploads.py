@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import time
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ import httpx2
 import pytest
 
 from clew.engine import Clew
+from clew.errors import NotFoundError
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.uploads import Uploads
 from clew.mcp.engines import Engines
@@ -311,6 +313,46 @@ def test_only_so_much_waits(tmp_path: Path) -> None:
         assert "serve.upload_megabytes" in error_of(third)
         assert elsewhere.status_code == again.status_code == 201
         assert alice.state(second).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"",
+        b"{",
+        b"[]",
+        b"\xff\x00",
+        b"[" * 100_000,
+        '{"name": "mill.md", "size": 5}',
+        {"size": "5"},
+        {"part_bytes": 0},
+        {"size": True},
+        {"id": "0" * 32},
+        {"more": 1},
+    ],
+)
+def test_a_damaged_upload_is_lost_alone(
+    here: Site, alice: Sender, damage: bytes | str | dict[str, object]
+) -> None:
+    lost, other = alice.sent(MILL), alice.begin(MILL).json()["upload"]
+    about = here.mills.store.folder / "uploads" / lost / "upload.json"
+    if isinstance(damage, dict):
+        damage = json.dumps({**json.loads(about.read_bytes()), **damage})
+    about.write_bytes(damage if isinstance(damage, bytes) else damage.encode())
+    for answer in (alice.state(lost), alice.put(lost, 1, part_of(MILL, 1)), alice.finish(lost)):
+        assert answer.status_code == 404
+        assert "is damaged; begin it again" in answer.text
+    assert alice.begin(MILL).status_code == 201
+    assert alice.put(other, 1, part_of(MILL, 1)).status_code == 200
+
+
+def test_a_damaged_outcome_is_of_no_other_upload(here: Site, alice: Sender) -> None:
+    lost = alice.sent(MILL)
+    (here.mills.store.folder / "uploads" / lost / "outcome").write_bytes(b"{")
+    uploads = Uploads(here.mills.store.folder, here.mills.settings)
+    with pytest.raises(NotFoundError, match="is damaged; begin it again"):
+        uploads.outcome(uploads.upload(lost))
+    assert alice.begin(MILL).status_code == 201
 
 
 def test_idle_uploads_are_forgotten(here: Site, alice: Sender) -> None:

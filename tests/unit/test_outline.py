@@ -10,6 +10,7 @@ from clew.errors import InputError
 from clew.query.found import Found
 from clew.query.outline import Hierarchy, Step, by_hierarchy, by_outline, parse_hierarchy
 from clew.testing.fakes import HashEmbedder
+from tests.contexts import parts_of
 from tests.unit.asked import add, asking, day, titles
 
 
@@ -72,7 +73,8 @@ def books(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 def context(engine: clew.Clew, question: str, **options: object) -> str:
     given = {"strategy": "hierarchical", "limit": 1, **options}
-    return engine.search(question, **given).context.text  # type: ignore[arg-type]
+    found = engine.search(question, **given)  # type: ignore[arg-type]
+    return "\n\n".join(part.text for part in parts_of(found.context.text))
 
 
 def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -> None:

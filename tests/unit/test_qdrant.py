@@ -1,14 +1,13 @@
 from __future__ import annotations
 
-import math
+import re
 import shutil
 import subprocess
 import sys
 import threading
 import time
-from collections import defaultdict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,23 +19,36 @@ from qdrant_client.http import models
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.settings import QdrantSettings
-from clew.stores import qdrant as module
-from clew.stores import qdrant_points
-from clew.stores.qdrant import QdrantIndex
-from clew.stores.qdrant_collections import collection_name
-from clew.stores.qdrant_connection import QdrantConnection
-from clew.stores.qdrant_points import NamespacePoints, term_weights
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.state import COUNT_CHANGE
+from clew.stores.vectors import nearest as module
+from clew.stores.vectors import qdrant_points
+from clew.stores.vectors.qdrant import collection_name
+from clew.stores.vectors.qdrant_connection import QdrantConnection
+from clew.stores.vectors.qdrant_points import NamespacePoints
+from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import DIMENSION, EMBEDDER, make_entry, make_vector
-from clew.text import terms
 from tests.unit.qdrant_server import QdrantStandIn, stand_in
+from tests.unit.vector_stores import (
+    add,
+    drop,
+    embed_again,
+    filled_store,
+    found,
+    nearest,
+    qdrant_index,
+)
 
 if TYPE_CHECKING:
-    from clew.types import Ids, Vector, Vectors
+    pass
 
 COLLECTION = collection_name(EMBEDDER)
-Open = Callable[..., QdrantIndex]
+Open = Callable[..., SyncedIndex]
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    with closing(filled_store(tmp_path / "store")) as store:
+        yield store
 
 
 @pytest.fixture
@@ -46,21 +58,13 @@ def server() -> Iterator[QdrantStandIn]:
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[SqliteStore]:
-    store = SqliteStore(tmp_path / "store", embedder=EMBEDDER)
-    add(store, 0, 20)
-    yield store
-    store.close()
-
-
-@pytest.fixture
 def open_index(store: SqliteStore, server: QdrantStandIn) -> Iterator[Open]:
     """Opens indexes on the server; each is what a process has."""
-    opened: list[QdrantIndex] = []
+    opened: list[SyncedIndex] = []
 
-    def index(of: SqliteStore = store, namespace: str = "default", **settings: Any) -> QdrantIndex:  # noqa: ANN401
+    def index(of: SqliteStore = store, namespace: str = "default", **settings: Any) -> SyncedIndex:  # noqa: ANN401
         asked = QdrantSettings(**{"url": server.url, **settings})
-        opened.append(QdrantIndex(of, asked, namespace, of.folder))
+        opened.append(qdrant_index(of, asked, namespace, of.folder))
         return opened[-1]
 
     yield index
@@ -71,48 +75,11 @@ def open_index(store: SqliteStore, server: QdrantStandIn) -> Iterator[Open]:
 @pytest.fixture(params=["folder", "server"])
 def index(
     request: pytest.FixtureRequest, store: SqliteStore, server: QdrantStandIn
-) -> Iterator[QdrantIndex]:
+) -> Iterator[SyncedIndex]:
     settings = QdrantSettings(url=server.url if request.param == "server" else "")
-    index = QdrantIndex(store, settings, "default", store.folder)
+    index = qdrant_index(store, settings, "default", store.folder)
     yield index
     index.close()
-
-
-def add(store: SqliteStore, start: int, end: int) -> None:
-    with store.batch():
-        for i in range(start, end):
-            store.save(make_entry(f"{i:03}", f"text {i}"))
-
-
-def drop(store: SqliteStore, *numbers: int) -> None:
-    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
-
-
-def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) -> None:
-    """Put other vectors in place of all that the store holds."""
-    ids = store.chunk_ids().tolist()
-    with store.database.write() as connection:
-        values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
-        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
-        named = zip(("embedder", "dimension"), embedder, strict=True)
-        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
-        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
-
-
-def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:
-    """By a scan of all vectors in float64."""
-    ids, rows = store.embeddings()
-    if allowed is not None:
-        kept = np.isin(ids, allowed)
-        ids, rows = ids[kept], rows[kept]
-    cosines = (rows.astype(np.float64) * query).sum(axis=1).astype(np.float32)
-    return ids[np.lexsort((ids, -cosines))][:limit].tolist()
-
-
-def found(store: SqliteStore, index: QdrantIndex, text: str = "q") -> bool:
-    """Whether the index finds all that the store holds, in the right order."""
-    query = make_vector(text)
-    return index.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
 
 
 # --- searching
@@ -139,7 +106,7 @@ def test_a_folder_is_read_until_enough_of_the_allowed_are_found(
     store: SqliteStore, chosen: str
 ) -> None:
     store.save(make_entry("large", *(f"text {i}" for i in range(300))))
-    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     query, ids = make_vector("q"), store.chunk_ids()
     farthest = np.sort(nearest(store, query, 320)[160:])
     allowed = {"half": ids[::2], "farthest half": farthest, "few": ids[::40]}[chosen]
@@ -149,7 +116,7 @@ def test_a_folder_is_read_until_enough_of_the_allowed_are_found(
     index.close()
 
 
-def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, index: QdrantIndex) -> None:
+def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, index: SyncedIndex) -> None:
     store.save(make_entry("twins", *["one and the same"] * 181))
     for text in ("one and the same", "a", "b", "c", "d", "e", "f"):
         query = make_vector(text)
@@ -157,14 +124,14 @@ def test_any_number_of_ties_goes_to_the_smaller_ids(store: SqliteStore, index: Q
             assert index.search_vector(query, limit)[0].tolist() == nearest(store, query, limit)
 
 
-def test_vectors_are_the_stores_bit_for_bit(store: SqliteStore, index: QdrantIndex) -> None:
+def test_vectors_are_the_stores_bit_for_bit(store: SqliteStore, index: SyncedIndex) -> None:
     ids, rows = store.embeddings()
     wanted = [*ids[::-3].tolist(), int(ids[0])]
     assert np.array_equal(index.vectors(wanted), rows[np.searchsorted(ids, wanted)])
     assert index.vectors([]).shape == (0, DIMENSION)
 
 
-def test_another_dimension_is_refused(index: QdrantIndex) -> None:
+def test_another_dimension_is_refused(index: SyncedIndex) -> None:
     with pytest.raises(StoreError, match=r"of shape \(9,\); expected \(8,\)"):
         index.search_vector(make_vector("q", 9), 5)
 
@@ -199,73 +166,6 @@ def test_filters_and_exactness_are_asked_of_the_server(
     assert "exact" not in params
     assert params["hnsw_ef"] == 2 * 116
     assert params["quantization"] == {"rescore": True, "oversampling": 2.0}
-
-
-# --- vectors and words together
-
-
-def bm25(store: SqliteStore, words: list[str]) -> dict[int, float]:
-    """BM25 by chunk id, in plain Python."""
-    texts = {row.chunk_id: terms(f"{row.context}\n{row.text}") for row in store.passages()}
-    scores: defaultdict[int, float] = defaultdict(float)
-    for word in set(words):
-        holders = sum(word in text for text in texts.values())
-        idf = math.log((len(texts) - holders + 0.5) / (holders + 0.5) + 1)
-        for chunk_id, text in texts.items():
-            if n := text.count(word):
-                norm = 1.2 * (0.25 + 0.75 * len(text) / 64)
-                scores[chunk_id] += idf * n * 2.2 / (n + norm)
-    return dict(scores)
-
-
-def fused(store: SqliteStore, query: Vector, words: list[str]) -> dict[int, float]:
-    """Reciprocal rank fusion by chunk id, in plain Python."""
-    scores: defaultdict[int, float] = defaultdict(float)
-    by_words = bm25(store, words)
-    orders = nearest(store, query, 100), sorted(by_words, key=lambda i: -by_words[i])
-    for order in orders:
-        for rank, chunk_id in enumerate(order, start=1):
-            scores[chunk_id] += 1 / (1 + rank)
-    return dict(scores)
-
-
-def save_towns(store: SqliteStore) -> None:
-    store.save(make_entry("a", "Ulm lies on the Danube.", title="Ulm"))
-    store.save(make_entry("b", "Passau lies on the Danube, and the Inn, and the Ilz."))
-    store.save(make_entry("c", "The Danube, the Danube: a longer river than most rivers are."))
-    store.save(make_entry("d", "В Ульме родился Эйнштейн."))
-
-
-@pytest.mark.parametrize("question", ["Danube Ulm", "rivers of the Danube", "Эйнштейн", "nowhere"])
-def test_words_and_vectors_are_fused_by_rank(
-    store: SqliteStore, index: QdrantIndex, question: str
-) -> None:
-    save_towns(store)
-    query, words = make_vector(question), terms(question)
-    expected = fused(store, query, words)
-    ids, scores = index.search_fused(query, words, 10)
-    assert scores == pytest.approx([expected[i] for i in ids.tolist()], abs=1e-6)
-    assert ids.tolist() == sorted(expected, key=lambda i: (-expected[i], i))[:10]
-    assert ids.dtype == np.int64
-    assert scores.dtype == np.float32
-
-
-def test_fused_search_is_restricted_and_needs_no_words(
-    store: SqliteStore, index: QdrantIndex
-) -> None:
-    save_towns(store)
-    query, allowed = make_vector("q"), store.chunk_ids()[-3:]
-    ids, _ = index.search_fused(query, ["danub"], 10, allowed)
-    assert set(ids.tolist()) == set(allowed.tolist())
-    assert index.search_fused(query, ["danub"], 10, allowed[:0])[0].tolist() == []
-    assert index.search_fused(query, [], 10)[0].tolist() == nearest(store, query, 10)
-
-
-def test_a_term_weighs_more_where_it_stands_twice_and_less_in_a_long_text() -> None:
-    (once,), (twice,) = (term_weights(["ulm"] * n).values() for n in (1, 2))
-    assert once < twice < 2 * once
-    assert term_weights(["ulm", "on", "a", "hill"])[next(iter(term_weights(["ulm"])))] < once
-    assert all(0 <= number < 2**32 for number in term_weights(["東京", "\ud800", ""]))
 
 
 # --- keeping up with the store
@@ -382,13 +282,11 @@ def test_what_the_store_no_longer_holds_is_not_found(
     """A slower process may have written again what was deleted meanwhile."""
     index = open_index()
     index.refresh()
-    stale = replace(next(iter(store.passages())), chunk_id=999)
     connection = QdrantConnection(QdrantSettings(url=server.url), store.folder)
-    slower = NamespacePoints(connection, "default", COLLECTION)
-    slower.upsert([(stale, make_vector("q"))])
+    slower = NamespacePoints(store, connection, "default", COLLECTION)
+    slower.upsert(np.array([999]), make_vector("q")[None, :])
     connection.close()
     assert found(store, index, "q")
-    assert 999 not in index.search_fused(make_vector("q"), ["text"], 50)[0]
     assert found(store, open_index(), "q")
     assert server.local.count(COLLECTION).count == 21
 
@@ -417,7 +315,7 @@ def test_after_a_backup_was_brought_back_the_points_are_made_again(
 
 
 def test_other_vectors_of_the_same_embedder_replace_those_before(
-    store: SqliteStore, index: QdrantIndex
+    store: SqliteStore, index: SyncedIndex
 ) -> None:
     index.refresh()
     embed_again(store, EMBEDDER, store.embeddings()[1][::-1])
@@ -452,7 +350,7 @@ def test_what_the_server_loses_is_made_again_unasked(
     assert np.array_equal(index.vectors(ids), rows)
 
 
-def test_threads_may_search_while_another_saves(store: SqliteStore, index: QdrantIndex) -> None:
+def test_threads_may_search_while_another_saves(store: SqliteStore, index: SyncedIndex) -> None:
     errors: list[Exception] = []
 
     def search() -> None:
@@ -478,6 +376,13 @@ def test_threads_may_search_while_another_saves(store: SqliteStore, index: Qdran
 # --- namespaces
 
 
+def save_towns(store: SqliteStore) -> None:
+    store.save(make_entry("a", "Ulm lies on the Danube.", title="Ulm"))
+    store.save(make_entry("b", "Passau lies on the Danube, and the Inn, and the Ilz."))
+    store.save(make_entry("c", "The Danube, the Danube: a longer river than most rivers are."))
+    store.save(make_entry("d", "В Ульме родился Эйнштейн."))
+
+
 def test_namespaces_of_one_collection_never_meet(
     tmp_path: Path, store: SqliteStore, server: QdrantStandIn, open_index: Open
 ) -> None:
@@ -500,30 +405,15 @@ def test_namespaces_of_one_collection_never_meet(
     other.close()
 
 
-def test_how_rare_a_word_is_in_one_namespace_is_nothing_to_another(
-    tmp_path: Path, store: SqliteStore, open_index: Open
-) -> None:
-    store.save(make_entry("full of it", *["alpha"] * 50))
-    open_index(store, "first").refresh()
-    other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
-    for text in ("alpha", "beta", "beta river", "neither"):
-        other.save(make_entry(str(len(other.chunk_ids())), text))
-    query, words = make_vector("q"), ["alpha", "beta"]
-    expected = fused(other, query, words)
-    ids, scores = open_index(other, "other").search_fused(query, words, 10)
-    assert dict(zip(ids.tolist(), scores.tolist(), strict=True)) == pytest.approx(expected)
-    other.close()
-
-
 def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
     tmp_path: Path, store: SqliteStore
 ) -> None:
     other = SqliteStore(tmp_path / "other", embedder=EMBEDDER)
     save_towns(other)
     for of, namespace in ((store, "first"), (other, "second"), (store, "first")):
-        index = QdrantIndex(of, QdrantSettings(), namespace, tmp_path)
+        index = qdrant_index(of, QdrantSettings(), namespace, tmp_path)
         assert found(of, index)
-        ids, _ = index.search_fused(make_vector("text 3"), ["text"], 50)
+        ids, _ = index.search_vector(make_vector("text 3"), 50)
         assert set(ids.tolist()) == set(of.chunk_ids().tolist())
         index.close()
     other.close()
@@ -531,7 +421,7 @@ def test_a_folder_that_holds_another_namespace_is_searched_for_ones_own(
 
 def test_namespaces_of_one_path_can_be_open_at_once(tmp_path: Path, store: SqliteStore) -> None:
     settings = QdrantSettings(path=tmp_path / "vectors")
-    first, second = (QdrantIndex(store, settings, name, store.folder) for name in ("a", "b"))
+    first, second = (qdrant_index(store, settings, name, store.folder) for name in ("a", "b"))
     assert found(store, first)
     assert found(store, second)
     assert sorted(path.name for path in (tmp_path / "vectors").iterdir()) == ["a", "b"]
@@ -587,7 +477,7 @@ def test_indexes_and_quantization_are_as_the_settings_ask(
 
 
 def test_a_folder_remembers_what_was_asked_of_it(store: SqliteStore) -> None:
-    index = QdrantIndex(store, QdrantSettings(quantization=True), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(quantization=True), "default", store.folder)
     index.refresh()
     index.close()
     client = QdrantClient(path=str(store.folder / "qdrant"))
@@ -600,7 +490,6 @@ def test_a_folder_remembers_what_was_asked_of_it(store: SqliteStore) -> None:
 def test_a_folder_does_not_wait_for_the_disk_at_each_point(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The setting is reached through the client's own parts, which another version may move."""
     clients: list[Any] = []
     opened = QdrantConnection._open
 
@@ -609,10 +498,12 @@ def test_a_folder_does_not_wait_for_the_disk_at_each_point(
         return clients[-1]
 
     monkeypatch.setattr(QdrantConnection, "_open", noted)
-    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     index.refresh()
     (client,) = clients
-    database = client._client.collections[COLLECTION].storage.storage
+    storage = client.collections[COLLECTION].storage
+    assert storage is not None
+    database = storage.storage
     assert database.execute("PRAGMA synchronous").fetchone() == (0,)
     index.close()
 
@@ -623,9 +514,8 @@ def test_two_processes_may_make_the_collection_at_once(
     answer = server.answer
 
     def late(method: str, path: str, body: object) -> tuple[int, object]:
-        if path.endswith("/exists") and not server.calls("PUT", COLLECTION):
-            answer("PUT", f"/collections/{COLLECTION}", server_config())
-            return 200, {"exists": False}
+        if (method, path) == ("PUT", f"/collections/{COLLECTION}"):
+            assert answer(method, path, server_config())[0] == 200  # the other's
         return answer(method, path, body)
 
     monkeypatch.setattr(server, "answer", late)
@@ -636,31 +526,34 @@ def test_two_processes_may_make_the_collection_at_once(
 def server_config() -> dict[str, Any]:
     return {
         "vectors": {"dense": {"size": DIMENSION, "distance": "Dot"}},
-        "sparse_vectors": {"bm25": {"modifier": "idf"}},
     }
 
 
 # --- state and failures
 
 
-def test_state_says_what_is_there(store: SqliteStore, index: QdrantIndex) -> None:
+def test_state_says_what_is_there(store: SqliteStore, index: SyncedIndex) -> None:
     assert index.state()["points"] == 0
     index.refresh()
     state = index.state()
     assert state.pop("version") >= "1.20"
+    assert state.pop("problem") == ""
     assert state == {"backend": "qdrant", "available": True, "connected": True, "points": 20}
 
 
 def test_a_server_that_is_down_is_named(store: SqliteStore, closed_port: int) -> None:
     login = "someone:secret"
     address = f"http://{login}@127.0.0.1:{closed_port}"
-    index = QdrantIndex(store, QdrantSettings(url=address), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(url=address), "default", store.folder)
     for call in (index.refresh, lambda: index.search_vector(make_vector("q"), 5)):
         with pytest.raises(StoreUnavailableError, match=r"refused.*qdrant\.url") as failed:
             call()
         assert f"'http://127.0.0.1:{closed_port}'" in str(failed.value)
         assert "secret" not in str(failed.value)
-    assert index.state() == {
+    state = index.state()
+    assert re.match(r"cannot reach Qdrant .*refused.*qdrant\.url", state["problem"])
+    assert "secret" not in state.pop("problem")
+    assert state == {
         "backend": "qdrant",
         "available": True,
         "connected": False,
@@ -711,7 +604,7 @@ def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore) -> None:
     with stand_in(api_key="right-key") as server:
         for key, right in (("wrong-key", False), ("right-key", True)):
             settings = QdrantSettings(url=server.url, api_key=SecretStr(key))
-            index = QdrantIndex(store, settings, "default", store.folder)
+            index = qdrant_index(store, settings, "default", store.folder)
             if right:
                 assert found(store, index)
             else:
@@ -722,7 +615,7 @@ def test_a_wrong_key_is_told_from_a_right_one(store: SqliteStore) -> None:
 
 
 def test_what_is_no_address_is_refused(store: SqliteStore) -> None:
-    index = QdrantIndex(store, QdrantSettings(url="ftp://x"), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(url="ftp://x"), "default", store.folder)
     with pytest.raises(StoreError, match=r"qdrant\.url is 'ftp://x', which is no address"):
         index.refresh()
     assert index.state()["connected"] is False
@@ -738,7 +631,7 @@ def test_without_the_client_the_extra_is_named(
     store: SqliteStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(sys.modules, "qdrant_client", None)
-    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     with pytest.raises(MissingExtraError, match=r"pip install 'clew\[qdrant\]'"):
         index.refresh()
     state = index.state()
@@ -749,10 +642,12 @@ SECOND = """
 import sys
 from pathlib import Path
 from clew.settings import QdrantSettings
-from clew.stores.qdrant import QdrantIndex
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.qdrant import QdrantRemote
+from clew.stores.vectors.sync import SyncedIndex
 folder = Path(sys.argv[1])
-index = QdrantIndex(SqliteStore(folder), QdrantSettings(), "default", folder)
+store = SqliteStore(folder)
+index = SyncedIndex(store, QdrantRemote(store, QdrantSettings(), "default", folder))
 print(index.state()["connected"])
 try:
     index.refresh()
@@ -762,7 +657,7 @@ except Exception as error:
 
 
 def test_a_folder_is_one_processes_alone(store: SqliteStore) -> None:
-    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     index.refresh()
     command = [sys.executable, "-c", SECOND, str(store.folder)]
     busy = subprocess.run(command, capture_output=True, text=True, check=True)
@@ -779,7 +674,7 @@ def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
     folder = store.folder / "qdrant"
     folder.mkdir()
     (folder / "meta.json").write_text("{")
-    index = QdrantIndex(store, QdrantSettings(), "default", store.folder)
+    index = qdrant_index(store, QdrantSettings(), "default", store.folder)
     with pytest.raises(StoreError, match="or delete it: it is made again from the store"):
         index.refresh()
     shutil.rmtree(folder)
@@ -787,7 +682,7 @@ def test_a_damaged_folder_may_be_deleted(store: SqliteStore) -> None:
     index.close()
 
 
-def test_a_closed_index_says_so(index: QdrantIndex) -> None:
+def test_a_closed_index_says_so(index: SyncedIndex) -> None:
     index.refresh()
     index.close()
     index.close()

@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
-from clew.ingest.read import document_from_text, file_digest, file_source, read_file
+from clew.ingest.read import document_from_text, file_digest, file_source, find_files, read_file
 from clew.ingest.readers.common import clean_text, json_safe
 from clew.settings import ReadSettings
 from clew.times import to_time
@@ -73,7 +73,8 @@ def test_a_digest_that_the_caller_knows_is_used(tmp_path: Path) -> None:
 def test_a_link_is_read_under_the_name_of_its_file(tmp_path: Path) -> None:
     (tmp_path / "real.txt").write_text("text")
     (tmp_path / "link.txt").symlink_to(tmp_path / "real.txt")
-    document = read_file(tmp_path / "link.txt", SETTINGS).documents[0]
+    (found,) = find_files([tmp_path / "link.txt"], settings=SETTINGS)
+    document = read_file(found, SETTINGS).documents[0]
     assert document.source == (tmp_path / "real.txt").resolve().as_posix()
 
 

@@ -143,11 +143,21 @@ def test_links_in_a_circle_are_survived(tmp_path: Path) -> None:
     assert found(tmp_path) == ["a/one.md", "b/two.md"]
 
 
-def test_a_linked_folder_outside_is_gone_into(tmp_path: Path) -> None:
+def test_links_that_lead_outside_are_followed_on_demand_alone(tmp_path: Path) -> None:
     write(tmp_path, "outside/a.md", "inside/b.md")
     (tmp_path / "inside" / "link").symlink_to(tmp_path / "outside")
-    names = [path.name for path in find_files([tmp_path / "inside"], settings=SETTINGS)]
-    assert names == ["b.md", "a.md"]
+    (tmp_path / "inside" / "c.md").symlink_to(tmp_path / "outside" / "a.md")
+    (tmp_path / "inside" / "gone.md").symlink_to(tmp_path / "outside" / "gone.md")
+
+    def names(*given: str, follow: bool = False) -> list[str]:
+        roots = [tmp_path / name for name in given]
+        found = find_files(roots, settings=SETTINGS, follow_links=follow)
+        return [path.name for path in found]
+
+    assert names("inside") == ["b.md"]
+    assert names("inside", "outside") == ["b.md", "a.md", "gone.md"]
+    assert names("inside/c.md", "inside/link") == ["a.md"]
+    assert names("inside", follow=True) == ["b.md", "a.md", "gone.md"]
 
 
 def test_a_folder_given_through_a_link_keeps_its_rules(tmp_path: Path) -> None:

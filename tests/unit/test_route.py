@@ -40,8 +40,6 @@ def _asked(phrase: str = "", *, evolution: bool = False, explicit: bool = False)
         period=None,
         phrase=phrase,
         evolution=evolution,
-        recent=False,
-        asks_when=False,
         explicit=explicit,
     )
 

@@ -34,7 +34,7 @@ def _all_of(snapshot: Snapshot) -> dict[str, object]:
 
 
 def _files(engine: clew.Clew) -> list[Path]:
-    return sorted(engine.store.folder.glob("snapshot-*.npz"))
+    return sorted(engine.store.folder.glob("snapshot-*.arrays"))
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
 
 def test_indexing_leaves_one_file_that_another_process_reads(engine: clew.Clew) -> None:
     [file] = _files(engine)
-    assert file.name == f"snapshot-{engine.store.generation()}.npz"
+    assert file.name == f"snapshot-{engine.store.generation()}.arrays"
     read = current_snapshot(engine.store, engine.store.folder)
     assert _equal(read, build(engine.store))
     assert _all_of(read) == _all_of(build(engine.store)), "nothing computed is lost on disk"
@@ -86,7 +86,7 @@ def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -
 
 def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:
     [file] = _files(engine)
-    file.rename(file.with_name("snapshot-999.npz"))
+    file.rename(file.with_name("snapshot-999.arrays"))
     assert current_snapshot(engine.store, engine.store.folder).generation < 999
 
 

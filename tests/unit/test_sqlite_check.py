@@ -1,15 +1,18 @@
 from __future__ import annotations
 
 import os
+import random
 import sqlite3
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from clew.errors import StoreCorruptError
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
-from clew.testing.entries import EMBEDDER, make_entry
+from clew.stores.vectors.matrix import VectorMatrix
+from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms
 from clew.types import CheckReport
 
@@ -78,7 +81,20 @@ def test_a_sound_store_has_no_problems(store: SqliteStore) -> None:
         ),
         ("DELETE FROM embeddings WHERE chunk_id = 1", "vectors", "chunk 1 has no embedding"),
         ("UPDATE embeddings SET vector = x'00'", "vectors", "has 0.25 of 8 numbers (and 3 more)"),
-        ("UPDATE embeddings SET vector = zeroblob(32)", "vectors", "has length 0, not 1"),
+        (
+            f"UPDATE embeddings SET vector = zeroblob(32), checksum = {zlib.crc32(bytes(32))}",
+            "vectors",
+            "has length 0, not 1",
+        ),
+        (
+            "UPDATE embeddings SET vector = (SELECT vector FROM embeddings WHERE chunk_id = 1)"
+            " WHERE chunk_id = 2",
+            "vectors",
+            "the embedding of chunk 2 is damaged: index its document anew",
+        ),
+        ("UPDATE chunks SET sentences = '[[' WHERE id = 2", "chunks", "cannot be examined"),
+        ("UPDATE documents SET version = 'x'", "versions", "cannot be examined"),
+        ("UPDATE meta SET value = 'x' WHERE name = 'dimension'", "vectors", "its dimension is 'x'"),
         ("DELETE FROM document_versions", "versions", "of 'a' do not lead from 1 to the one held"),
         ("UPDATE documents SET version = 2", "versions", "to the one held, 2 (and 1 more)"),
         ("UPDATE documents SET sha256 = 'x'", "versions", "of 'a' do not lead from 1"),
@@ -172,12 +188,12 @@ def test_what_is_derived_is_mended(
 
 def test_derived_files_ahead_of_the_database_are_removed(store: SqliteStore) -> None:
     VectorMatrix(store, store.folder).persist()
-    os.replace(store.folder / "vectors-2.npy", store.folder / "vectors-3.npy")
+    os.replace(store.folder / "vectors-2.arrays", store.folder / "vectors-3.arrays")
     (problem,) = store.check().problems
-    assert problem.detail == "vectors-3.npy is ahead of the database, at 2"
+    assert problem.detail == "vectors-3.arrays is ahead of the database, at 2"
     report = store.check(repair=True)
     assert (report.problems, report.repaired) == ((), (f"generation: {problem.detail}",))
-    assert not list(store.folder.glob("*.npy"))
+    assert not list(store.folder.glob("*.arrays"))
 
 
 def test_a_damaged_file_is_reported_and_nothing_else(store: SqliteStore) -> None:
@@ -193,3 +209,52 @@ def test_a_damaged_file_is_reported_and_nothing_else(store: SqliteStore) -> None
     (problem,) = again.check(repair=True).problems
     assert (problem.invariant, problem.repairable) == ("integrity", False)
     again.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_damaged_check_reports_and_never_fails(store: SqliteStore, seed: int) -> None:
+    with store.batch():
+        for i in range(20):
+            store.save(make_entry(f"{i}", f"Text {i}. " * 50, names=["Text"]))
+    store.close()
+    path = store.folder / "clew.db"
+    whole, chance = path.read_bytes(), random.Random(seed)
+    for _ in range(12):
+        damaged = bytearray(whole)
+        for _ in range(chance.choice([1, 5])):
+            start = chance.randrange(len(whole) - 64)
+            damaged[start : start + 64] = chance.randbytes(64)
+        path.write_bytes(damaged)
+        try:
+            again = SqliteStore(store.folder)
+        except StoreCorruptError:
+            continue
+        for repair in (False, True):
+            report = again.check(repair=repair)
+            assert all(problem.detail for problem in report.problems)
+        again.close()
+
+
+def test_a_damaged_derived_file_is_reported_and_removed(store: SqliteStore) -> None:
+    VectorMatrix(store, store.folder).persist()
+    [path] = store.folder.glob("vectors-*")
+    data = bytearray(path.read_bytes())
+    data[70] ^= 1
+    path.write_bytes(data)
+    (problem,) = store.check().problems
+    assert problem.detail.startswith(f"{path.name} is damaged")
+    report = store.check(repair=True)
+    assert (report.problems, report.repaired) == ((), (f"derived files: {problem.detail}",))
+    assert not path.exists()
+
+
+def test_a_damaged_embedding_is_never_answered_from(store: SqliteStore) -> None:
+    swapped = (
+        "UPDATE embeddings SET vector = (SELECT e.vector FROM embeddings e WHERE e.chunk_id = 2)"
+        " WHERE chunk_id = 3"
+    )
+    break_it(store, swapped)
+    with pytest.raises(StoreCorruptError, match=r"of chunk 3, of the document 'b', is damaged;"):
+        VectorMatrix(store, store.folder).search_vector(make_vector("q"), 3)
+    store.delete([make_entry("b", "").document.id])
+    assert len(VectorMatrix(store, store.folder).search_vector(make_vector("q"), 3)[0]) == 2

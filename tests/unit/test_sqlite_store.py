@@ -135,13 +135,6 @@ def test_a_store_that_another_keeps_busy_names_the_setting(store: SqliteStore) -
     store.save(make_entry("a", "Text."))
 
 
-def test_the_files_of_an_earlier_database_are_removed_with_it(tmp_path: Path) -> None:
-    for name in ("vectors-7.npy", "graph-7.npz", "notes-7.txt"):
-        (tmp_path / name).write_bytes(b"")
-    SqliteStore(tmp_path).close()
-    assert {p.name for p in tmp_path.iterdir()} == {"clew.db", "notes-7.txt"}
-
-
 # --- saving ------------------------------------------------------------------------------
 
 

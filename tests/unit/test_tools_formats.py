@@ -185,7 +185,7 @@ def test_mcp_types_keep_everything(tool: Tool) -> None:
 
     assert kept.model_dump(by_alias=True, exclude_unset=True) == definition
     assert kept.annotations is not None
-    assert kept.annotations.read_only_hint is (tool.scope == "read")
+    assert kept.annotations.read_only_hint is tool.read_only
 
 
 def test_free_form_objects_come_back_from_strict_text() -> None:

@@ -101,7 +101,7 @@ def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fuzzed]:
 
 
 def _fill(fuzzed: Fuzzed) -> None:
-    def call(name: str, **arguments: object) -> Outcome:
+    def call(name: str, /, **arguments: object) -> Outcome:
         outcome = fuzzed.toolbox.call(name, arguments)
         assert not outcome.is_error, outcome.text
         return outcome
@@ -122,7 +122,7 @@ def _fill(fuzzed: Fuzzed) -> None:
     much = [{"name": f"{i}{LONG[:90]}", "value": LONG} for i in range(9)]
     call("ingest_document", text=LONG, title=LONG, source=f"{LONG}.md", metadata=much)
     jobs = [str(call("ingest_document", path=path).content["job_id"]) for path in ("mill.md", ".")]
-    call("backup", path="start.db")
+    call("backup", name="start")
     documents = [name for d in fuzzed.engine.documents() for name in (d.id, d.source)]
     passages = [chunk.public_id for chunk in fuzzed.engine.readings.unread(after=0, limit=5)]
     names = ["Mara Lind", "Piet Oss", "東京 太郎", "Jonas Reed", "Tarn Abbey", LONG]

@@ -151,8 +151,9 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
 
     assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert all(isinstance(hint, bool) for hint in hints.values())
-    assert hints["readOnlyHint"] is (tool.scope == "read")
-    if tool.scope == "read":
+    assert hints["readOnlyHint"] is tool.read_only
+    assert tool.read_only is (tool.scope == "read" or tool.name == "audit")
+    if tool.read_only:
         assert not tool.destructive
         assert not tool.confirm
     if tool.confirm:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import logging
+import random
 import shutil
 import threading
 from collections.abc import Iterator
@@ -10,10 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from clew.derived_files import read_arrays
 from clew.errors import StoreError
-from clew.stores import vectors as module
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors import matrix as module
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
 if TYPE_CHECKING:
@@ -44,7 +46,7 @@ def files(store: SqliteStore) -> list[str]:
 
 def newest(store: SqliteStore) -> Path:
     """The file of the store as it is."""
-    return store.folder / f"vectors-{store.generation()}.npy"
+    return store.folder / f"vectors-{store.generation()}.arrays"
 
 
 def found(store: SqliteStore, matrix: VectorMatrix, query: Vector) -> bool:
@@ -75,22 +77,15 @@ def test_a_file_is_mapped_by_the_next_matrix_and_extended_from_the_store(
     assert np.array_equal(again.vectors(wanted), held[np.searchsorted(ids, wanted)])
 
 
-def test_a_new_file_replaces_the_old_one_and_what_was_left_half_written(
-    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_new_file_replaces_the_old_one(store: SqliteStore) -> None:
     matrix = VectorMatrix(store, store.folder)
     matrix.persist()
     add(store, 30, 33)
-    abandoned = store.folder / ".vectors-1.npy.0123"
-    abandoned.write_bytes(b"")
     matrix.persist()
     assert files(store) == [newest(store).name]
-    assert abandoned.exists()  # another process may be writing it
-    monkeypatch.setattr(module, "_ABANDONED_SECONDS", -1.0)
     drop(store, 1)
     matrix.persist()
     assert files(store) == [newest(store).name]
-    assert not abandoned.exists()
     matrix.persist()  # nothing to write
     assert found(store, matrix, make_vector("q"))
 
@@ -114,16 +109,52 @@ def test_a_file_is_written_unasked_once_it_is_worth_it(
     assert found(store, matrix, make_vector("q"))
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"garbage", np.lib.format.magic(1, 0), b"\x93NUMPY\x01\x00\x10\x00{'descr': }"]
-)
+@pytest.mark.parametrize("content", [b"", b"garbage", b"x" * 12 + b"clewarr1"])
 def test_a_file_that_cannot_be_read_is_made_again(store: SqliteStore, content: bytes) -> None:
     path = newest(store)
     path.write_bytes(content)
     matrix = VectorMatrix(store, store.folder)
     assert found(store, matrix, make_vector("q"))
     matrix.persist()
-    assert len(np.load(path)) == 30
+    arrays = read_arrays(path)
+    assert arrays is not None
+    assert len(arrays["vectors"]) == 30
+
+
+def test_garbage_never_changes_an_answer(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    VectorMatrix(store, store.folder).persist()
+    path = store.folder / files(store)[0]
+    whole, chance = path.read_bytes(), random.Random(2)
+    for _ in range(50):
+        path.unlink(missing_ok=True)
+        damaged = bytearray(whole)
+        start = chance.randrange(len(whole) - 64)
+        damaged[start : start + 64] = chance.randbytes(64)
+        path.write_bytes(damaged)
+        matrix = VectorMatrix(store, store.folder)
+        assert found(store, matrix, make_vector("q"))
+        assert matrix.vectors(store.chunk_ids()).tobytes() == store.embeddings()[1].tobytes()
+        matrix.persist()
+        assert VectorMatrix(store, store.folder)._load().is_sound(), "it was made again"
+    assert "is damaged; the vectors are read from the database" in caplog.text
+
+
+def test_a_damaged_file_is_not_written_on(
+    store: SqliteStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    VectorMatrix(store, store.folder).persist()
+    path = newest(store)
+    damaged = bytearray(path.read_bytes())
+    damaged[600:700] = bytes(100)
+    path.write_bytes(damaged)
+    monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
+    add(store, 30, 40)
+    matrix = VectorMatrix(store, store.folder)
+    matrix.refresh()  # tail and damaged rows go to a new file
+    assert files(store) == [newest(store).name]
+    assert found(store, matrix, make_vector("q"))
 
 
 def test_a_file_cut_short_or_of_another_kind_is_not_used(store: SqliteStore) -> None:
@@ -138,7 +169,7 @@ def test_a_file_cut_short_or_of_another_kind_is_not_used(store: SqliteStore) -> 
 
 def test_a_file_ahead_of_the_database_is_not_used(store: SqliteStore) -> None:
     VectorMatrix(store, store.folder).persist()
-    newest(store).rename(store.folder / "vectors-99.npy")
+    newest(store).rename(store.folder / "vectors-99.arrays")
     matrix = VectorMatrix(store, store.folder)
     assert not isinstance(matrix._current().base, np.memmap)
 
@@ -186,7 +217,7 @@ def test_searching_goes_on_where_the_file_cannot_be_written(
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "_write_records", full)
+    monkeypatch.setattr(module, "write_arrays", full)
     monkeypatch.setattr(module, "_WORTH_CHUNKS", 0)
     matrix = VectorMatrix(store, store.folder)
     matrix.refresh()

@@ -12,7 +12,7 @@ import pytest
 from clew.engine import Clew
 from clew.errors import StoreUnavailableError
 from clew.settings import load_settings
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.fakes import HashEmbedder
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ QUESTION = "Who built the mill at Harrow Ford?"
 
 
 class Distant:
-    """`ports.KeptVectorIndex` whose server goes away when it is told to, at once or at a search."""
+    """`ports.SyncedVectorIndex` that goes away when it is told to, at once or at a search."""
 
     def __init__(self, matrix: VectorMatrix) -> None:
         self._matrix = matrix

@@ -32,6 +32,7 @@ from clew.cli.common import (
     VerboseOption,
     command,
 )
+from clew.cli.output import write_line
 
 EXIT_STATUSES = (
     "Exit status: 0 done; 1 done, but something was left out or found wrong; "
@@ -54,7 +55,7 @@ def _show_version(wanted: bool) -> None:
     if wanted:
         from clew import __version__
 
-        typer.echo(f"clew {__version__}")
+        write_line(f"clew {__version__}")
         raise typer.Exit
 
 
@@ -92,6 +93,7 @@ entity.command("show")(command(entities.show))
 entity.command("merge")(command(entities.merge))
 entity.command("split")(command(entities.split))
 entity.command("rename")(command(entities.rename))
+entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
@@ -102,6 +104,7 @@ app.command("topics")(command(exploring.topics))
 app.command("subgraph")(command(subgraphs.subgraph))
 app.command("stats")(command(looking.stats))
 app.command("check")(command(upkeep.check))
+app.command("audit")(command(upkeep.audit))
 app.command("reindex")(command(copies.reindex))
 app.command("backup")(command(copies.backup))
 app.command("restore")(command(copies.restore))

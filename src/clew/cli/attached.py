@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.text import Text
 
-from clew.cli.output import printable
 from clew.cli.render import ENTITY, FAINT, INDENT, marked
 from clew.cli.tables import table
-from clew.text import terms
+from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from clew.attach.answer import GraphAnswer, GraphHit
@@ -22,7 +21,7 @@ def print_answer(console: Console, answer: GraphAnswer) -> None:
     """Print the passages, best first, each with its scores and the path that leads to it."""
     asked = frozenset(terms(answer.question))
     if answer.seeds:
-        console.print(Text(f"from {', '.join(map(printable, answer.seeds))}", style=FAINT))
+        console.print(Text(f"from {one_line(', '.join(answer.seeds))}", style=FAINT))
         console.print()
     for number, hit in enumerate(answer.hits, start=1):
         console.print(_heading(number, hit))
@@ -36,7 +35,7 @@ def print_answer(console: Console, answer: GraphAnswer) -> None:
 
 def _heading(number: int, hit: GraphHit) -> Text:
     """`[1] Title, source, id`, of which each that is unknown is left out."""
-    known = [printable(name) for name in (hit.title, hit.source, hit.id) if name]
+    known = [one_line(name) for name in (hit.title, hit.source, hit.id) if name]
     first, *rest = dict.fromkeys(known)
     return Text.assemble((f"[{number}] {first}", "bold"), (", ".join(["", *rest]), FAINT))
 
@@ -45,8 +44,8 @@ def _path(hit: GraphHit, end: str) -> Text:
     """`Ada Morn —WORKS_FOR→ Vell Trust ←MENTIONS— [1]`."""
     line = Text()
     for step in hit.path:
-        line.append(printable(step.entity), style=ENTITY)
-        tie = printable(step.type)
+        line.append(one_line(step.entity), style=ENTITY)
+        tie = one_line(step.type)
         line.append(f" —{tie}→ " if step.forward else f" ←{tie}— ")
     return line.append(end, style="bold")
 

@@ -18,6 +18,8 @@ Client = Literal["claude", "cursor", "vscode", "codex"]
 Entry = Mapping[str, Any]
 """How a client starts a server: `command`, `args`, for some `type`."""
 
+_BY_ADDRESS = ("url", "headers")
+"""What an entry has that names a server by its address; none that starts one has these."""
 _BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 
 
@@ -55,7 +57,8 @@ class ClientFile:
     def merged(self, text: str, name: str, entry: Entry) -> str:
         """The configuration `text` with the server in place of one of the same name.
 
-        All else stays as it is. Raises `InputError` where the text cannot be read or changed.
+        All else stays as it is, and what that one had beside the entry, such as `env`, too. Raises
+        `InputError` where the text cannot be read or changed.
         """
         return (_merge_toml if self.is_toml else _merge_json)(self, text, name, entry)
 
@@ -84,8 +87,15 @@ def _merge_json(file: ClientFile, text: str, name: str, entry: Entry) -> str:
     servers = known.get(file.section, {}) if isinstance(known, dict) else None
     if not isinstance(servers, dict):
         raise _unreadable(file, f"its {file.section!r} is no object")
-    merged = {**known, file.section: {**servers, name: entry}}
+    merged = {**known, file.section: {**servers, name: _kept(servers, name, entry)}}
     return json.dumps(merged, ensure_ascii=False, indent=2) + "\n"
+
+
+def _kept(servers: Mapping[str, Any], name: str, entry: Entry) -> Entry:
+    """The entry with what one of the same name had beside it."""
+    before = servers.get(name)
+    had = before if isinstance(before, dict) else {}
+    return {**{field: had[field] for field in had if field not in _BY_ADDRESS}, **entry}
 
 
 def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
@@ -100,11 +110,12 @@ def _merge_toml(file: ClientFile, text: str, name: str, entry: Entry) -> str:
     servers = known.get(file.section, {})
     if not isinstance(servers, dict):
         raise _unreadable(file, f"its {file.section!r} is no table")
+    entry = _kept(servers, name, entry)
     rest = _without_table(text, file.section, name) if name in servers else text
     parted = f"{rest.rstrip()}\n\n" if rest.strip() else ""
-    merged = parted + _table(file.section, name, entry)
     meant = {**known, file.section: {**servers, name: dict(entry)}}
-    with suppress(tomllib.TOMLDecodeError):
+    with suppress(tomllib.TOMLDecodeError, TypeError):  # no JSON, such as a date
+        merged = parted + _table(file.section, name, entry)
         if tomllib.loads(merged) == meant:
             return merged
     raise _unreadable(file, f"its {file.section!r} is not written as tables [{file.section}.NAME]")
@@ -125,10 +136,22 @@ def _without_table(text: str, section: str, name: str) -> str:
 
 
 def _table(section: str, name: str, entry: Entry) -> str:
-    # JSON's strings and lists of strings are TOML's, too.
-    key = name if _BARE_KEY.fullmatch(name) else json.dumps(name, ensure_ascii=False)
-    lines = [f"{field} = {json.dumps(value, ensure_ascii=False)}" for field, value in entry.items()]
-    return "\n".join([f"[{section}.{key}]", *lines]) + "\n"
+    lines = [f"{_quoted(field)} = {_value(value)}" for field, value in entry.items()]
+    return "\n".join([f"[{section}.{_quoted(name)}]", *lines]) + "\n"
+
+
+def _quoted(key: str) -> str:
+    return key if _BARE_KEY.fullmatch(key) else _value(key)
+
+
+def _value(value: object) -> str:
+    """A value as TOML, whose strings, numbers and truth values are JSON's, too."""
+    if isinstance(value, dict):
+        pairs = (f"{_quoted(key)} = {_value(inner)}" for key, inner in value.items())
+        return f"{{{', '.join(pairs)}}}"
+    if isinstance(value, list):
+        return f"[{', '.join(map(_value, value))}]"
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def _unreadable(file: ClientFile, why: str) -> InputError:

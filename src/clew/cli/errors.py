@@ -11,7 +11,6 @@ from contextlib import contextmanager
 
 import typer
 
-from clew.cli.output import printable
 from clew.errors import ClewError
 
 INCOMPLETE = 1
@@ -53,7 +52,7 @@ def reported_errors() -> Iterator[None]:
 
 def note(message: str) -> None:
     """Print one line on standard error."""
-    sys.stderr.write(f"{printable(' '.join(message.splitlines()))}\n")
+    sys.stderr.write(f"{' '.join(message.splitlines())}\n")
 
 
 def _failure(message: str) -> typer.Exit:

@@ -1,32 +1,116 @@
-"""What standard output gets: JSON, or text that is safe to print."""
+"""The one way out: plain text through `SafeStream`, styled text through `clew.cli.styled`.
+
+Whatever a string comes from (a document, a file name, an error, another library), on its way to
+standard output or standard error what would steer a terminal is replaced by its code.
+"""
 
 from __future__ import annotations
 
-import json
+import io
 import os
-import re
+import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
+
+from clew.text import STEERING, json_text
 
 if TYPE_CHECKING:
+    import re
+
     from rich.console import Console
-
-UNFOLDED = 100_000
-"""Columns of a line that nobody looks at on a terminal: so many that tables are never folded."""
-
-# All controls but tab and line feed: a text must not steer the terminal that shows it.
-_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def printable(text: str) -> str:
-    r"""The text with control characters as `\x1b` and the like; line ends become line feeds."""
-    unix = text.replace("\r\n", "\n")
-    return _CONTROL.sub(lambda match: f"\\x{ord(match.group()):02x}", unix)
+    r"""The text with what steers a terminal as `\x1b` and the like; line ends become line feeds."""
+    return STEERING.sub(_code, text.replace("\r\n", "\n"))
+
+
+def _code(match: re.Match[str]) -> str:
+    return match.group().encode("unicode-escape").decode("ascii")
+
+
+class SafeStream(io.TextIOBase):
+    """A text stream that writes only what is printable, to another one.
+
+    It has no `buffer`: bytes would go past it.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.inner = stream
+        """For escape sequences of our own; `clew.cli.styled` alone writes to it."""
+
+    def write(self, text: str) -> int:
+        """Write the text as `printable` shows it."""
+        self.inner.write(printable(text))
+        return len(text)
+
+    def flush(self) -> None:
+        """Pass on what is held back."""
+        self.inner.flush()
+
+    def isatty(self) -> bool:
+        """Whether a terminal shows it."""
+        return self.inner.isatty()
+
+    def fileno(self) -> int:
+        """The descriptor behind it."""
+        return self.inner.fileno()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """What the characters become."""
+        return self.inner.encoding
+
+    @property
+    def errors(self) -> str | None:  # type: ignore[override]
+        """What becomes of a character that the encoding lacks."""
+        return self.inner.errors
+
+
+@contextmanager
+def safe_output() -> Iterator[None]:
+    """Have all that is printed meanwhile, by whatever code, pass through a `SafeStream`."""
+    before = sys.stdout, sys.stderr
+    for stream in before:
+        # A file name or a text may hold what the terminal's encoding cannot say.
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")
+    # A process may have been started without them.
+    open_ones = [stream or open(os.devnull, "w", encoding="utf-8") for stream in before]  # noqa: SIM115
+    sys.stdout, sys.stderr = map(SafeStream, open_ones)
+    try:
+        yield
+    except Exception as error:
+        sys.excepthook(type(error), error, error.__traceback__)
+        raise SystemExit(1) from error
+    finally:
+        sys.stdout, sys.stderr = before
+
+
+@contextmanager
+def bare_standard_output() -> Iterator[None]:
+    """Standard output with its bytes, for a protocol that a program reads."""
+    before = sys.stdout
+    sys.stdout = before.inner if isinstance(before, SafeStream) else before
+    try:
+        yield
+    finally:
+        sys.stdout = before
+
+
+def write_line(text: str) -> None:
+    """Print a text and a line feed."""
+    sys.stdout.write(f"{text}\n")
 
 
 def write_json(value: object) -> None:
@@ -36,7 +120,7 @@ def write_json(value: object) -> None:
 
 def to_json(value: object) -> str:
     """A value as JSON; dataclasses become objects and times ISO 8601."""
-    return json.dumps(value, ensure_ascii=False, indent=2, default=_jsonable)
+    return json_text(value, indent=2, default=_jsonable)
 
 
 def _jsonable(value: object) -> object:
@@ -52,11 +136,18 @@ def _jsonable(value: object) -> object:
 
 
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
-    """Write a file through a neighbour: what was there stays unless all could be written."""
+    """Write a file through a neighbour: what was there stays unless all could be written.
+
+    Owner and mode stay, too: whoever could read the file still can.
+    """
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:
             file.writelines(pieces)
+        if path.exists():
+            shutil.copymode(path, temporary)
+            if sys.platform != "win32":
+                os.chown(temporary, path.stat().st_uid, path.stat().st_gid)
         os.replace(temporary, path)
     except BaseException:
         os.unlink(temporary)
@@ -65,27 +156,22 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
 
 def stdout_console() -> Console:
     """A console for standard output: colours on a terminal only, no folding of lines elsewhere."""
-    from rich.console import Console
+    from clew.cli.styled import console
 
-    class PipedConsole(Console):
-        def on_broken_pipe(self) -> None:
-            """Leave it to `clew.cli.errors`, as for commands that print without rich."""
-            raise BrokenPipeError
+    return console(sys.stdout)
 
-    terminal = sys.stdout.isatty()
-    return PipedConsole(
-        highlight=False,
-        markup=False,
-        emoji=False,
-        soft_wrap=not terminal,
-        width=None if terminal else UNFOLDED,
-    )
+
+def stderr_console() -> Console:
+    """A console for standard error."""
+    from clew.cli.styled import console
+
+    return console(sys.stderr)
 
 
 def shown_source(source: str) -> str:
-    """A source as a reader knows it: a path below the working directory is shown relative to it."""
+    """A source as a reader knows it, on one line: relative where the working directory holds it."""
     path = Path(source)
     here = Path.cwd()
     if path.is_absolute() and path.is_relative_to(here):
-        return printable(str(path.relative_to(here)))
-    return printable(source)
+        source = str(path.relative_to(here))
+    return printable(source.replace("\n", r"\n"))

@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeAlias
 
+from clew.cli.errors import note
+from clew.cli.output import stderr_console
+
 if TYPE_CHECKING:
     from rich.progress import Progress, ProgressColumn, TaskID
 
@@ -41,18 +44,29 @@ def steps(*, shown: bool) -> Iterator[Report]:
     if not (shown and sys.stderr.isatty()):
         yield lambda step, done, total: None
         return
-    from rich.console import Console
+    from rich.live import Live
+    from rich.spinner import Spinner
+    from rich.text import Text
 
-    status = Console(stderr=True).status("")
+    # What is printed meanwhile keeps its way out: rich would read escape sequences in it.
+    spinner = Spinner("dots", style="status.spinner")
+    live = Live(
+        spinner,
+        console=stderr_console(),
+        refresh_per_second=10,
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
 
     def report(step: str, done: int, total: int | None) -> None:
-        status.update(f"{step} …")
-        status.start()
+        spinner.update(text=Text(f"{step} …"))
+        live.start()
 
     try:
         yield report
     finally:
-        status.stop()
+        live.stop()
 
 
 def _lines() -> Report:
@@ -65,8 +79,7 @@ def _lines() -> Report:
             return
         last = now
         of = "" if total is None else f" of {total}"
-        sys.stderr.write(f"{step}: {done}{of}\n")
-        sys.stderr.flush()
+        note(f"{step}: {done}{of}")
 
     return report
 
@@ -83,7 +96,6 @@ def _bars(progress: Progress) -> Report:
 
 
 def _progress() -> Progress:
-    from rich.console import Console
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -93,13 +105,15 @@ def _progress() -> Progress:
     )
 
     return Progress(
-        TextColumn("{task.description}"),
+        TextColumn("{task.description}", markup=False),
         BarColumn(),
         MofNCompleteColumn(),
         _rate_column(),
         TimeRemainingColumn(),
-        console=Console(stderr=True),
+        console=stderr_console(),
         transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
     )
 
 

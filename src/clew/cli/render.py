@@ -11,7 +11,7 @@ from rich.text import Text
 from clew.cli.output import printable, shown_source
 from clew.cli.stretches import moment, stretch
 from clew.query.ways import TOGETHER
-from clew.text import terms
+from clew.text import one_line, terms
 from clew.types import (
     Hit,
     PathStep,
@@ -31,7 +31,7 @@ _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 def print_route(console: Console, result: SearchResult) -> None:
     """Print the strategy, why it was chosen, the time that was understood, and where time went."""
-    console.print(Text(f"strategy {result.strategy}: {_one_line(result.reason)}", style="bold"))
+    console.print(Text(f"strategy {result.strategy}: {one_line(result.reason)}", style="bold"))
     if result.temporal is not None:
         console.print(Text(_time_line(result.temporal), style=FAINT))
         for period, ids in result.temporal.timeline:
@@ -44,7 +44,7 @@ def print_route(console: Console, result: SearchResult) -> None:
 
 
 def _time_line(info: TemporalInfo) -> str:
-    phrase = f" (“{_one_line(info.phrase)}”)" if info.phrase else ""
+    phrase = f" (“{one_line(info.phrase)}”)" if info.phrase else ""
     parts = [
         f"{stretch(info.since, info.until)}{phrase}",
         "" if info.as_of is None else f"as of {moment(info.as_of)}",
@@ -80,7 +80,7 @@ def citation(number: int, hit: Hit) -> Text:
     chunk = hit.chunk
     place = f"characters {chunk.start}–{chunk.end}" if chunk.page is None else f"page {chunk.page}"
     source = shown_source(chunk.source)
-    title = printable(chunk.title) or source
+    title = one_line(chunk.title) or source
     text = Text.assemble((f"[{number}] {title}", "bold"), (f", {place}", FAINT))
     return text if title == source else text.append(f", {source}", style=FAINT)
 
@@ -96,14 +96,14 @@ def trail(hit: Hit) -> Iterator[Text]:
     if hit.matched:
         yield Text(f"matched {', '.join(hit.matched)}", style=FAINT)
     if hit.provenance is not None:
-        yield Text(printable(_origin(hit.provenance)), style=FAINT)
+        yield Text(_origin(hit.provenance), style=FAINT)
     for relation in hit.relations:
         yield _relation(relation)
 
 
 def _relation(relation: RelationEvidence) -> Text:
-    line = Text(f"{_one_line(relation.head)} — {printable(relation.relation)} → ")
-    line.append(_one_line(relation.tail))
+    line = Text(f"{one_line(relation.head)} — {relation.relation} → ")
+    line.append(one_line(relation.tail))
     held = stretch(relation.valid_from, relation.valid_until)
     line.append(f", {held}" if held else "")
     if relation.provenance is not None:
@@ -116,7 +116,7 @@ def _origin(origin: Provenance) -> str:
     parts = [f"document {origin.document}", f"version {origin.version}"]
     parts += [f"sha256 {origin.sha256[:12]}"] if origin.sha256 else []
     parts += [f"derived from {origin.derived_from[:12]}"] if origin.derived_from else []
-    parts += [f"by {_one_line(origin.author)}"] if origin.author else []
+    parts += [f"by {one_line(origin.author)}"] if origin.author else []
     parts += [f"written {origin.written_at:%Y-%m-%d}"] if origin.written_at else []
     parts += [f"indexed {origin.indexed_at:%Y-%m-%d}"]
     parts += [f"read by {origin.extractor}"] if origin.extractor else []
@@ -127,11 +127,11 @@ def print_thread(console: Console, path: Sequence[PathStep], end: str) -> None:
     """Draw the path from an entity of the question, through sentences, to the passage."""
     knot, line, arrow = ("* ", "| ", "+> ") if console.options.ascii_only else ("● ", "│ ", "└▶ ")
     for step in path:
-        _print_indented(console, Text(printable(step.entity), style=ENTITY), INDENT + knot)
-        sentence = Text(f"“{_one_line(step.sentence)}”", style="italic")
-        sentence.append(f" ({_one_line(step.document)})", style=FAINT)
+        _print_indented(console, Text(one_line(step.entity), style=ENTITY), INDENT + knot)
+        sentence = Text(f"“{one_line(step.sentence)}”", style="italic")
+        sentence.append(f" ({one_line(step.document)})", style=FAINT)
         _print_indented(console, sentence, INDENT + line)
-    _print_indented(console, Text(_one_line(end), style="bold"), INDENT + arrow)
+    _print_indented(console, Text(one_line(end), style="bold"), INDENT + arrow)
 
 
 def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
@@ -139,20 +139,21 @@ def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
     console.print(Text(f"{len(way)} hop{'s' if len(way) > 1 else ''}", style="bold"))
     for tie in way:
         # A sentence that names both has no direction.
-        how = " — " if tie.relation == TOGETHER else f" — {printable(tie.relation)} → "
-        ends = (Text(_one_line(end), style=ENTITY) for end in (tie.head, tie.tail))
+        how = " — " if tie.relation == TOGETHER else f" — {tie.relation} → "
+        ends = (Text(one_line(end), style=ENTITY) for end in (tie.head, tie.tail))
         _print_indented(console, Text(how).join(ends), INDENT)
         if tie.evidence:
-            said = Text(f"“{_one_line(tie.evidence)}”", style="italic")
+            said = Text(f"“{one_line(tie.evidence)}”", style="italic")
             if tie.provenance is not None:
                 place = tie.provenance.title or tie.provenance.source
-                said.append(f" ({_one_line(place)})", style=FAINT)
+                said.append(f" ({one_line(place)})", style=FAINT)
             _print_indented(console, said, INDENT * 2)
     console.print()
 
 
 def marked(text: str, asked: frozenset[str]) -> Text:
     """The text with the words marked whose search terms the question has, in any script."""
+    # Printable from the start, since places in it are counted.
     shown = Text(printable(text))
     for start, end in matches(shown.plain, asked):
         shown.stylize(MATCH, start, end)
@@ -174,10 +175,6 @@ def _matching_pairs(word: re.Match[str], asked: frozenset[str]) -> Iterator[tupl
     for start in range(word.start(), word.end() - 1):
         if not asked.isdisjoint(terms(word.string[start : start + 2])):
             yield start, start + 2
-
-
-def _one_line(text: str) -> str:
-    return printable(" ".join(text.split()))
 
 
 def _print_indented(console: Console, text: Text, prefix: str) -> None:

@@ -35,7 +35,10 @@ def facts(values: Mapping[str, Any]) -> Table:
 
 
 def shown(value: object) -> str:
-    """A value for a reader: times in UTC to the second, large numbers with separators."""
+    """A value for a reader: times in UTC to the second, large numbers with separators.
+
+    Text is printable from the start, since a table measures it.
+    """
     if value is None:
         return ""
     if isinstance(value, datetime):

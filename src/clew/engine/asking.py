@@ -78,9 +78,10 @@ class Asking(Resources):
             temporal: Keep to the period that the question names, ignore it, or prefer it (None).
             options: See `SearchOptions`.
 
-        Raises `InputError` for an unknown strategy, for what names no time and for values that
-        cannot be.
+        Raises `InputError` for an unknown strategy, for what names no time, for values that cannot
+        be, and for a question longer than the setting `limits.question_characters`.
         """
+        self._check_length("question", question)
         from clew.query.conditions import parse_conditions
         from clew.query.moments import read_end, read_last, read_start
         from clew.query.options import Options
@@ -169,6 +170,7 @@ class Asking(Resources):
 
         Raises `InputError` for a depth outside 1 to 3.
         """
+        self._check_length("question", question)
         from clew.query.entity_search import search_entities
         from clew.query.meanwhile import NOTE
 
@@ -201,6 +203,7 @@ class Asking(Resources):
         takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
         to 3.
         """
+        self._check_length("question", question)
         from clew.query.options import Options
         from clew.query.relevant import relevant_graph
 

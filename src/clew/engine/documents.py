@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from clew.engine.resources import Resources, not_one
 from clew.errors import NotFoundError
+from clew.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.types import (
         DocumentInfo,
+        DocumentVersion,
         StoredChunk,
         StoredSection,
     )
@@ -35,6 +37,7 @@ class Documents(Resources):
         """
         from clew.types import document_id
 
+        self._check_length("name", name)
         ids = [name, document_id(name)]
         if "\x00" not in name:  # which no path has
             ids.append(document_id(Path(os.path.realpath(name)).as_posix()))
@@ -44,6 +47,10 @@ class Documents(Resources):
         if len(found) == 1:
             return found[0]
         raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
+
+    def versions(self, name: str) -> list[DocumentVersion]:
+        """The texts that a document has had, oldest first: digests, and when each was held."""
+        return self.store.lineage(self.document(name).id)
 
     def sections(self, name: str) -> list[StoredSection]:
         """A document's sections in order."""
@@ -55,9 +62,10 @@ class Documents(Resources):
 
     def text(self, name: str) -> str:
         """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it."""
-        document, mark, ordinal = name.rpartition("#")
-        if mark and ordinal.isdecimal() and self.store.documents(ids=[document]):
+        document, _, ordinal = name.rpartition("#")
+        number = whole_number(ordinal)
+        if number is not None and self.store.documents(ids=[document]):
             for chunk in self.store.document_chunks(document):
-                if chunk.ordinal == int(ordinal):
+                if chunk.ordinal == number:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))

@@ -80,6 +80,15 @@ class Editing(Resources):
         )
         return self.memory.add_relations([relation])[0][0]
 
+    def retract(self, relation_ids: Sequence[int]) -> int:
+        """Say that relations were wrong from now on; how many were not retracted before.
+
+        What they had ended holds on again. Indexing a document again remembers it, as long as the
+        document states them. Unknown ids are left out.
+        """
+        with self._writing:
+            return self.store.retract(relation_ids)
+
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._writing:
@@ -89,11 +98,14 @@ class Editing(Resources):
         """Take names out of an entity, into one of their own."""
         from clew.text import entity_key
 
+        for alias in alias_names:
+            self._check_length("name", alias)
         with self._writing:
             made = self.store.split(self._entity(name).id, [entity_key(a) for a in alias_names])
         return self.entity_ranks.applied(self.store.entities([made]))[0]
 
     def rename(self, name: str, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
+        self._check_length("name", new_name)
         with self._writing:
             self.store.rename(self._entity(name).id, new_name)

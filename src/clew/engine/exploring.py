@@ -16,7 +16,6 @@ if TYPE_CHECKING:
         Alias,
         Community,
         Entity,
-        Relation,
         RelationEvidence,
         TimelineEntry,
         Topic,
@@ -64,48 +63,44 @@ class Exploring(Resources):
 
         Raises `InputError` for a depth outside 1 to 3.
         """
+        from clew.query.around import related
+
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
-        start = self._entity(name).id
-        seen, edge = {start}, [start]
-        found: list[Neighbor] = []
-        for step in range(1, depth + 1):
-            reached = self._step(edge, seen, step, limit - len(found))
-            found.extend(reached)
-            edge = [neighbor.entity.id for neighbor in reached]
-            if not edge:
-                break
-        return found
-
-    def _step(self, edge: list[int], seen: set[int], depth: int, room: int) -> list[Neighbor]:
-        relations = self.store.relations(edge) if room > 0 else []
-        sentences = stating_sentences(self.store, relations)
-        reached: dict[int, Relation] = {}
-        for relation in relations:
-            for end in (relation.from_entity_id, relation.to_entity_id):
-                if end not in seen and len(reached) < room:
-                    seen.add(end)
-                    reached[end] = relation
+        found, _ = related(
+            self.store, self._entity(name).id, depth=depth, limit=limit, each_type=False
+        )
+        sentences = stating_sentences(self.store, [one.relation for one in found])
+        entities = self.store.entities([one.entity_id for one in found])
+        ends = {entity.id: entity for entity in self.entity_ranks.applied(entities)}
         return [
             Neighbor(
-                entity=entity,
-                relation=reached[entity.id].relation_type,
-                weight=reached[entity.id].weight,
-                depth=depth,
-                evidence=sentences[reached[entity.id].id],
+                entity=ends[one.entity_id],
+                relation=one.relation.relation_type,
+                weight=one.relation.weight,
+                depth=one.depth,
+                evidence=sentences[one.relation.id],
             )
-            for entity in self.entity_ranks.applied(self.store.entities(list(reached)))
+            for one in found
+            if one.entity_id in ends
         ]
 
     def paths(
-        self, source: str, target: str, *, max_hops: int = 3, limit: int = 5
+        self,
+        source: str,
+        target: str,
+        *,
+        max_hops: int = 3,
+        limit: int = 5,
+        weighted: bool = False,
     ) -> tuple[list[tuple[RelationEvidence, ...]], tuple[str, ...]]:
         """The paths between two entities, fewest hops first, and a note for each limit met.
 
-        Each path is its ties: relations that are stated, in their own direction, or sentences that
-        name both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
+        With `weighted`, the strongest path alone, which may take more hops than the shortest. Each
+        path is its ties: relations that are stated, in their own direction, or sentences that name
+        both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
-        from clew.graph.paths import all_paths
+        from clew.graph.paths import all_paths, strongest_path
         from clew.query.ways import entity_rows, read_paths
 
         ends = self._entity(source), self._entity(target)
@@ -115,7 +110,10 @@ class Exploring(Resources):
             raise InputError(
                 f"{source!r} and {target!r} are not two entities of the graph; a path needs two"
             )
-        found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
+        if weighted:
+            found = strongest_path(graph, rows[0], rows[1], max_hops)
+        else:
+            found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
         return read_paths(self.store, graph, found.paths), found.met
 
     def timeline(

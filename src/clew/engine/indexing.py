@@ -7,16 +7,19 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
-from clew.types import IndexReport
+from clew.stores.sqlite.backend import free_bytes
+from clew.types import IndexReport, document_id
+from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from clew.engine.resources import Progress
+    from clew.ingest.inputs import Input
     from clew.ingest.reread import Reread
-    from clew.ingest.run import IndexRun
     from clew.types import (
         Document,
     )
@@ -32,29 +35,43 @@ class Indexing(Documents):
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         prune: bool = False,
+        retry: bool = False,
+        follow_links: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
 
-        What cannot be read is reported in `skipped`, and what was stored of it before stays.
-        `prune` drops documents whose file below the given paths is gone. Raises `InputError` for a
-        path that does not exist.
+        Symbolic links that lead out of the paths given are left out unless `follow_links`. What
+        cannot be read is reported in `skipped`, and what was stored of it before stays. What took
+        more than a limit of the settings (`limits`) is reported again without being read, until it
+        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
+        paths is gone. Raises `InputError` for a path that does not exist.
         """
+        from clew.ingest.inputs import FileInput
         from clew.ingest.read import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
         read = self.settings.read
-        files = list(find_files(there, include=include, exclude=exclude, settings=read))
-        run = self._start(progress)
-        return self._finish(run, run.changed_files(files), prune=roots if prune else ())
+        files = find_files(
+            there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+        )
+        inputs = [FileInput(path, read) for path in files]
+        return self._index(inputs, prune=roots if prune else (), retry=retry, progress=progress)
 
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
     ) -> IndexReport:
         """Index documents that the caller has made; those that are unchanged are left alone."""
-        run = self._start(progress)
-        return self._finish(run, run.changed_documents(list(documents)))
+        from clew.ingest.inputs import DocumentInput
+
+        return self._index([DocumentInput(document) for document in documents], progress=progress)
+
+    def add_inputs(
+        self, inputs: Sequence[Input], *, progress: Progress | None = None
+    ) -> IndexReport:
+        """Read and index what is given; what is unchanged is left alone."""
+        return self._index(inputs, progress=progress)
 
     def add(
         self,
@@ -69,40 +86,74 @@ class Indexing(Documents):
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.ingest.read import document_from_text
+        from clew.ingest.inputs import Said, TextInput
+        from clew.ingest.read import text_source
 
-        document = document_from_text(
-            text, source=source, title=title, media_type=media_type, metadata=metadata
+        given = TextInput(
+            source=source or text_source(text),
+            text=text,
+            media_type=media_type,
+            said=Said(title=title, metadata=metadata or {}),
         )
-        report = self.add_documents([document])
-        for skipped in report.skipped:
+        for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
-        return document.id
+        return document_id(given.source)
 
-    def _start(self, progress: Progress | None) -> IndexRun:
+    def _index(
+        self,
+        inputs: Sequence[Input],
+        *,
+        prune: Sequence[Path] = (),
+        retry: bool = False,
+        progress: Progress | None = None,
+    ) -> IndexReport:
         from clew.ingest.run import IndexRun
 
         self._claim_embedder()
-        return IndexRun(self.store, self._ingest.recipe, self.settings.read, progress)
-
-    def _finish(
-        self, run: IndexRun, documents: Iterator[Document], prune: Sequence[Path] = ()
-    ) -> IndexReport:
+        refusals, limits = make_refusals(self.journal), self.settings.limits
+        run = IndexRun(
+            self.store,
+            self._ingest,
+            refusals,
+            limits,
+            full=self.full,
+            retry=retry,
+            progress=progress,
+        )
         started = time.perf_counter()
+        with self.store.grouping():
+            done = self._ingest.run(run.changed(inputs), run.saved, self._writing)
         with self._writing:
-            done = self._ingest.run(documents, run.saved)
             run.prune(prune)
-        if run.added or run.changed or run.pruned:
+        if run.added or run.updated or run.pruned:
             self._persist()
         return IndexReport(
             added=run.added,
-            changed=run.changed,
+            changed=run.updated,
             unchanged=run.unchanged,
             pruned=run.pruned,
             chunks=done.chunks,
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+        )
+
+    def full(self, documents: int = 0) -> str | None:
+        """Why the namespace cannot have so many documents, or take anything in; None: it can."""
+        quota = self.settings.quota
+        if documents > quota.documents:
+            return (
+                f"a namespace may have {quota.documents} documents (the setting quota.documents);"
+                " delete some or raise it"
+            )
+        with self.journal.read() as connection:
+            free = free_bytes(connection)
+        megabytes = (folder_size(self.store.folder) - free) / 1e6
+        if megabytes < quota.megabytes:
+            return None
+        return (
+            f"the store has {megabytes:.1f} MB, and a namespace may have {quota.megabytes:g} (the"
+            " setting quota.megabytes); delete documents or raise it"
         )
 
     def delete(self, names: Sequence[str]) -> int:
@@ -132,4 +183,7 @@ class Indexing(Documents):
         from clew.ingest.reread import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
-        return reread(self.store, self._ingest.extractor, ids, proceed)
+        with self.store.grouping():
+            return reread(
+                self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
+            )

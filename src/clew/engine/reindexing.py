@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from clew.engine.resources import Resources
 from clew.errors import InputError
 from clew.types import IndexReport, document_id
-from clew.wiring import make_ingest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
     from clew.engine.resources import Progress
+    from clew.ingest.isolation.steps import Prepared
     from clew.ingest.pipeline import Progress as Made
     from clew.stores.sqlite.staging import Staging
     from clew.stores.sqlite.store import SqliteStore
@@ -102,6 +102,7 @@ class Reindexing(Resources):
     def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
         from clew.stores.sqlite.staging import Target, open_staging
 
+        store.database.require_writable()
         name, dimension = self.embedder.name, self.embedder.dimension
         target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
         return open_staging(
@@ -118,20 +119,21 @@ class Reindexing(Resources):
         outdated = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(outdated)
         written: dict[str, str] = {}
-        count = _counting(MAKE, say, len(outdated) - len(missing), len(outdated))
+        count = _Count(MAKE, say, len(outdated) - len(missing), len(outdated))
         making = Making(
             store=store,
             embedder=self.embedder,
             extractor=self._ingest.extractor,
             split_settings=self.settings.split,
             link_settings=self.settings.link,
+            runner=self._ingest.runner,
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
-        return making.run(self._read_again(missing, written), count)
+        return making.run(self._read_again(missing, written, count), count)
 
     def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
-        return make_ingest(self.settings, store, self.embedder, self._extractor).links
+        return self._make_ingest(store).links
 
     # --- within a store on a server
 
@@ -144,27 +146,27 @@ class Reindexing(Resources):
             )
         known = self.store.documents(ids=[document_id(source) for source in sources])
         ids = [info.id for info in known if info.recipe != self.recipe]
-        with self._writing:
-            return self._ingest.run(
-                self._read_again(ids, {}), _counting(MAKE, say, len(known) - len(ids), len(known))
-            )
+        count = _Count(MAKE, say, len(known) - len(ids), len(known))
+        return self._ingest.run(self._read_again(ids, {}, count), count, self._writing)
 
     # --- both
 
     def _holds_other_vectors(self) -> bool:
         return self.store.embedder() not in (None, (self.embedder.name, self.embedder.dimension))
 
-    def _read_again(self, ids: Sequence[str], written: dict[str, str]) -> Iterator[Document]:
+    def _read_again(
+        self, ids: Sequence[str], written: dict[str, str], count: _Count
+    ) -> Iterator[Prepared]:
         """The documents of those that are still there; `written` learns when each was written."""
-        from clew.ingest.again import document_again
+        from clew.ingest.again import prepare_again
 
+        runner = self._ingest.runner
         for id_ in ids:
-            with self.store.reading():
-                found = self.store.documents(ids=[id_])
-                documents = [document_again(self.store, info, self.settings) for info in found]
-            for info, document in zip(found, documents, strict=True):
+            for info in self.store.documents(ids=[id_]):
                 written[info.id] = info.indexed_at.isoformat()
-                yield document
+                prepared = prepare_again(self.store, info, self.settings, runner, count.show)
+                if prepared is not None:
+                    yield prepared
 
 
 def _ignore(step: str, done: int, total: int | None) -> None:
@@ -175,13 +177,20 @@ def _step(step: str, say: Progress) -> Callable[[int, int], None]:
     return lambda done, total: say(step, done, total)
 
 
-def _counting(step: str, say: Progress, done: int, total: int) -> Callable[[Document], None]:
+class _Count:
     """Says how many documents are done: so many now, and one more each time it is called."""
 
-    def count(_: Document) -> None:
-        nonlocal done
-        done += 1
-        say(step, done, total)
+    def __init__(self, step: str, say: Progress, done: int, total: int) -> None:
+        self._step = step
+        self._say = say
+        self._done = done
+        self._total = total
+        self.show()
 
-    say(step, done, total)
-    return count
+    def __call__(self, _: Document) -> None:
+        self._done += 1
+        self.show()
+
+    def show(self) -> None:
+        """Say it; whoever is told may end the work."""
+        self._say(self._step, self._done, self._total)

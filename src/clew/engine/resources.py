@@ -8,10 +8,11 @@ import time
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Literal, Self
 from zoneinfo import ZoneInfo
 
 from clew.errors import (
+    InputError,
     ModelError,
     NotFoundError,
     StoreBusyError,
@@ -22,12 +23,14 @@ from clew.query.cache import RecentlyUsed
 from clew.wiring import (
     make_communities,
     make_embedder,
+    make_extractor,
     make_ingest,
     make_journal,
     make_reranker,
     make_spare_vectors,
     make_store,
     make_vectors,
+    make_workers,
 )
 
 if TYPE_CHECKING:
@@ -36,14 +39,16 @@ if TYPE_CHECKING:
     from clew.graph.analysis import EntityRanks
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
+    from clew.ingest.isolation.requests import Runner
     from clew.ingest.pipeline import Ingest
     from clew.ports import (
         CommunityStore,
         Embedder,
         Extractor,
-        KeptVectorIndex,
         LanguageModel,
         Reranker,
+        Store,
+        SyncedVectorIndex,
     )
     from clew.query.ranker import Ranker
     from clew.settings import Settings
@@ -95,12 +100,12 @@ class Resources:
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
         """Embeddings of entities' names."""
         self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(settings.search.cache)
-        self._extractor = extractor
+        self._given_extractor = extractor
         self._communities = make_communities(settings, self.store)
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._vectors = make_vectors(settings, self.store)
-        self._spare_vectors: KeptVectorIndex | None = None
+        self._spare_vectors: SyncedVectorIndex | None = None
         self._vectors_away: tuple[float, str] | None = None
         self._snapshot: Snapshot | None = None
         self._before_close: list[Callable[[], None]] = []
@@ -121,6 +126,8 @@ class Resources:
         """Let go of files; may be called twice."""
         while self._before_close:
             self._before_close.pop()()
+        if "_runner" in self.__dict__:
+            self._runner.close()
         self._vectors.close()
         self.store.close()
 
@@ -148,7 +155,7 @@ class Resources:
             self.embedder.embed_query("warm")
 
     @property
-    def vectors(self) -> KeptVectorIndex:
+    def vectors(self) -> SyncedVectorIndex:
         """The vector index, brought up to the store's generation.
 
         Where it is on a server that is away, or another process holds its folder, one over the
@@ -248,7 +255,27 @@ class Resources:
 
     @cached_property
     def _ingest(self) -> Ingest:
-        return make_ingest(self.settings, self.store, self.embedder, self._extractor)
+        return self._make_ingest(self.store)
+
+    def _make_ingest(self, store: Store) -> Ingest:
+        """The steps of indexing into a store, with this engine's models and workers."""
+        return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
+
+    @cached_property
+    def _extractor(self) -> Extractor:
+        return self._given_extractor or make_extractor()
+
+    @cached_property
+    def _runner(self) -> Runner:
+        """Where documents are read, split and extracted."""
+        return make_workers(
+            self.settings, self.embedder, self._extractor, self._load_model_meanwhile
+        )
+
+    def _load_model_meanwhile(self) -> None:
+        """Load the embedding model while a worker starts, unless that has been begun."""
+        if self._loading is None:
+            self.warm()
 
     @property
     def recipe(self) -> str:
@@ -270,6 +297,16 @@ class Resources:
         self.vectors.persist()
         write_snapshot(self.snapshot, self.store.folder)
 
+    def _check_length(self, kind: Literal["question", "name"], text: str) -> None:
+        """Raise `InputError` for a text that is longer than the settings allow."""
+        limits = self.settings.limits
+        most = limits.question_characters if kind == "question" else limits.name_characters
+        if len(text) > most:
+            raise InputError(
+                f"the {kind} {text[:40]!r}… has {len(text):,} characters; expected at most"
+                f" {most:,}: shorten it, or raise the setting limits.{kind}_characters"
+            )
+
     def _now(self) -> datetime:
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
 
@@ -278,11 +315,12 @@ class Resources:
 
     def _entity(self, name: str) -> Entity:
         """The same, without how much it matters, which may have to be computed."""
-        from clew.text import entity_key
+        from clew.text import entity_key, whole_number
 
+        self._check_length("name", name)
         found = self.store.resolve([entity_key(name)]).get(entity_key(name))
-        if found is None and name.isdecimal():
-            found = int(name)
+        if found is None:
+            found = whole_number(name)
         entities = self.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]

@@ -11,10 +11,9 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from clew.ports import AuditEntry
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import (
-        CheckReport,
-    )
+    from clew.types import CheckReport
 
 
 class Upkeep(Reindexing):
@@ -23,6 +22,12 @@ class Upkeep(Reindexing):
     def stats(self) -> dict[str, Any]:
         """Counts of everything in the store, its embedder, its size on disk, its vector index."""
         return {**self.store.statistics(), "vectors": self._vectors.state()}
+
+    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+        """What was changed through tools, by whom: entries below the id `before`, newest first."""
+        from clew.wiring import make_audit
+
+        return make_audit(self.journal).entries(before=before, limit=limit)
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""
@@ -37,16 +42,16 @@ class Upkeep(Reindexing):
 
         return back_up(self._file_store(), Path(path).expanduser())
 
-    def restore(self, path: str | Path) -> None:
+    def restore(self, path: str | Path, *, own: bool = False) -> None:
         """Put a backup's content in place of the store's; jobs and the audit log stay.
 
-        Raises `StoreError` for a backup that is not sound or of another embedder; then nothing has
-        changed. Raises `InputError` for a store on a server.
+        Raises `StoreError` for a backup that is not sound, of another embedder or, with `own`, of
+        another store; then nothing has changed. Raises `InputError` for a store on a server.
         """
         from clew.stores.sqlite.backup import restore
 
         with self._writing:
-            restore(self._file_store(), Path(path).expanduser())
+            restore(self._file_store(), Path(path).expanduser(), own=own)
 
     def _file_store(self) -> SqliteStore:
         from clew.stores.sqlite.store import SqliteStore

@@ -1,20 +1,21 @@
 """The graph of entities on disk, with what is dear to compute of it.
 
-`entities-<generation>.npz` lies beside the database, like the snapshot, and is made when it is
+`entities-<generation>.arrays` lies beside the database, like the snapshot, and is made when it is
 first asked for. A graph of another generation is of no use: strengths depend on the whole store.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.graph.analysis import EntityRanks, entity_ranks
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
-from clew.graph.kept_files import read_arrays, write_arrays
 from clew.graph.snapshot_files import current_snapshot
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def _kept_ranks(folder: Path, generation: int) -> EntityRanks | None:
 
 def _read(folder: Path, generation: int, names: list[str]) -> list[NDArray[Any]] | None:
     """The arrays of these names; None where there is no file of the generation that can be read."""
-    arrays = read_arrays(folder / f"{_KIND}-{generation}.npz")
+    arrays = read_arrays(derived_path(folder, _KIND, generation))
     if arrays is None or not {"format", *names}.issubset(arrays) or arrays["format"] != FORMAT:
         return None
     return [arrays[name] for name in names]
@@ -99,4 +100,5 @@ def _write(graph: EntityGraph, ranks: EntityRanks, folder: Path) -> None:
         **{name: getattr(graph, name) for name in _GRAPH},
         **{name: getattr(ranks, name) for name in _RANKS},
     }
-    write_arrays(folder, _KIND, graph.generation, stored)
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, graph.generation, stored)

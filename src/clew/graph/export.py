@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 from xml.sax.saxutils import escape, quoteattr
 
 from clew.errors import InputError
+from clew.text import STEERING, json_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,8 +35,7 @@ _EDGE_KEYS = {
 }
 # XML 1.0 allows no control characters but tab and line breaks, however they are written.
 _CONTROL = {code: None for code in range(32) if code not in (9, 10, 13)} | {
-    0xFFFE: None,
-    0xFFFF: None,
+    **dict.fromkeys((*range(0xD800, 0xE000), 0xFFFE, 0xFFFF)),
 }
 
 
@@ -90,7 +89,8 @@ def _data(domain: str, keys: Iterable[str], values: Mapping[str, object]) -> str
 
 def _xml(value: object) -> str:
     text = str(value).lower() if isinstance(value, bool) else str(value)
-    return escape(text.translate(_CONTROL))
+    allowed = escape(text.translate(_CONTROL))
+    return STEERING.sub(lambda match: f"&#{ord(match.group())};", allowed)
 
 
 def _jsonl(store: ExportStore) -> Iterator[str]:
@@ -107,7 +107,7 @@ def _jsonl(store: ExportStore) -> Iterator[str]:
 
 
 def _line(kind: str, values: dict[str, Any]) -> str:
-    return json.dumps({"kind": kind, **values}, ensure_ascii=False, default=_plain) + "\n"
+    return json_text({"kind": kind, **values}, default=_plain) + "\n"
 
 
 def _plain(value: object) -> object:

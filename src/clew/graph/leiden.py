@@ -109,18 +109,3 @@ def in_order(labels: Ints) -> Ints:
     rank = np.empty(len(first), dtype=np.int64)
     rank[np.argsort(first)] = np.arange(len(first))
     return rank[group]
-
-
-def modularity(graph: WeightedGraph, communities: Ints) -> float:
-    """-0.5 to 1: the share of ties within communities, less what chance would put there.
-
-    Newman & Girvan 2004, weighted; 0 for a graph without ties.
-    """
-    strengths = graph.strengths()
-    total = strengths.sum()
-    if total == 0:
-        return 0.0
-    same = communities[graph.heads()] == communities[graph.rows.items]
-    within = graph.weights[same].sum()
-    shares = np.bincount(communities, strengths) / total
-    return float(within / total - (shares**2).sum())

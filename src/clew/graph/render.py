@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from clew.graph.export import graphml
+from clew.text import one_line
 from clew.types import Context
 
 if TYPE_CHECKING:
@@ -187,7 +188,7 @@ def as_text(
     Each is whole or left out. The entities take at most half of the budget; a tie that does not
     fit makes room for the next. `tokenizer` says what counts.
     """
-    names = [f"{node.name} ({node.entity_type});" for node in named.nodes]
+    names = [one_line(f"{node.name} ({node.entity_type});") for node in named.nodes]
     shown = _fitting(names, max_tokens // 2 - count_tokens(_HEADING), count_tokens)
     room = max_tokens - count_tokens(_joined(shown, []))
     lines = _fitting(_lines(named), room, count_tokens)
@@ -205,15 +206,16 @@ def as_text(
 
 def _lines(named: NamedGraph) -> list[str]:
     names = {node.id: node.name for node in named.nodes}
-    return [
-        f"- {names[edge.from_entity_id]} —{'' if edge.id is None else f' {edge.relation_type} →'}"
-        f" {names[edge.to_entity_id]}{_quoted(edge.evidence)}"
-        for edge in named.edges
-    ]
+    return [one_line(f"- {_tie(names, edge)}{_said(edge.evidence)}") for edge in named.edges]
 
 
-def _quoted(sentence: str) -> str:
-    return f": “{' '.join(sentence.split())}”" if sentence else ""
+def _tie(names: Mapping[int, str], edge: Edge) -> str:
+    how = "—" if edge.id is None else f"— {edge.relation_type} →"
+    return f"{names[edge.from_entity_id]} {how} {names[edge.to_entity_id]}"
+
+
+def _said(sentence: str) -> str:
+    return f": “{sentence}”" if sentence else ""
 
 
 def _fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]) -> list[str]:

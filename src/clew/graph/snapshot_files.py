@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.kept_files import kept_files, read_arrays, write_arrays
+from clew.derived_files import derived_files, read_arrays, write_arrays
 from clew.graph.snapshot import Columns, Snapshot, build
 
 if TYPE_CHECKING:
@@ -36,15 +36,17 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
     numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
     stored = {"numbers": numbers, **columns, **snapshot.arrays()}
-    write_arrays(folder, _KIND, snapshot.generation, stored)
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, snapshot.generation, stored)
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
     """The newest snapshot that is not ahead of the store and can be read."""
-    files = kept_files(folder, _KIND)
-    for kept in sorted((g for g in files if g <= generation), reverse=True):
-        with suppress(KeyError, ValueError):
-            return _read(files[kept], kept)
+    files = derived_files(folder, _KIND)
+    for path in sorted(files, key=files.__getitem__, reverse=True):
+        if files[path] <= generation:
+            with suppress(KeyError, ValueError):
+                return _read(path, files[path])
     return None
 
 

@@ -1,37 +1,61 @@
-"""Which paths may be read and written to on behalf of a caller."""
+"""Which files may be read on behalf of a caller; opening what was permitted and nothing else."""
 
 from __future__ import annotations
 
 import os
+import stat
+from errno import EINVAL
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from clew.settings import Settings
+
+_READ = (
+    os.O_RDONLY
+    | getattr(os, "O_BINARY", 0)  # Windows
+    | getattr(os, "O_NONBLOCK", 0)  # a pipe would be waited for
+    | getattr(os, "O_NOCTTY", 0)
+)
+
+
+def roots_of(settings: Settings) -> list[Path]:
+    """The folders that may be read, links resolved."""
+    named = (str(root).replace("{namespace}", settings.namespace) for root in settings.access.roots)
+    return [_resolved(root) for root in named]
 
 
 def permitted_path(path: str | Path, settings: Settings) -> Path:
     """The path with symbolic links resolved, relative ones taken from the first root.
 
-    Raises `InputError` where it does not lie below one of the roots, or lies in the folder of the
-    stores, where other namespaces are.
+    Raises `InputError` where it does not lie below one of the roots, or is Clew's own: settings, or
+    what lies in the folder of the stores, where other namespaces are.
     """
-    roots = [_resolved(root) for root in settings.access.roots]
+    roots = roots_of(settings)
     if "\x00" in str(path):
         raise InputError(f"path {str(path)!r} holds a NUL character; give a path without one")
-    real = _resolved(roots[0] / Path(path).expanduser()) if roots else None
-    if real is None or not any(real.is_relative_to(root) for root in roots):
-        shown = ", ".join(str(root) for root in roots) or "none"
+    if not roots:
+        raise InputError(
+            f"path {str(path)!r} cannot be read: no folder is open to you here (the setting"
+            " serve.roots); send the text itself, a url or an upload"
+        )
+    real = _resolved(roots[0] / os.path.expanduser(path))
+    if not any(real.is_relative_to(root) for root in roots):
+        shown = ", ".join(map(str, roots))
         raise InputError(
             f"path {str(path)!r} lies outside the folders that may be used ({shown}); move the file"
-            " below one of them, or add its folder to the setting access.roots"
+            " below one of them, or add its folder to the setting access.roots (over HTTP:"
+            " serve.roots)"
         )
-    if real.is_relative_to(_resolved(settings.stores_folder)):
+    if is_clews_own(real, settings):
         raise InputError(
-            f"path {str(path)!r} lies in the folder of the stores, which is not for documents;"
-            " give a path outside it"
+            f"path {str(path)!r} lies in the folder of the stores or is a file of settings, which"
+            " are not for documents; give another path"
         )
     return real
 
@@ -50,5 +74,65 @@ def existing_path(path: str | Path, settings: Settings) -> Path:
     return real
 
 
-def _resolved(path: Path) -> Path:
-    return Path(os.path.realpath(path.expanduser()))
+def is_clews_own(path: Path, settings: Settings) -> bool:
+    """Whether a file is one of settings, or lies where stores or their vectors are kept."""
+    if path.name.casefold() == SETTINGS_FILE or _is_same(path, Path(SETTINGS_FILE)):
+        return True
+    own = (settings.stores_folder, settings.qdrant.path, settings.chroma.path)
+    folders = [_resolved(folder) for folder in own if folder is not None]
+    return any(
+        path.is_relative_to(folder) or any(_is_same(above, folder) for above in path.parents)
+        for folder in folders
+    )
+
+
+def open_real(path: Path) -> BufferedReader:
+    """Open a regular file at a path that was resolved before.
+
+    Raises `OSError` where a link stands in the path by now: somebody put it there after it was
+    permitted.
+    """
+    descriptor = _open_unlinked(Path(os.path.abspath(path)), _READ)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(EINVAL, "not a regular file")
+    return os.fdopen(descriptor, "rb")
+
+
+def list_real(folder: Path) -> list[str]:
+    """Names in a folder at a path that was resolved before; raises `OSError` as `open_real`."""
+    if os.listdir not in os.supports_fd:  # Windows
+        return sorted(os.listdir(folder))
+    descriptor = _open_unlinked(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        return sorted(os.listdir(descriptor))
+    finally:
+        os.close(descriptor)
+
+
+def _open_unlinked(path: Path, flags: int) -> int:
+    if not hasattr(os, "O_PATH"):  # macOS refuses links by itself; Windows needs rights for them
+        return os.open(path, flags | getattr(os, "O_NOFOLLOW_ANY", 0))
+    # From folder to folder by descriptor: whatever is renamed meanwhile, no link is followed.
+    folder = os.open(path.anchor, os.O_PATH | os.O_DIRECTORY)
+    try:
+        for name in path.parts[1:-1]:
+            step = os.O_PATH | os.O_DIRECTORY | os.O_NOFOLLOW
+            inner = os.open(name, step, dir_fd=folder)
+            os.close(folder)
+            folder = inner
+        return os.open(path.name or ".", flags | os.O_NOFOLLOW, dir_fd=folder)
+    finally:
+        os.close(folder)
+
+
+def _is_same(path: Path, other: Path) -> bool:
+    """Whether two paths are the same file or folder, however each is written."""
+    try:
+        return os.path.samefile(path, other)
+    except OSError:
+        return False
+
+
+def _resolved(path: str | Path) -> Path:
+    return Path(os.path.realpath(os.path.expanduser(path)))

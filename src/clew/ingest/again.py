@@ -9,36 +9,59 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.ingest.access import permitted_path
+from clew.ingest.inputs import DocumentInput, FileInput
+from clew.ingest.isolation.requests import Prepare
+from clew.ingest.isolation.steps import Prepared
 from clew.ingest.pipeline import Ingest
-from clew.ingest.read import file_digest, read_file
 from clew.types import Document, IndexedDocument, Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.ingest.pipeline import Prepared
-    from clew.ports import DocumentStore
+    from clew.ingest.inputs import Input
+    from clew.ingest.isolation.requests import Runner
+    from clew.ports import DocumentStore, Store
     from clew.settings import Settings
     from clew.types import DocumentInfo, StoredChunk, Vectors
 
 
-def document_again(store: DocumentStore, info: DocumentInfo, settings: Settings) -> Document:
-    """A stored document, whole.
+def prepare_again(
+    store: Store,
+    info: DocumentInfo,
+    settings: Settings,
+    runner: Runner,
+    waiting: Callable[[], None],
+) -> Prepared | None:
+    """A stored document, whole, split and extracted as it is now done; None where it is gone.
 
     It is read from its file, which knows more of it (all of its pages), as long as that may be
-    read and has not changed.
+    read and has not changed. Raises `LimitError` where even what is stored of it takes too much.
     """
-    return _from_file(info, settings) or _from_store(store, info)
-
-
-def _from_file(info: DocumentInfo, settings: Settings) -> Document | None:
     try:
-        path = permitted_path(info.source, settings)
-        digest = file_digest(path, settings.read)
-        found = read_file(path, settings.read, digest).documents if digest == info.sha256 else ()
+        found = _prepare(_unchanged_file(info, settings), info, runner, waiting)
     except InputError:  # outside the roots, gone, unreadable by now, or no path at all
-        return None
-    return next((document for document in found if document.source == info.source), None)
+        found = None
+    if found is not None:
+        return found
+    with store.reading():
+        documents = [_from_store(store, known) for known in store.documents(ids=[info.id])]
+    return _prepare(DocumentInput(documents[0]), info, runner, waiting) if documents else None
+
+
+def _unchanged_file(info: DocumentInfo, settings: Settings) -> FileInput:
+    """The file of a document. Raises `InputError` where it has changed or may not be read."""
+    file = FileInput(permitted_path(info.source, settings), settings.read)
+    if file.digest() != info.sha256:
+        raise InputError(f"{info.source!r} has changed since it was indexed")
+    return file
+
+
+def _prepare(
+    given: Input, info: DocumentInfo, runner: Runner, waiting: Callable[[], None]
+) -> Prepared | None:
+    """The document of that source in an input; None where it holds others."""
+    prepared = [p for p in runner.run(Prepare(input=given), waiting) if isinstance(p, Prepared)]
+    return next((one for one in prepared if one.document.source == info.source), None)
 
 
 def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:

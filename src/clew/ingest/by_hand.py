@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.ingest.pipeline import Ingest, Prepared
+    from clew.ingest.isolation.steps import Prepared
+    from clew.ingest.pipeline import Ingest
     from clew.ports import Store
     from clew.types import NewEntity, Relation, Vectors
 

@@ -13,7 +13,7 @@ _DEFINED = re.compile(
 )
 _USED = re.compile(
     r"(?<![\w.])(?P<dotted>[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w+)+)"
-    r"|(?<![\w.])(?P<camel>[A-Z][a-z0-9]+(?:[A-Z]\w*)+|[a-z]+[a-z0-9]*[A-Z]\w+)"
+    r"|(?<![\w.])(?P<camel>[A-Z][a-z0-9]++[A-Z]\w*|[a-z][a-z0-9]*+[A-Z]\w+)"
     r"|(?<![\w.])(?P<snake>_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)"
 )
 _TICKED = re.compile(r"(?<!`)``?(?P<name>[A-Za-z_@][\w.:/-]*)(?:\(\))?``?(?!`)")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby, repeat
 
 from clew.ingest.code_blocks import is_code
 from clew.ingest.kinds import is_person_shaped, split_parenthesis, type_of_description, type_of_name
@@ -38,7 +39,7 @@ class PatternExtractor:
         about = about_names(document.title)
         scanner = _scanner(document)
         whole = written_at(document.metadata, document.created_at)
-        written = [written_at(chunk.metadata, whole) for chunk in chunks]
+        written = list(_written(chunks, whole))
         found = [scanner.scan(c.text, at) for c, at in zip(chunks, written, strict=True)]
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
@@ -57,6 +58,13 @@ class PatternExtractor:
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
             aliases=tuple(dict.fromkeys(aliases)),
         )
+
+
+def _written(chunks: Sequence[Chunk], whole: datetime | None) -> Iterator[datetime | None]:
+    """When each chunk was written; the chunks of one row share their metadata, read once."""
+    for _, group in groupby(chunks, key=lambda chunk: id(chunk.metadata)):
+        same = list(group)
+        yield from repeat(written_at(same[0].metadata, whole), len(same))
 
 
 def about_names(title: str) -> tuple[tuple[str, str], ...]:

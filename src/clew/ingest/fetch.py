@@ -21,17 +21,16 @@ import httpx2
 
 from clew.errors import InputError, UnreadableError
 from clew.ingest.readers.media_types import media_type_of, suffix_of
+from clew.ingest.special_addresses import is_public
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from clew.ingest.special_addresses import Address
     from clew.settings import AccessSettings
-
-    Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 MAX_REDIRECTS = 5
 _SCHEMES = ("http", "https")
-_NAT64 = ipaddress.IPv6Network("64:ff9b::/96")
 # Types that say less than the ending of the name does.
 _VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
 _HEADERS = {"User-Agent": "clew", "Accept-Encoding": "identity"}
@@ -176,17 +175,6 @@ def _check_address(url: str, address: Address, settings: AccessSettings) -> None
             f"url {url!r} leads to {str(address)!r}, which is no public address; give a public one,"
             " or set access.allow_private_addresses"
         )
-
-
-def is_public(address: Address) -> bool:
-    """Whether an address is everybody's: not this machine's, a local network's or a group's."""
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = address.ipv4_mapped or address.sixtofour or (address.teredo or (None, None))[1]
-        if address in _NAT64:
-            inner = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        if inner is not None:
-            return is_public(inner)
-    return address.is_global and not address.is_multicast
 
 
 def _fetched(

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING
 import pathspec
 
 from clew.errors import InputError
+from clew.ingest.access import list_real, open_real
+from clew.settings import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
-_NEVER = frozenset({".git", ".clew"})
+_NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
 
 
 def find_files(
@@ -24,13 +26,15 @@ def find_files(
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
     settings: ReadSettings,
+    follow_links: bool = False,
 ) -> Iterator[Path]:
     """The files at the paths, absolute and with symbolic links resolved, each one once.
 
     Paths come in the order given, the files of a folder sorted by their path within it. A file
     given by name is always taken. Of a folder, hidden files and what git ignores are left out
-    (unless the settings want them), and `.git` and `.clew` always. `include` and `exclude` are
-    globs in the manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
+    (unless the settings want them), and `.git`, `.clew` and `clew.toml` always; symbolic links that
+    lead out of all the paths are, unless `follow_links`. `include` and `exclude` are globs in the
+    manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
     A folder that cannot be listed comes out itself, so that reading it reports why.
 
     Raises `InputError`, before anything is found, for a path that does not exist and for a
@@ -43,7 +47,12 @@ def find_files(
                 f"no file or folder {str(path)!r} (from {str(Path.cwd())!r}): "
                 "check the spelling, or give its absolute path"
             )
-    wanted = _Wanted(include=_globs(include), exclude=_globs(exclude), settings=settings)
+    wanted = _Wanted(
+        include=_globs(include),
+        exclude=_globs(exclude),
+        settings=settings,
+        inside=None if follow_links else tuple(os.path.realpath(path) for path in given),
+    )
     return _find(given, wanted)
 
 
@@ -53,7 +62,7 @@ def _find(given: Sequence[Path], wanted: _Wanted) -> Iterator[Path]:
         found = _walk(path, wanted) if path.is_dir() else [str(path)]
         for name in found:
             real = os.path.realpath(name)
-            if real not in seen:
+            if real not in seen and not wanted.leads_out(real):
                 seen.add(real)
                 yield Path(real)
 
@@ -107,20 +116,30 @@ class _Wanted:
     include: pathspec.GitIgnoreSpec
     exclude: pathspec.GitIgnoreSpec
     settings: ReadSettings
+    inside: tuple[str, ...] | None
+    """Where links may lead to, real paths; None: anywhere."""
 
-    def takes(self, entry: os.DirEntry[str], root: str, ignores: Sequence[_Ignores]) -> bool:
+    def leads_out(self, real: str) -> bool:
+        """Whether a real path lies beside all that was given."""
+        return self.inside is not None and not any(
+            real == path or real.startswith(os.path.join(path, "")) for path in self.inside
+        )
+
+    def takes(self, path: str, root: str, ignores: Sequence[_Ignores]) -> bool:
         """Whether a file is read, or a folder gone into."""
-        if entry.name in _NEVER or (entry.name.startswith(".") and not self.settings.hidden):
+        name = os.path.basename(path)
+        if name in _NEVER or (name.startswith(".") and not self.settings.hidden):
             return False
-        is_folder = _is_folder(entry)
-        if not is_folder and not _is_file_or_link(entry):
+        is_folder = os.path.isdir(path)
+        # No socket or pipe; a link that leads nowhere counts, so that reading it reports why.
+        if not is_folder and not (os.path.isfile(path) or os.path.islink(path)):
             return False
-        relative = _relative(entry.path, root)
+        relative = _relative(path, root)
         if self.exclude.match_file(relative + "/" if is_folder else relative):
             return False
         if not is_folder and self.include.patterns and not self.include.match_file(relative):
             return False
-        return not _ignored(entry.path, is_folder, ignores)
+        return not _ignored(path, is_folder, ignores)
 
 
 def _relative(path: str, folder: str) -> str:
@@ -137,21 +156,6 @@ def _globs(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
                 f"cannot use the glob {glob!r}: expected one such as '*.md' or 'docs/**'"
             ) from error
     return pathspec.GitIgnoreSpec.from_lines(globs)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    try:
-        return entry.is_dir()
-    except OSError:  # a link in a circle
-        return False
-
-
-def _is_file_or_link(entry: os.DirEntry[str]) -> bool:
-    """No socket or pipe; a link that leads nowhere counts, so that reading it reports why."""
-    try:
-        return entry.is_symlink() or entry.is_file()
-    except OSError:
-        return True
 
 
 def _ignored(path: str, is_folder: bool, ignores: Sequence[_Ignores]) -> bool:
@@ -180,25 +184,24 @@ def _walk(root: Path, wanted: _Wanted) -> list[str]:
     while folders or links:
         folder = folders.pop() if folders else links.pop(0)
         real = os.path.realpath(folder.path)
-        if real in seen:
+        if real in seen or wanted.leads_out(real):
             continue
         seen.add(real)
         try:
-            with os.scandir(folder.path) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+            names = list_real(Path(real))
         except OSError:
-            entries = []
+            names = []
             found.append(folder.path)
         below = _ignores_below(folder, wanted.settings)
-        for entry in entries:
-            if not wanted.takes(entry, top, below):
+        for path in (os.path.join(folder.path, name) for name in names):
+            if not wanted.takes(path, top, below):
                 continue
-            if not _is_folder(entry):
-                found.append(entry.path)
-            elif entry.is_symlink():
-                links.append(_Folder(entry.path, below))
+            if not os.path.isdir(path):
+                found.append(path)
+            elif os.path.islink(path):
+                links.append(_Folder(path, below))
             else:
-                folders.append(_Folder(entry.path, below))
+                folders.append(_Folder(path, below))
     return sorted(found, key=lambda path: path.split(os.sep))
 
 
@@ -210,7 +213,9 @@ def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, .
 
 def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
     try:
-        lines = file.read_text(encoding="utf-8-sig", errors="replace").splitlines()
+        # Like git, through no link; nor is a pipe waited for.
+        with open_real(Path(os.path.realpath(file.parent), file.name)) as opened:
+            lines = opened.read().decode("utf-8-sig", "replace").splitlines()
     except OSError:
         return ()
     return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(filter(_is_rule, lines))),)

@@ -28,8 +28,10 @@ _NOUNS = {
     **dict.fromkeys(PLACE_NOUNS, "place"),
     **dict.fromkeys(PERSON_NOUNS, "person"),
 }
+AFTER_NAME = r"(?:[^\w(]{0,9}+\([^()]*+\),? ?|\W{0,9}+)"
+"""What may stand between a name and the verb: punctuation, a parenthesis."""
 _IS_A = re.compile(
-    r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were|became) (?:an?|the|one of the) "
+    rf"{AFTER_NAME}(?:is|was|are|were|became) (?:an?|the|one of the) "
     r"(?P<what>[\w'’ -]{3,80})"
 )
 _LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
@@ -44,7 +46,7 @@ _END_OF_PHRASE = re.compile(
 _SURNAME_SUFFIXES = word_list(
     "hill hills lake bay park street forest castle church falls bank banks"
 )
-_PARENTHESIS = re.compile(r"\s*\((?P<inside>[^()]+)\)\s*$")
+_PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
 @lru_cache(maxsize=50_000)

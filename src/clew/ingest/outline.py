@@ -6,16 +6,10 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 Trail = tuple[str, ...]
 
-_FENCE_BODY = r"[^\n]*\n(?:.*?^ {0,3}(?P=mark)[`~]*[ \t]*$|.*\Z)"
-# Tildes open a fence after a blank line only: elsewhere they underline a heading.
-_FENCES = (
-    re.compile(r"^ {0,3}(?P<mark>`{3,})" + _FENCE_BODY, re.MULTILINE | re.DOTALL),
-    re.compile(r"(?:\A|(?<=\n\n)) {0,3}(?P<mark>~{3,})" + _FENCE_BODY, re.MULTILINE | re.DOTALL),
-)
+_FENCE = re.compile(r"^ {0,3}(?P<mark>`{3,}+|~{3,}+)(?P<rest>[^\n]*+)", re.MULTILINE)
 _TABLE = re.compile(r"^[ \t]*[|+][^\n]*(?:\n[ \t]*[|+][^\n]*)+", re.MULTILINE)
 _ATX = re.compile(r"^ {0,3}(?P<marks>#{1,6})[ \t]+(?P<title>[^\s][^\n]*)", re.MULTILINE)
 _UNDERLINED = re.compile(
@@ -24,8 +18,8 @@ _UNDERLINED = re.compile(
     (?P<under>[=\-~^"'`*+#<>_:.])(?P=under){2,}[ \t]*$""",
     re.MULTILINE | re.VERBOSE,
 )
-_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])")
-_ANCHOR = re.compile(r"\s*\{[#.][^}]*\}$")
+_LINK = re.compile(r"!?\[([^\[\]]*+)\](?:\([^)]{0,300}+\)|\[[^\[\]]*+\])")
+_ANCHOR = re.compile(r"(?<!\s)\s*+\{[#.][^{}]*+\}$")
 _LONGEST_TITLE = 300
 _RESTRUCTURED = frozenset({"text/x-rst", "text/prs.fallenstein.rst"})
 _MARKDOWN_UNDERLINES = "=-"
@@ -68,15 +62,17 @@ def common_trail(trails: Sequence[Trail]) -> Trail:
 
 def fences(text: str) -> list[tuple[int, int]]:
     """Ranges of fenced code blocks, fences included; an open fence runs to the end."""
-    marks = ("```", "~~~")
-    spans = sorted(
-        match.span()
-        for mark, fence in zip(marks, _FENCES, strict=True)
-        if mark in text
-        for match in fence.finditer(text)
-    )
-    ends = [0, *accumulate((end for _, end in spans), max)]
-    return [span for span, end in zip(spans, ends, strict=False) if span[0] >= end]
+    found: list[tuple[int, int]] = []
+    opening: re.Match[str] | None = None
+    for line in _FENCE.finditer(text) if "```" in text or "~~~" in text else ():
+        if opening is None:
+            opening = line if _opens_fence(text, line) else None
+        elif line["mark"].startswith(opening["mark"]) and not line["rest"].strip("`~ \t"):
+            found.append((opening.start(), line.end()))
+            opening = None
+    if opening is not None:
+        found.append((opening.start(), len(text)))
+    return found
 
 
 def tables(text: str) -> list[tuple[int, int]]:
@@ -159,6 +155,13 @@ def _plain(title: str) -> str:
     """The words of a heading without links, anchors and emphasis."""
     words = _LINK.sub(r"\1", title[:_LONGEST_TITLE])
     return _ANCHOR.sub("", words).replace("**", "").replace("`", "").strip(" *_")
+
+
+def _opens_fence(text: str, line: re.Match[str]) -> bool:
+    """Tildes do so after a blank line only: elsewhere they underline a heading."""
+    start, end = line.span()
+    ticks = line["mark"][0] == "`"
+    return end < len(text) and (ticks or start == 0 or text.endswith("\n\n", 0, start))
 
 
 def _within(offset: int, ranges: list[tuple[int, int]]) -> bool:

@@ -66,11 +66,12 @@ class _Packer:
         """The longest span that begins at `start`, later where it could not reach past `done`."""
         end = bisect_right(self._totals, self._totals[start] + self._limit) - 1
         end = min(max(end, done + 1), last)  # a unit over the limit makes a span of its own
+        if not self._within(start, end):
+            ends = range(done + 1, end)
+            end = done + bisect_left(ends, True, key=lambda e: not self._within(start, e))
+            end = max(end, done + 1)
         while not self._within(start, end):
-            if end > done + 1:
-                end -= 1
-            else:
-                start += 1
+            start += 1
         return start, end
 
     def _within(self, start: int, end: int) -> bool:
@@ -79,11 +80,12 @@ class _Packer:
             return True
         weight = self._weight(start, end)
         first, last = self._units[start], self._units[end - 1]
-        # Blank runs between units weigh nothing but have a length.
-        short = last.end - first.start <= self._limit * CHARACTERS_A_TOKEN
-        if self._fits is None or (short and weight + (end - start) <= self._limit):
+        if self._fits is None:
             return True
-        return self._fits(first, last)
+        # Blank runs between units weigh nothing but have a length.
+        if last.end - first.start > self._limit * CHARACTERS_A_TOKEN:
+            return False
+        return weight + (end - start) <= self._limit or self._fits(first, last)
 
     def _best_border(self, start: int, done: int, end: int, last: int) -> int:
         """The strongest border up to `end`; among equals the one that fills spans evenly."""

@@ -1,8 +1,9 @@
-"""Indexing, as a table of contents: split, extract, embed, link, save.
+"""Indexing, as a table of contents: read, split and extract (elsewhere), embed, link, save.
 
 Documents go through in batches. While one batch is embedded in a thread of its own, the batch
-before it is linked and saved and the one after it is split and extracted. Each document is saved
-in one transaction, in the order given, so that a run cut short goes on where it stopped.
+before it is linked and saved and the one after it is prepared: read, split and extracted, in a
+process that can be ended. Each document is saved in one transaction, in the order given, so that a
+run cut short goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -10,32 +11,27 @@ from __future__ import annotations
 import json
 import time
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.ingest.split import split
+from clew.ingest.inputs import DocumentInput
+from clew.ingest.isolation.requests import Prepare
+from clew.ingest.isolation.steps import Prepared
 from clew.types import IndexedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Generator, Iterator, Sequence
 
+    from clew.ingest.isolation.requests import Runner
     from clew.ingest.link import Linker
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
-    from clew.types import AliasEvidence, Document, Extraction, Split, Vectors
+    from clew.types import AliasEvidence, Document, Extraction, Vectors
 
 
 BATCH_CHUNKS = 128
 """Chunks embedded in one go: enough to sort by length, few enough for Ctrl-C not to wait long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A document that only lacks its embeddings."""
-
-    document: Document
-    split: Split
-    extraction: Extraction
 
 
 @dataclass(slots=True)
@@ -56,6 +52,8 @@ class Ingest:
     extractor: Extractor
     split_settings: SplitSettings
     link_settings: LinkSettings
+    runner: Runner
+    """Where documents are read, split and extracted, as `split_settings` say."""
     _linker: Linker | None = field(default=None, init=False)
     _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
@@ -69,24 +67,36 @@ class Ingest:
         }
         return json.dumps(parts, sort_keys=True)
 
-    def run(self, documents: Iterable[Document], saved: Callable[[Document], None]) -> Progress:
-        """Index the documents; `saved` is told of each one that is stored."""
-        progress = Progress()
-        with ThreadPoolExecutor(max_workers=1, thread_name_prefix="clew-embed") as pool:
+    def run(
+        self,
+        prepared: Iterator[Prepared],
+        saved: Callable[[Document], None],
+        writing: AbstractContextManager[object] | None = None,
+    ) -> Progress:
+        """Index documents; `saved` is told of each one that is stored.
+
+        `writing` is held while documents are linked and saved, not while they are prepared.
+        """
+        progress, writing = Progress(), writing or nullcontext()
+        with (
+            closing(_batches(prepared)) as batches,
+            ThreadPoolExecutor(max_workers=1, thread_name_prefix="clew-embed") as pool,
+        ):
             waiting: tuple[list[Prepared], Future[Vectors]] | None = None
-            for batch in _batches(map(self.prepare, documents)):
+            for batch in batches:
                 embedding = pool.submit(self._embed, batch, progress)
                 if waiting:
-                    self._finish(*waiting, progress, saved)
+                    self._finish(*waiting, progress, saved, writing)
                 waiting = (batch, embedding)
             if waiting:
-                self._finish(*waiting, progress, saved)
+                self._finish(*waiting, progress, saved, writing)
         return progress
 
     def prepare(self, document: Document) -> Prepared:
-        """Split and extract one document."""
-        parts = split(document, self.split_settings, self.embedder)
-        return Prepared(document, parts, self.extractor.extract(document, parts.chunks))
+        """Split and extract one document. Raises `LimitError`."""
+        *_, prepared = self.runner.run(Prepare(input=DocumentInput(document)))
+        assert isinstance(prepared, Prepared)
+        return prepared
 
     def complete(self, documents: Sequence[Document]) -> list[tuple[Prepared, Vectors]]:
         """Documents that only need to be saved, each with its embeddings; for a few at a time."""
@@ -112,11 +122,13 @@ class Ingest:
         embedding: Future[Vectors],
         progress: Progress,
         saved: Callable[[Document], None],
+        writing: AbstractContextManager[object],
     ) -> None:
         vectors, start = embedding.result(), 0
         for item in batch:
             end = start + len(item.split.chunks)
-            self.save(item, vectors[start:end])
+            with writing:
+                self.save(item, vectors[start:end])
             start = end
             progress.documents += 1
             progress.chunks += len(item.split.chunks)
@@ -153,7 +165,8 @@ class Ingest:
         return self._linker
 
 
-def _batches(prepared: Iterable[Prepared]) -> Iterator[list[Prepared]]:
+def _batches(prepared: Iterator[Prepared]) -> Generator[list[Prepared], None, None]:
+    """Closed with it, `prepared` ends what it waits for."""
     batch: list[Prepared] = []
     chunks = 0
     for item in prepared:

@@ -10,7 +10,6 @@ import hashlib
 import json
 import os
 import re
-import stat
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -19,6 +18,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
+from clew.ingest.access import open_real
 from clew.ingest.find import find_files
 from clew.ingest.readers.common import (
     RawFile,
@@ -38,10 +38,13 @@ from clew.ingest.readers.markup import (
 from clew.ingest.readers.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
 from clew.ingest.readers.records import read_json, read_jsonl
 from clew.ingest.readers.tables import read_table
+from clew.settings import LimitSettings
 from clew.times import in_utc
 from clew.types import Document
 
 if TYPE_CHECKING:
+    from io import BufferedReader
+
     from clew.settings import ReadSettings
 
 __all__ = [
@@ -52,6 +55,7 @@ __all__ = [
     "find_files",
     "read_file",
     "read_raw",
+    "text_source",
 ]
 
 _Reader = Callable[[RawFile], ReadResult]
@@ -78,15 +82,19 @@ def file_source(path: Path) -> str:
 def file_digest(path: Path, settings: ReadSettings) -> str:
     """SHA-256 of a file's bytes, as hex, read in blocks.
 
-    Raises `UnreadableError` where the file cannot be read or is larger than the limit.
+    Raises `UnreadableError` where the file cannot be read, is larger than the limit, or has a link
+    in its path: `find_files` gives paths without.
     """
-    with _file_errors(path):
-        _check_file(path, settings)
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+    with _opened(path, settings) as (file, _):
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> ReadResult:
+def read_file(
+    path: Path,
+    settings: ReadSettings,
+    digest: str | None = None,
+    limits: LimitSettings | None = None,
+) -> ReadResult:
     """The documents of a file: one, or one a record for JSON Lines and lists of records.
 
     `source` is the absolute path; that of a record is `<path>#<its _id, id or number>`, with
@@ -94,10 +102,13 @@ def read_file(path: Path, settings: ReadSettings, digest: str | None = None) -> 
     it), a record its own. Times not stated are the file's: `updated_at` is when it was written to.
 
     Raises `UnreadableError` with one of the reasons empty, binary, encrypted, undecodable,
-    malformed, larger than the limit, no text, a missing extra, or what the system says.
+    malformed, larger than the limit, no text, a missing extra, or what the system says; and
+    `LimitError` where it unfolds to more than `limits` allow.
     """
     data, modified = _load(path, settings)
-    raw = RawFile(source=file_source(path), data=data, settings=settings)
+    raw = RawFile(
+        source=file_source(path), data=data, settings=settings, limits=limits or LimitSettings()
+    )
     return read_raw(raw, digest=digest, modified=modified)
 
 
@@ -134,7 +145,7 @@ def document_from_text(
     that a change of metadata counts as a change. Raises `UnreadableError` for a blank text.
     """
     digest = text_digest(text)
-    source = source or f"text:{digest[:12]}"
+    source = source or text_source(text)
     parsed = _parse_text(clean_text(text), source, media_type)
     if not parsed.text.strip():
         raise UnreadableError(source, "empty")
@@ -149,6 +160,11 @@ def document_from_text(
         created_at=in_utc(created_at) if created_at else parsed.created_at,
         metadata={**json_safe(parsed.metadata), **extras["metadata"]},
     )
+
+
+def text_source(text: str) -> str:
+    """The source of a text that was given without any."""
+    return f"text:{text_digest(text)[:12]}"
 
 
 def _parse_text(text: str, source: str, media_type: str) -> Document:
@@ -175,24 +191,21 @@ def _file_errors(path: Path) -> Iterator[None]:
         raise UnreadableError(file_source(path), reason) from error
 
 
-def _check_file(path: Path, settings: ReadSettings) -> os.stat_result:
-    """The status of a file that can be read to its end: no folder, no pipe, no device."""
-    status = path.stat()
-    if stat.S_ISDIR(status.st_mode):
-        os.scandir(path).close()  # a folder that cannot be listed says why
-    if not stat.S_ISREG(status.st_mode):
-        raise UnreadableError(file_source(path), "not a regular file")
-    if status.st_size > settings.max_megabytes * 1_000_000:
-        size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
-        raise UnreadableError(file_source(path), f"too large ({size})")
-    return status
+@contextmanager
+def _opened(path: Path, settings: ReadSettings) -> Iterator[tuple[BufferedReader, os.stat_result]]:
+    """A file that can be read to its end (no folder, no pipe, no device), and its status."""
+    with _file_errors(path), open_real(path) as file:
+        status = os.fstat(file.fileno())
+        if status.st_size > settings.max_megabytes * 1_000_000:
+            size = f"{status.st_size / 1_000_000:.3g} MB, limit {settings.max_megabytes:g} MB"
+            raise UnreadableError(file_source(path), f"too large ({size})")
+        yield file, status
 
 
 def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
     """A file's bytes, and when it was last written to."""
-    with _file_errors(path):
-        status = _check_file(path, settings)
-        return path.read_bytes(), datetime.fromtimestamp(status.st_mtime, UTC)
+    with _opened(path, settings) as (file, status):
+        return file.read(), datetime.fromtimestamp(status.st_mtime, UTC)
 
 
 def _reader(raw: RawFile) -> _Reader:

@@ -22,11 +22,12 @@ LONGEST_PHRASE = 7
 """Words between two names, articles and trades before the second one left out."""
 
 _ADVERB = (
-    r"(?:(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once|just|already) )*"
+    r"(?:\b(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once|just|already) )"
+    r"{0,4}"
 )
 _AUXILIARY = (
     r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|can|may|might"
-    r"|will|would|could|did|does|do|got) )*"
+    r"|will|would|could|did|does|do|got) ){0,6}"
 )
 _LEAD = rf"{_AUXILIARY}{_ADVERB}"
 _COPULA = r"(?:(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) |, )"
@@ -69,7 +70,7 @@ _KNOWN = (
         inverse=True,
     ),
     _known(
-        r"(?:(?:an?|the|one) )?(?:\w+ )?(?:part|component|subset|division|subdivision|module) of"
+        r"(?:(?:an?|the|one) )?(?:\b\w+ )?(?:part|component|subset|division|subdivision|module) of"
         r"|belongs? to|belonged to|belonging to|included in|contained in",
         "part_of",
     ),
@@ -142,7 +143,7 @@ _PASSIVE = re.compile(
     rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
 )
 _ACTIVE = re.compile(
-    rf"(?:, )?(?:(?:who|which|that|also|then|later|has|have|had|\w+ly) )*"
+    rf"(?:, )?(?:\b(?:who|which|that|also|then|later|has|have|had|\w+ly) ){{0,6}}"
     rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
     rf"(?: (?P<prep>{_PREPOSITIONS}))?"
 )

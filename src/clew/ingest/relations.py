@@ -9,6 +9,7 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from clew.ingest.kind_words import DEMONYMS, PERSON_NOUNS
+from clew.ingest.kinds import AFTER_NAME
 from clew.ingest.relation_phrases import KINDS, Phrase, phrase_between, read_attribute
 from clew.ingest.relation_times import read_held
 from clew.ingest.spans import Span
@@ -20,7 +21,7 @@ LONGEST_GAP = 70
 PRONOUN_FACTOR = 0.8
 """What a relation's confidence is multiplied with where a pronoun stands for its head."""
 
-_IS = re.compile(r"\W*(?:\([^()]*\))?,? ?(?:is|was|are|were) (?:an?|the|one of the) ")
+_IS = re.compile(rf"{AFTER_NAME}(?:is|was|are|were) (?:an?|the|one of the) ")
 _GOVERNING = (" of ", " in ", " at ", " by ", " from ", " with ", " to ", " for ", " on ", " near ")
 _BEFORE_DATES = ("_in", "_on", "_since", "_from", "_during", "_after", "_before", "_around", "_at")
 _SUBJECT = re.compile(

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from clew.errors import UnreadableError
+from clew.ingest.isolation.requests import Extract
 from clew.types import Chunk, Document
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.ports import DocumentStore, Extractor, FoundRelation, RelationLog
+    from clew.ingest.isolation.requests import Runner
+    from clew.ports import DocumentStore, FoundRelation, RelationLog
     from clew.types import DocumentInfo, StoredChunk
 
     class RelationStore(DocumentStore, RelationLog, Protocol):
         """What reading again needs of a store."""
+
+
+logger = logging.getLogger("clew")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -30,14 +37,17 @@ class Reread:
 
 def reread(
     store: RelationStore,
-    extractor: Extractor,
+    runner: Runner,
+    extractor: str,
     entity_ids: Sequence[int],
     proceed: Callable[[int, int], bool],
 ) -> Reread:
     """Extract the documents that mention some entities again; add the relations that are new.
 
     Reading twice adds nothing more. `proceed` is told documents done and in all before each one;
-    where it says False, the entities that have documents left are not logged as read.
+    where it says False, the entities that have documents left are not logged as read. Nor are those
+    of a document that takes more than a limit allows. `extractor` is the name of the one that
+    `runner` asks.
     """
     documents = store.entity_documents(entity_ids)
     left = Counter(id_ for ids in documents.values() for id_ in ids)
@@ -46,8 +56,12 @@ def reread(
     for done, (document_id, mentioned) in enumerate(documents.items()):
         if not proceed(done, len(documents)):
             break
-        found = _relations_of(store, extractor, document_id)
-        stated, new = store.add_found_relations(found, among, extractor.name)
+        try:
+            found = _relations_of(store, runner, document_id)
+        except UnreadableError as error:
+            logger.warning("%s", error)
+            continue
+        stated, new = store.add_found_relations(found, among, extractor)
         added += new
         for fact in stated:
             for end in among.intersection((fact[0], fact[2])):
@@ -58,9 +72,7 @@ def reread(
     return Reread(found=counts, added=added)
 
 
-def _relations_of(
-    store: RelationStore, extractor: Extractor, document_id: str
-) -> list[FoundRelation]:
+def _relations_of(store: RelationStore, runner: Runner, document_id: str) -> list[FoundRelation]:
     """(chunk id, relation) of what a stored document states; none where it is gone by now."""
     infos = store.documents(ids=[document_id])
     chunks = store.document_chunks(document_id)
@@ -69,7 +81,8 @@ def _relations_of(
     sections = store.document_sections(document_id)
     document = _document(infos[0], "".join(section.text for section in sections))
     ordinals = {section.id: section.ordinal for section in sections}
-    extraction = extractor.extract(document, [_chunk(chunk, ordinals) for chunk in chunks])
+    request = Extract(document=document, chunks=[_chunk(chunk, ordinals) for chunk in chunks])
+    (extraction,) = runner.run(request)
     return [
         (stored.id, relation)
         for stored, chunk in zip(chunks, extraction.chunks, strict=True)

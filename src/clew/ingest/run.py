@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from clew.errors import UnreadableError
-from clew.ingest.read import file_digest, file_source, read_file
+from clew.errors import LimitError, UnreadableError
+from clew.ingest.isolation.requests import Contents, Prepare
+from clew.ingest.isolation.steps import Prepared
+from clew.ingest.read import file_source
+from clew.ingest.readers.common import text_digest
 from clew.types import Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from clew.settings import ReadSettings
+    from clew.ingest.inputs import Input
+    from clew.ingest.pipeline import Ingest
+    from clew.ports import RefusalLog
+    from clew.settings import LimitSettings
     from clew.types import Document, DocumentInfo
 
     Progress = Callable[[str, int, int | None], None]
@@ -35,59 +43,59 @@ if TYPE_CHECKING:
 
 
 class IndexRun:
-    """Keeps the books of one run; the documents it yields are to be indexed, in that order."""
+    """Keeps the books of one run; the documents it yields are to be indexed, in that order.
+
+    What takes more than a limit is not read again in the same state, unless `retry` is given.
+    """
 
     def __init__(
-        self, store: Known, recipe: str, settings: ReadSettings, progress: Progress | None = None
+        self,
+        store: Known,
+        ingest: Ingest,
+        refusals: RefusalLog,
+        limits: LimitSettings,
+        *,
+        full: Callable[[int], str | None],
+        retry: bool = False,
+        progress: Progress | None = None,
     ) -> None:
+        """`full` says why the store cannot hold so many documents."""
         self._store = store
-        self._recipe = recipe
-        self._settings = settings
+        self._recipe = ingest.recipe
+        self._runner = ingest.runner
+        self._refusals = refusals
+        self._limits = limits.model_dump(exclude={"isolation", "workers"})
+        self._full = full
+        self._retry = retry
         self._progress = progress
         self._known = dict(store.document_digests())
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
         for source, (origin, _, _) in self._known.items():
             self._stored[origin].add(source)
+        self._new: set[str] = set()
         self._last: set[str] = set()  # with one of these saved, a file is done
         self._total = 0
         self._done = 0
         self.added = 0
-        self.changed = 0
+        self.updated = 0
         self.unchanged = 0
         self.pruned = 0
         self.skipped: list[Skipped] = []
 
-    def changed_files(self, files: Sequence[Path]) -> Iterator[Document]:
-        """Read files; yield what is new or changed. What cannot be read is noted and left."""
-        self._total = len(files)
-        for path in files:
+    def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
+        """Read inputs; yield what is new or changed. What cannot be read is noted and left."""
+        self._total = len(inputs)
+        for item in inputs:
             try:
-                changed = self._changed_in(path)
+                yield from self._changed_in(item)
             except UnreadableError as error:
                 self.skipped.append(Skipped(source=error.source, reason=error.reason))
-                changed = []
-            if changed:
-                self._last.add(changed[-1].source)
-                yield from changed
-            else:
                 self._advance()
-
-    def changed_documents(self, documents: Sequence[Document]) -> Iterator[Document]:
-        """Of documents in hand, those that are new or changed; blank ones are noted and left."""
-        self._total = len(documents)
-        for document in documents:
-            if not document.text.strip():
-                self.skipped.append(Skipped(source=document.source, reason="empty"))
-            elif not self._is_unchanged(document.source, document.sha256):
-                self._last.add(document.source)
-                yield document
-                continue
-            self._advance()
 
     def saved(self, document: Document) -> None:
         """Note that a document is stored."""
         if document.source in self._known:
-            self.changed += 1
+            self.updated += 1
         else:
             self.added += 1
         if document.source in self._last:
@@ -101,16 +109,52 @@ class IndexRun:
             if lies_below and _is_gone(Path(origin)):
                 self._drop(sources)
 
-    def _changed_in(self, path: Path) -> list[Document]:
-        source, digest = file_source(path), file_digest(path, self._settings)
+    def _changed_in(self, item: Input) -> Iterator[Prepared]:
+        source, digest = item.source, item.digest()
         if self._is_unchanged(source, digest):
-            return []
-        result = read_file(path, self._settings, digest)
-        self.skipped.extend(result.skipped)
+            self._advance()
+            return
+        state = text_digest(json.dumps([digest, self._recipe, self._limits]))
+        if not self._retry and (reason := self._refusals.reason(source, state)):
+            raise LimitError(source, reason)
+        try:
+            yield from self._prepared(item)
+        except LimitError as error:
+            self._refusals.refuse(source, state, error.reason)
+            raise
+
+    def _prepared(self, item: Input) -> Iterator[Prepared]:
+        stored = self._stored[item.source]
+        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._recipe}
+        with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
+            for part in found:
+                if not isinstance(part, Prepared):
+                    self._take(part, stored)
+                elif self._fits(part.document):
+                    yield part
+
+    def _fits(self, document: Document) -> bool:
+        """Whether there is room for a document; where not, it is noted and left."""
+        new = {document.source} - self._known.keys() - self._new
+        reason = self._full(len(self._known) + len(self._new) + len(new))
+        if reason is None:
+            self._new |= new
+            return True
+        self.skipped.append(Skipped(source=document.source, reason=reason))
+        if document.source in self._last:
+            self._advance()
+        return False
+
+    def _take(self, contents: Contents, stored: set[str]) -> None:
+        self.skipped.extend(contents.skipped)
+        self.unchanged += len(contents.sources) - len(contents.changed)
         # A record that cannot be read has no name: what it was before may be any of those missing.
-        if not result.skipped:
-            self._drop(self._stored[source] - {document.source for document in result.documents})
-        return [d for d in result.documents if not self._is_unchanged(d.source, d.sha256)]
+        if not contents.skipped:
+            self._drop(stored - set(contents.sources))
+        if contents.changed:
+            self._last.add(contents.changed[-1])
+        else:
+            self._advance()
 
     def _is_unchanged(self, source: str, digest: str) -> bool:
         known = self._known.get(source)
@@ -126,6 +170,10 @@ class IndexRun:
 
     def _advance(self) -> None:
         self._done += 1
+        self._show()
+
+    def _show(self) -> None:
+        """Say how far the run is; whoever is told may end it."""
         if self._progress:
             self._progress("index", self._done, self._total)
 

@@ -15,7 +15,7 @@ from clew.ingest.vocabulary import word_list
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.types import Chunk, ChunkExtraction, Document, ExtractedRelation, Extraction, Mention
 
-_DATE = re.compile(r"[\d\s./-]*\d{4}s?[\d\s./-]*")
+_DATE = re.compile(r"(?=.*?\d{4})[\d\s./-]*+(?:(?<=\d{4})s[\d\s./-]*+)?", re.DOTALL)
 _NOT_WORD = re.compile(r"\W+")
 _AUXILIARIES = word_list("is was are were be been being has have had does did do")
 Triple = tuple[str, str, str]

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import IntEnum
+from operator import itemgetter
 
 from clew.ingest.outline import fences, tables
 from clew.text import sentences
@@ -56,10 +58,10 @@ class Unit:
 
 
 def meter(count_tokens: Callable[[str], int]) -> Weigh:
-    """Tokens of a text, at least one for every 12 characters."""
+    """Tokens of a text, at least one for every 12 characters begun."""
 
     def weigh(text: str) -> int:
-        return max(count_tokens(text), len(text) // CHARACTERS_A_TOKEN)
+        return max(count_tokens(text), -(-len(text) // CHARACTERS_A_TOKEN))
 
     return weigh
 
@@ -179,7 +181,12 @@ def _blocks(text: str, start: int, end: int) -> Iterator[tuple[int, int, bool]]:
 def _outside(
     spans: Sequence[tuple[int, int]], others: Sequence[tuple[int, int]]
 ) -> list[tuple[int, int]]:
-    return [(a, b) for a, b in spans if not any(a < d and c < b for c, d in others)]
+    """The spans that overlap none of the others; both in order and without overlap."""
+    return [
+        (a, b)
+        for a, b in spans
+        if not (i := bisect_left(others, b, key=itemgetter(0))) or others[i - 1][1] <= a
+    ]
 
 
 def _border(text: str, before: int, start: int) -> Break:

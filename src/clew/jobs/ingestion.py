@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import InputError
-from clew.ingest.access import existing_path, permitted_path
-from clew.ingest.readers.common import RawFile, json_safe, text_digest
+from clew.ingest.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Clew
-    from clew.ingest.readers.common import ReadResult
-    from clew.types import Document, Skipped
+    from clew.ingest.inputs import Input
+    from clew.settings import Settings
+    from clew.types import Skipped
 
 TEXT_MEDIA_TYPE = "text/markdown"
 """What assistants write; plain text is Markdown without marks."""
@@ -27,6 +25,8 @@ class Given(TypedDict, total=False):
     """Arguments of a job: exactly one of path, url, upload and text, and what is said of it."""
 
     path: str
+    roots: list[str]
+    """Of a path: the folders that whoever gave it may have read, whichever process does it."""
     url: str
     upload: str
     text: str
@@ -84,25 +84,26 @@ class Ingestion:
 
         if "path" in given and not _described(given):
             for name in names:
-                permitted_path(name, self._engine.settings)
+                permitted_path(name, self._settings(given))
             skipped = self._engine.index(names, progress=progress).skipped
         else:
-            documents, unread = self._read(given, names)
-            added = self._engine.add_documents(documents, progress=progress)
-            skipped = (*unread, *added.skipped)
+            inputs = [self._input(given, name) for name in names]
+            skipped = self._engine.add_inputs(inputs, progress=progress).skipped
         return [_failure(name, skipped, "path" in given) for name in names]
 
     def _files(self, given: Given) -> list[str]:
-        """Paths below the given one, as sources; links that lead out of the roots fail later."""
+        """Paths below the given one, as sources, but for what links lead to beside it."""
         from clew.ingest.read import file_source, find_files
 
-        root = existing_path(given["path"], self._engine.settings)
+        settings = self._settings(given)
+        root = existing_path(given["path"], settings)
         if root.is_dir() and (given.get("source") or given.get("title")):
             raise InputError(
                 f"path {given['path']!r} is a folder; title and source are for one document, so"
                 " give a file, or leave them out"
             )
-        files = list(find_files([root], settings=self._engine.settings.read))
+        found = find_files([root], settings=settings.read)
+        files = [file for file in found if not is_clews_own(file, settings)]
         if not files:
             raise InputError(
                 f"no files to read below {given['path']!r}; hidden files and what git ignores are"
@@ -110,62 +111,51 @@ class Ingestion:
             )
         return [file_source(file) for file in files]
 
-    def _read(
-        self, given: Given, names: Sequence[str]
-    ) -> tuple[list[Document], tuple[Skipped, ...]]:
-        from clew.ingest.read import document_from_text
-
-        if "text" in given:
-            document = document_from_text(
-                given["text"],
-                source=given.get("source"),
-                title=given.get("title", ""),
-                media_type=TEXT_MEDIA_TYPE,
-                metadata=given.get("metadata"),
-            )
-            return [document], ()
-        results = [self._read_whole(given, name) for name in names]
-        documents = [_completed(d, given) for result in results for d in result.documents]
-        return documents, tuple(s for result in results for s in result.skipped)
-
-    def _read_whole(self, given: Given, name: str) -> ReadResult:
-        """The documents of a file or of what an address answers, under the source given."""
-        from clew.ingest.read import file_digest, read_raw
-
+    def _settings(self, given: Given) -> Settings:
+        """The engine's, with the rights of whoever gave the path."""
         settings = self._engine.settings
+        if "roots" not in given:
+            return settings
+        roots = tuple(Path(root) for root in given["roots"])
+        access = settings.access.model_copy(update={"roots": roots})
+        return settings.model_copy(update={"access": access})
+
+    def _input(self, given: Given, name: str) -> Input:
+        """What is to be read of a text, a file, an upload or an address, as the caller names it."""
+        from clew.ingest.inputs import RawInput, Said, TextInput
+        from clew.ingest.read import text_source
+
+        said = Said(title=given.get("title", ""), metadata=given.get("metadata") or {})
+        if "text" in given:
+            text = given["text"]
+            source = given.get("source") or text_source(text)
+            return TextInput(source=source, text=text, media_type=TEXT_MEDIA_TYPE, said=said)
+        data, file_name = self._data(given, name)
+        return RawInput(
+            source=given.get("source") or given.get("url") or name,
+            data=data,
+            name=file_name,
+            settings=self._engine.settings.read,
+            said=said,
+        )
+
+    def _data(self, given: Given, name: str) -> tuple[bytes | Path, str]:
+        """Bytes, or the file that has them, and a file name."""
+        settings = self._settings(given)
         if "url" in given:
             from clew.ingest.fetch import fetch
 
             found = fetch(given["url"], settings.access)
-            data, file_name = found.data, found.name
-        elif "upload" in given:
+            return found.data, found.name
+        if "upload" in given:
             upload = self._uploads.upload(given["upload"])
-            data, file_name = self._uploads.read(upload), upload.name
-        else:
-            path = permitted_path(name, settings)
-            file_digest(path, settings.read)  # says why where it cannot be read
-            data, file_name = Path(path).read_bytes(), path.name
-        source = given.get("source") or given.get("url") or name
-        return read_raw(RawFile(source=source, data=data, settings=settings.read, name=file_name))
+            return self._uploads.read(upload), upload.name
+        path = permitted_path(name, settings)
+        return path, path.name
 
 
 def _described(given: Given) -> bool:
     return any(given.get(name) for name in ("source", "title", "metadata"))
-
-
-def _completed(document: Document, given: Given) -> Document:
-    """The document with what the caller says of it, which goes before what it says itself."""
-    metadata, title = json_safe(given.get("metadata") or {}), given.get("title", "")
-    if not metadata and not title:
-        return document
-    # A change of what is said counts as a change of the document.
-    said = json.dumps([document.sha256, title, metadata], sort_keys=True)
-    return replace(
-        document,
-        title=title or document.title,
-        metadata={**document.metadata, **metadata},
-        sha256=text_digest(said),
-    )
 
 
 def _failure(name: str, skipped: Sequence[Skipped], is_file: bool) -> str | None:

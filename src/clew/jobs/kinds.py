@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.reindexing import Reindexing
 from clew.jobs.runner import LEASE_SECONDS, JobRunner
-from clew.wiring import make_jobs
+from clew.jobs.uploads import Uploads
+from clew.wiring import make_audit, make_jobs
 
 if TYPE_CHECKING:
     from clew.engine import Clew
@@ -24,6 +27,15 @@ def make_runner(engine: Clew, *, lease_seconds: float = LEASE_SECONDS) -> JobRun
         {"ingest": Ingestion(engine), "reindex": Reindexing(engine)},
         engine.settings.jobs,
         lease_seconds=lease_seconds,
+        most=engine.settings.quota.jobs,
+        upkeep=partial(_forget, engine),
     )
     engine.before_close(runner.close)
     return runner
+
+
+def _forget(engine: Clew) -> None:
+    """Forget what is too old: entries of the audit log, uploads that nobody goes on with."""
+    kept = timedelta(days=engine.settings.serve.audit_days)
+    make_audit(engine.journal).forget(datetime.now(UTC) - kept)
+    Uploads(engine.store.folder, engine.settings).forget_old()

@@ -35,6 +35,8 @@ LEASE_SECONDS = 15.0
 """How long a job waits for a runner that died."""
 GROUP = 16
 """Documents done in one go: what comes after them, such as writing the vectors, is paid once."""
+AT_ONCE_SECONDS = 10.0
+"""How long whoever asks for something at once waits for it; then it goes on in the background."""
 MAX_ATTEMPTS = 5
 """Attempts without any document done; then the next one is taken to be at fault."""
 _POLL_SECONDS = 1.0
@@ -81,15 +83,21 @@ class JobRunner:
         settings: JobSettings,
         *,
         lease_seconds: float = LEASE_SECONDS,
+        most: int | None = None,
+        upkeep: Callable[[], object] | None = None,
     ) -> None:
+        """`most` jobs may be unfinished; `upkeep` is done when old jobs are forgotten."""
         self._store = store
         self._kinds = dict(kinds)
         self._settings = settings
         self._lease = lease_seconds
+        self._most = most
+        self._upkeep = upkeep
         self._threads: list[threading.Thread] = []
         self._running: dict[str, str] = {}  # job id by owner: each claim has its own
         self._changed = threading.Condition()
         self._submitted = 0
+        self._idle_at = -1  # how many had been submitted when there was last nothing to do
         self._closing = threading.Event()
 
     # --- asking
@@ -105,9 +113,9 @@ class JobRunner:
     ) -> Job:
         """A new job, or the one that has the idempotency key.
 
-        With `at_once` it is run in this thread and has ended when this returns; a process that
-        dies meanwhile leaves it to the next, like any other. Raises `InputError` where the key
-        belongs to other work, `StoreError` after `close`.
+        With `at_once` it is run before all others and has ended when this returns, unless it takes
+        longer than `AT_ONCE_SECONDS`. Raises `InputError` where the key belongs to other work or
+        too many jobs are unfinished, `StoreError` after `close`.
         """
         if kind not in self._kinds:
             raise InputError(f"no kind of job {kind!r}; expected one of {', '.join(self._kinds)}")
@@ -121,10 +129,13 @@ class JobRunner:
             description=description,
             key=key,
             lease_seconds=self._lease if at_once else None,
+            most=self._most,
         )
         if new and at_once:
             self.start()
-            self._run(job)
+            thread = threading.Thread(target=self._run, args=(job,), name="clew-job", daemon=True)
+            thread.start()
+            thread.join(AT_ONCE_SECONDS)
             return self.job(job.id)
         self.start()
         with self._changed:
@@ -147,7 +158,7 @@ class JobRunner:
         return self._store.items(job_id, status="failed", limit=limit)
 
     def cancel(self, job_id: str) -> Job:
-        """Cancel a job that has not ended; the document under way is still finished."""
+        """Cancel a job that has not ended; the document under way is soon left."""
         self.job(job_id)
         self._store.cancel(job_id)
         return self.job(job_id)
@@ -161,6 +172,11 @@ class JobRunner:
                 self._changed.wait(min(0.1, seconds))
             job = self.job(job_id)
         return job
+
+    @property
+    def busy(self) -> bool:
+        """Whether a job runs here, or one that was submitted here may be waiting to."""
+        return bool(self._running) or self._idle_at < self._submitted
 
     # --- running
 
@@ -176,11 +192,15 @@ class JobRunner:
             for thread in self._threads:
                 thread.start()
 
-    def close(self) -> None:
-        """Wait for the documents under way and leave the rest queued; may be called twice."""
+    def stop(self) -> None:
+        """Take no more work, and leave what is under way to the next runner; waits for nothing."""
         self._closing.set()
         with self._changed:
             self._changed.notify_all()
+
+    def close(self) -> None:
+        """`stop`, and wait until nothing runs any more; may be called twice."""
+        self.stop()
         for thread in self._threads:
             thread.join()
         with self._changed:
@@ -195,6 +215,7 @@ class JobRunner:
             if job is not None:
                 self._run(job)
             else:
+                self._idle_at = seen
                 self._rest(seen)
 
     def _rest(self, seen: int) -> None:
@@ -214,6 +235,8 @@ class JobRunner:
                 kept = timedelta(days=self._settings.retention_days)
                 with _logged("forget old jobs"):
                     self._store.forget(datetime.now(UTC) - kept)
+                    if self._upkeep is not None:
+                        self._upkeep()
         # The documents under way may take longer than a lease.
         while self._running:
             self._extend_leases()

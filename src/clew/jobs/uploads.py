@@ -20,6 +20,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError, StoreError
+from clew.private_files import make_folder, private
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,12 +84,12 @@ class Uploads:
     def begin(self, *, name: str, size: int, sha256: str, part_bytes: int) -> Upload:
         """Make room for a file; raises `InputError` where it is too large or there is no room."""
         self._check(name, size, sha256)
-        self._forget_old()
+        self.forget_old()
         upload = Upload(
             id=secrets.token_hex(16), name=name, size=size, sha256=sha256, part_bytes=part_bytes
         )
         with _disk_errors():
-            self._path(upload.id).mkdir(parents=True)
+            make_folder(self._path(upload.id))
             self._put(upload.id, _ABOUT, json.dumps(asdict(upload)).encode())
         # Looked at afterwards: of several who begin at once, none slips through.
         try:
@@ -99,17 +100,19 @@ class Uploads:
         return upload
 
     def upload(self, upload_id: str) -> Upload:
-        """An upload by id. Raises `NotFoundError`."""
+        """An upload by id. Raises `NotFoundError`, also for one whose files are damaged."""
         path = self._path(upload_id) / _ABOUT
         try:
             if not _ID.fullmatch(upload_id) or self._is_old(path.parent):
                 raise FileNotFoundError
-            return Upload(**json.loads(path.read_bytes()))
+            return _read_about(path.read_bytes(), upload_id)
         except FileNotFoundError:
             raise NotFoundError(
                 f"no upload {upload_id!r}; ids come from beginning an upload, and idle ones are"
                 f" forgotten after {self._settings.serve.upload_hours:g} hours. Begin it again"
             ) from None
+        except ValueError:
+            raise _damaged(upload_id) from None
 
     def write(self, upload: Upload, part: int, data: bytes) -> None:
         """Keep one part, in any order; a part that is there already is replaced.
@@ -182,11 +185,14 @@ class Uploads:
             path.unlink(missing_ok=True)
 
     def outcome(self, upload: Upload) -> tuple[str | None] | None:
-        """What `settle` was told, in a tuple; None before."""
+        """What `settle` was told, in a tuple; None before. Raises `NotFoundError` for damage."""
         try:
-            return (json.loads((self._path(upload.id) / _OUTCOME).read_bytes()),)
+            error = json.loads((self._path(upload.id) / _OUTCOME).read_bytes())
         except FileNotFoundError:
             return None
+        except ValueError:
+            raise _damaged(upload.id) from None
+        return (error,) if error is None else (str(error),)
 
     def remove(self, upload_id: str) -> None:
         """Forget an upload."""
@@ -224,7 +230,8 @@ class Uploads:
     def _folders(self) -> list[Path]:
         return list(self._folder.iterdir()) if self._folder.is_dir() else []
 
-    def _forget_old(self) -> None:
+    def forget_old(self) -> None:
+        """Forget uploads that were idle for too long."""
         for folder in self._folders():
             if self._is_old(folder):
                 self.remove(folder.name)
@@ -249,7 +256,7 @@ class Uploads:
         path = self._path(upload_id) / name
         temporary = path.with_name(f"{name}.{secrets.token_hex(4)}.tmp")
         try:
-            with temporary.open("wb") as file:
+            with open(temporary, "wb", opener=private) as file:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -260,6 +267,28 @@ class Uploads:
 
     def _path(self, upload_id: str) -> Path:
         return self._folder / upload_id
+
+
+def _read_about(data: bytes, upload_id: str) -> Upload:
+    """Raises `ValueError` where that is not what `begin` wrote for this upload."""
+    try:
+        values = json.loads(data)
+    except RecursionError as error:
+        raise ValueError("nested too deeply") from error
+    texts, numbers = ("id", "name", "sha256"), ("size", "part_bytes")
+    if (
+        not isinstance(values, dict)
+        or values.keys() != {*texts, *numbers}
+        or not all(isinstance(values[name], str) for name in texts)
+        or not all(type(values[name]) is int and values[name] > 0 for name in numbers)
+        or values["id"] != upload_id
+    ):
+        raise ValueError("not about this upload")
+    return Upload(**values)
+
+
+def _damaged(upload_id: str) -> NotFoundError:
+    return NotFoundError(f"what is kept of upload {upload_id!r} is damaged; begin it again")
 
 
 @contextmanager

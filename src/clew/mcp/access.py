@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hmac
+import logging
+import time
 from typing import TYPE_CHECKING, get_args
 
 import anyio.to_thread
@@ -13,11 +15,12 @@ from mcp_types import INVALID_PARAMS
 
 from clew.errors import SettingsError
 from clew.mcp.tokens import token_hash
-from clew.settings import Right
+from clew.settings import Right, load_settings
 from clew.tools.spec import Caller
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from pathlib import Path
 
     from clew.mcp.oauth import TokenReader
     from clew.settings import ServeSettings, Settings, TokenSettings
@@ -27,6 +30,8 @@ SCOPES: dict[str, Right] = {f"clew:{right}": right for right in get_args(Right)}
 READ = "clew:read"
 """The scope that every caller needs."""
 
+_log = logging.getLogger("clew.mcp")
+
 
 class Access:
     """Implements the SDK's `TokenVerifier`, and says what the owner of a verified token may do.
@@ -35,8 +40,11 @@ class Access:
         SettingsError: Nobody could call: neither tokens nor an issuer are set.
     """
 
-    def __init__(self, settings: ServeSettings) -> None:
+    def __init__(self, settings: ServeSettings, file: Path | None = None) -> None:
+        """`file` is where the tokens come from; they are read again where it changes."""
         self._tokens: Mapping[str, TokenSettings] = {token.name: token for token in settings.tokens}
+        self._file = file
+        self._read = self._state()
         self._oauth: TokenReader | None = None
         if settings.oauth.issuer:
             from clew.mcp.oauth import TokenReader
@@ -53,7 +61,8 @@ class Access:
         static = self._static(token)
         if static is not None:
             scopes = [name for name, right in SCOPES.items() if right in static.scopes]
-            return AccessToken(token="", client_id=static.name, scopes=scopes)
+            # The hash tells a token from the one that replaced it.
+            return AccessToken(token=static.sha256, client_id=static.name, scopes=scopes)
         if self._oauth is None:
             return None
         return await anyio.to_thread.run_sync(self._oauth.read, token)
@@ -64,12 +73,43 @@ class Access:
         found = [t for t in self._tokens.values() if hmac.compare_digest(given, t.sha256)]
         return found[0] if found else None
 
+    def refresh(self) -> None:
+        """Read the tokens again where their file changed; what cannot be read changes nothing."""
+        state = self._state()
+        if state == self._read:
+            return
+        self._read = state
+        try:
+            self._tokens = {token.name: token for token in load_settings().serve.tokens}
+        except SettingsError as error:
+            _log.error("the tokens stay as they were: %s", error)
+
+    def _state(self) -> tuple[int, ...] | None:
+        """What differs once the file is another."""
+        try:
+            found = None if self._file is None else self._file.stat()
+        except OSError:
+            return None
+        return found and (found.st_mtime_ns, found.st_ino, found.st_size)
+
+    def allows(self, token: AccessToken) -> bool:
+        """Whether a token that was verified is still good."""
+        if token.claims is not None:
+            return token.expires_at is None or time.time() < token.expires_at
+        static = self._tokens.get(token.client_id)
+        return static is not None and static.sha256 == token.token
+
     def caller(self, token: AccessToken) -> Caller:
-        """Who the owner of a verified token is, and what they may do."""
+        """Who the owner of a verified token is, and what they may do.
+
+        Raises `MCPError` where the token was revoked meanwhile.
+        """
         # Tokens of the issuer say who issued them; a client of the same name is somebody else.
         if token.claims is not None and self._oauth is not None:
             return self._oauth.caller(token)
-        static = self._tokens[token.client_id]
+        static = self._tokens.get(token.client_id)
+        if static is None:
+            raise MCPError(code=INVALID_PARAMS, message="this token was revoked; ask for another")
         return Caller(
             name=static.name,
             namespaces=static.namespaces,

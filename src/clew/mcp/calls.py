@@ -96,10 +96,11 @@ async def confirm(
 ) -> dict[str, Any] | InputRequiredResult | None:
     """The arguments, confirmed by the user where the client can ask them; None: they declined.
 
-    Where it cannot, `confirm` counts as it was given. The question itself is returned where the
-    client takes it as a result and calls again with the answer.
+    Where it cannot, `confirm` counts as it was given; where it can, the user is asked whatever the
+    assistant says in their name. The question itself is returned where the client takes it as a
+    result and calls again with the answer.
     """
-    if arguments.get(CONFIRM) is True or not _can_ask(context):
+    if not _can_ask(context):
         return arguments
     question = f"{tool.title}: {_shown(arguments)}. Go on?"
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 import anyio
-import anyio.to_thread
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
 
 from clew.errors import ClewError
-from clew.mcp.resources import read
+from clew.mcp.resources import documents_of, read
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Sequence
@@ -43,8 +43,15 @@ class Changes:
     Where that has grown, what is subscribed to is read again and compared.
     """
 
-    def __init__(self, asking: ContextVar[Asking], seconds: float = SECONDS) -> None:
+    def __init__(
+        self,
+        asking: ContextVar[Asking],
+        lives: Callable[[str], bool] = lambda session: True,
+        seconds: float = SECONDS,
+    ) -> None:
+        """`lives` says whether a session goes on."""
         self._asking = asking
+        self._lives = lives
         self._seconds = seconds
         self._tasks: TaskGroup | None = None
         self._listeners: dict[object, tuple[str, Callable[[ServerEvent], None]]] = {}
@@ -77,7 +84,7 @@ class Changes:
             listener(ResourcesListChanged() if uri == LIST else ResourceUpdated(uri=uri))
 
         self._listeners[token] = (asking.place.namespace, listener)
-        self._start(asking, scope, tell)
+        self._start(asking, scope, tell, lambda: True)
 
         def end() -> None:
             self._listeners.pop(token, None)
@@ -88,12 +95,15 @@ class Changes:
     # --- revision 2025-11-25: one address at a time
 
     def add(self, session: str, uri: str, asking: Asking, tell: Tell) -> None:
-        """Watch one address for a session; the oldest gives way where there are very many."""
+        """Watch one address for a session; its oldest gives way where it has very many."""
         self.remove(session, uri)
-        while len(self._subscribed) >= 10 * MOST:
-            self._subscribed.popitem(last=False)[1].cancel()
+        of_session = [key for key in self._subscribed if key[0] == session]
+        for key in [key for key in self._subscribed if not self._lives(key[0])]:
+            self.remove(*key)
+        for key in of_session[: len(of_session) - MOST + 1]:
+            self.remove(*key)
         scope = self._subscribed[session, uri] = anyio.CancelScope()
-        self._start(asking, scope, tell)
+        self._start(asking, scope, tell, partial(self._lives, session))
 
     def remove(self, session: str, uri: str) -> None:
         """Watch an address no more; nothing happens where it was not watched."""
@@ -103,18 +113,25 @@ class Changes:
 
     # --- both
 
-    def _start(self, asking: Asking, scope: anyio.CancelScope, tell: Tell) -> None:
+    def _start(
+        self, asking: Asking, scope: anyio.CancelScope, tell: Tell, lives: Callable[[], bool]
+    ) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._watch, asking.place, asking.seen, scope, tell)
+            self._tasks.start_soon(self._watch, asking.place, asking.seen, scope, tell, lives)
 
     async def _watch(
-        self, place: Place, seen: dict[str, str], scope: anyio.CancelScope, tell: Tell
+        self,
+        place: Place,
+        seen: dict[str, str],
+        scope: anyio.CancelScope,
+        tell: Tell,
+        lives: Callable[[], bool],
     ) -> None:
         with scope:
             generation = -1
-            while True:
+            while lives():
                 await anyio.sleep(self._seconds)
-                now = await anyio.to_thread.run_sync(_generation, place)
+                now = await place.in_thread(partial(_generation, place))
                 if now == generation:
                     continue
                 found = await look(place, list(seen))
@@ -125,7 +142,7 @@ class Changes:
 
 async def look(place: Place, uris: Sequence[str]) -> dict[str, str]:
     """A digest of what is at each address now."""
-    return await anyio.to_thread.run_sync(lambda: {uri: _digest(place, uri) for uri in uris[:MOST]})
+    return await place.in_thread(lambda: {uri: _digest(place, uri) for uri in uris[:MOST]})
 
 
 def _digest(place: Place, uri: str) -> str:
@@ -137,8 +154,7 @@ def _digest(place: Place, uri: str) -> str:
 
 
 def _list(place: Place) -> str:
-    with place.engines.lend(place.namespace) as opened:
-        return "\n".join(f"{d.id} {d.title}" for d in opened.engine.documents())
+    return "\n".join(f"{d.id} {d.title}" for d in documents_of(place))
 
 
 def _generation(place: Place) -> int:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_types import Completion
 
+from clew.mcp.permissions import COMPLETED, may_read
 from clew.mcp.resources import visible
 
 if TYPE_CHECKING:
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
 
 MOST = 100
 """Names of one answer, as the protocol has it."""
-ENTITY_ARGUMENTS = frozenset({"entity", "source", "target", "topic"})
 
 
 def complete(place: Place, argument: str, begun: str) -> Completion:
@@ -23,13 +23,14 @@ def complete(place: Place, argument: str, begun: str) -> Completion:
 
 
 def _names(place: Place, argument: str, begun: str) -> list[str]:
-    if argument == "collection":
+    what = COMPLETED.get(argument)
+    if what is None or not may_read(place.caller, what):
+        return []
+    if what == "collections":
         return [name for name in visible(place) if name.startswith(begun)]
     with place.engines.lend(place.namespace) as opened:
-        if argument in ENTITY_ARGUMENTS:
+        if what == "entities":
             return [entity.name for entity in opened.engine.store.find_entities(begun, MOST + 1)]
-        if argument == "document":
-            wanted = begun.casefold()
-            documents = opened.engine.documents()
-            return [d.source for d in documents if wanted in f"{d.source}\n{d.title}".casefold()]
-    return []
+        wanted = begun.casefold()
+        documents = opened.engine.documents()
+        return [d.source for d in documents if wanted in f"{d.source}\n{d.title}".casefold()]

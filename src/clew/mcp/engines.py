@@ -5,9 +5,11 @@ from __future__ import annotations
 import threading
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clew.errors import StoreError
+from clew.errors import StoreBusyError, StoreError
+from clew.mcp.threads import Threads
+from clew.wiring import make_embedder, make_reranker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -20,6 +22,10 @@ if TYPE_CHECKING:
 
 OPEN = 32
 """Engines that stay open while nobody uses them."""
+BUSY = 256
+"""Engines that are in use or run jobs, at most."""
+CALLS = 64
+"""Calls of one namespace at a time, those among them that nobody waits for any more."""
 PATIENCE = 5.0
 """Seconds that calls under way have when all is closed."""
 
@@ -38,6 +44,9 @@ class Opened:
 class Engines:
     """A pool of engines by namespace; they share one embedding model. Threads may share it.
 
+    Opening and closing an engine may take long. Both happen outside of the lock, so that whoever
+    asks for the same namespace waits for them, and nobody else. An engine that runs a job stays.
+
     Where `first` is given, it serves its own namespace and stays the caller's to close.
     """
 
@@ -51,22 +60,25 @@ class Engines:
         self.settings = settings
         self.tools = tuple(tool for tool in tools if settings.serve.profile in tool.profiles)
         """Those of the profile that is served."""
+        self.threads = Threads()
+        """Those that calls run in."""
         self._first = first
         self._limit = limit
-        self._lock = threading.Condition(threading.RLock())
+        self._models: dict[str, Any] = {}
+        self._making_models = threading.Lock()
+        self._lock = threading.Condition()
         # In the order of their last use.
         self._opened: dict[str, Opened] = {}
+        self._moving: set[str] = set()  # namespaces that are being opened or closed
         self._closed = False
 
     @contextmanager
     def lend(self, namespace: str) -> Iterator[Opened]:
-        """The engine of a namespace; it is not closed inside. Raises `StoreError` after `close`."""
-        with self._lock:
-            if self._closed:
-                raise StoreError("this server is shutting down; ask again when it is back")
-            opened = self._opened.pop(namespace, None) or self._open(namespace)
-            self._opened[namespace] = opened
-            opened.lent += 1
+        """The engine of a namespace; it is not closed inside.
+
+        Raises `StoreError` after `close`, `StoreBusyError` where too much is under way.
+        """
+        opened = self._take(namespace)
         try:
             yield opened
         finally:
@@ -87,12 +99,62 @@ class Engines:
         """Close every engine that was opened here; calls under way have some seconds to end."""
         with self._lock:
             self._closed = True
-            self._lock.wait_for(
-                lambda: not any(opened.lent for opened in self._opened.values()), patience
-            )
+            self._lock.notify_all()
             for opened in self._opened.values():
-                self._close(opened)
-            self._opened.clear()
+                opened.jobs.stop()
+            self._lock.wait_for(
+                lambda: not self._moving and not any(o.lent for o in self._opened.values()),
+                patience,
+            )
+            closing = [self._start_closing(name) for name in list(self._opened)]
+        for thread in closing:
+            thread.join()
+
+    def _take(self, namespace: str) -> Opened:
+        with self._lock:
+            self._lock.wait_for(lambda: self._closed or namespace not in self._moving)
+            self._check_open()
+            opened = self._opened.pop(namespace, None)
+            if opened is not None:
+                return self._lent(namespace, opened)
+            if len(self._opened) >= BUSY:
+                raise StoreBusyError(
+                    f"{len(self._opened)} namespaces are at work on this server; ask again later"
+                )
+            self._moving.add(namespace)
+        try:
+            opened = self._open(namespace)
+        except BaseException:
+            self._arrived(namespace)
+            raise
+        with self._lock:
+            self._arrived(namespace)
+            lent = self._lent(namespace, opened)
+            if not self._closed:
+                return lent
+            closing = self._start_closing(namespace)
+        closing.join()
+        return self._take(namespace)  # says that this server is shutting down
+
+    def _lent(self, namespace: str, opened: Opened) -> Opened:
+        """Count one more use; the engine is the last used from now on."""
+        self._opened[namespace] = opened
+        if opened.lent >= CALLS:
+            raise StoreBusyError(
+                f"{opened.lent} calls of namespace {namespace!r} are under way; wait for some of"
+                " them to end, then ask again"
+            )
+        opened.lent += 1
+        return opened
+
+    def _arrived(self, namespace: str) -> None:
+        with self._lock:
+            self._moving.discard(namespace)
+            self._lock.notify_all()
+
+    def _check_open(self) -> None:
+        if self._closed:
+            raise StoreError("this server is shutting down; ask again when it is back")
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.kinds import make_runner
@@ -108,21 +170,45 @@ class Engines:
     def _make(self, namespace: str) -> Clew:
         from clew.engine import Clew
 
-        other = next((opened.engine for opened in self._opened.values()), self._first)
         engine = Clew(
-            self.settings.model_copy(update={"namespace": namespace}),
-            embedder=None if other is None else other.embedder,
-            reranker=None if other is None else other.reranker,
-            language_model=None if other is None else other.language_model,
+            self.settings.model_copy(update={"namespace": namespace}), **self._shared_models()
         )
         engine.warm(meanwhile=True)
         return engine
 
-    def _close_idle(self) -> None:
-        idle = [name for name, opened in self._opened.items() if not opened.lent]
-        for name in idle[: max(0, len(self._opened) - self._limit)]:
-            self._close(self._opened.pop(name))
+    def _shared_models(self) -> dict[str, Any]:
+        """What all engines share; a model loads when it is first needed."""
+        with self._making_models:
+            if not self._models and self._first is not None:
+                names = ("embedder", "reranker", "language_model")
+                self._models = {name: getattr(self._first, name) for name in names}
+            elif not self._models:
+                self._models = {
+                    "embedder": make_embedder(self.settings),
+                    "reranker": make_reranker(self.settings),
+                }
+            return self._models
 
-    def _close(self, opened: Opened) -> None:
-        if opened.engine is not self._first:
-            opened.engine.close()
+    def _close_idle(self) -> None:
+        idle = [name for name, opened in self._opened.items() if self._is_idle(opened)]
+        for name in idle[: max(0, len(self._opened) - self._limit)]:
+            self._start_closing(name)
+
+    def _is_idle(self, opened: Opened) -> bool:
+        return not opened.lent and not opened.jobs.busy and opened.engine is not self._first
+
+    def _start_closing(self, namespace: str) -> threading.Thread:
+        """Take an engine out of the pool and close it in a thread of its own."""
+        opened = self._opened.pop(namespace)
+        self._moving.add(namespace)
+
+        def close() -> None:
+            try:
+                if opened.engine is not self._first:
+                    opened.engine.close()
+            finally:
+                self._arrived(namespace)
+
+        thread = threading.Thread(target=close, name="clew-close")
+        thread.start()
+        return thread

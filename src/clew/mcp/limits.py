@@ -35,7 +35,7 @@ class RateLimit:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
-        wait = self._take(_caller(scope)) if scope["type"] == "http" else 0.0
+        wait = self._take(caller_of(scope)) if scope["type"] == "http" else 0.0
         if wait <= 0:
             await self._app(scope, receive, send)
             return
@@ -57,7 +57,8 @@ class RateLimit:
         return max(early, 1.0) if early > 1e-9 else 0.0
 
 
-def _caller(scope: Scope) -> object:
+def caller_of(scope: Scope) -> object:
+    """Whoever the verified token names; without one, the address."""
     user = scope.get("user")
     if isinstance(user, AuthenticatedUser):
         return principal_components(user.access_token)

@@ -86,4 +86,6 @@ class TokenReader:
 def _scopes(claims: dict[str, Any]) -> list[str]:
     """From `scope` (words, RFC 9068) or `scp` (words or a list, as some issuers have it)."""
     given = claims.get("scope", claims.get("scp", ""))
-    return given.split() if isinstance(given, str) else [s for s in given if isinstance(s, str)]
+    if isinstance(given, str):
+        return given.split()
+    return [s for s in given if isinstance(s, str)] if isinstance(given, list) else []

@@ -7,11 +7,13 @@ from typing import Annotated, Any
 from mcp.server.mcpserver.prompts import Prompt
 from pydantic import Field
 
+from clew.text import one_line, quoted
+
 
 def research(question: Annotated[str, Field(description="What you want to know.")]) -> str:
     """Answer a question from the documents, with the path that led to each source."""
     return (
-        f"Answer this question from the documents: {_quoted(question)}\n\n"
+        f"Answer this question from the documents:\n\n{_given(question)}\n\n"
         "1. Call query_documents with the question as it stands, and read graph_context.path of"
         " each result: it says how the passage is tied to the question.\n"
         "2. Where a name in the results leads on, look at it with graph_enhanced_search or"
@@ -24,7 +26,7 @@ def research(question: Annotated[str, Field(description="What you want to know."
 def summarise(topic: Annotated[str, Field(description="A subject, a name or a period.")]) -> str:
     """Summarise what the documents say about a topic."""
     return (
-        f"Summarise what the documents say about {_quoted(topic)}.\n\n"
+        f"Summarise what the documents say about this topic:\n\n{_given(topic)}\n\n"
         "1. Call query_documents with the topic and strategy global, then once more with strategy"
         " local.\n"
         "2. Group what you find by theme; name the sources of each; say where they disagree.\n"
@@ -36,7 +38,7 @@ def summarise(topic: Annotated[str, Field(description="A subject, a name or a pe
 def review(entity: Annotated[str, Field(description="An entity, by any of its names.")]) -> str:
     """Check the relations of an entity against the sentences that they come from."""
     return (
-        f"Review the relations of {_quoted(entity)}.\n\n"
+        f"Review the relations of this entity:\n\n{_given(entity)}\n\n"
         "1. Find it with graph_enhanced_search, and list its relations with"
         " get_entity_neighbors.\n"
         "2. For each, look for the sentence that says so with query_documents. Sort them into"
@@ -51,7 +53,7 @@ def explain(
 ) -> str:
     """Explain how two entities are connected."""
     return (
-        f"Explain how {_quoted(source)} and {_quoted(target)} are connected.\n\n"
+        f"Explain how these two are connected:\n\n{_given(source)}\n{_given(target)}\n\n"
         "1. Call query_documents with strategy multi_hop and a question that names both.\n"
         "2. Tell the path step by step: which entity leads to which, and the sentence that says"
         " so.\n"
@@ -75,6 +77,6 @@ _PROMPTS: tuple[tuple[Any, str, str], ...] = (
 )
 
 
-def _quoted(text: str) -> str:
-    """On one line and between marks, so that it reads as what was given."""
-    return f"“{' '.join(text.split())}”"
+def _given(text: str) -> str:
+    """On one line and quoted, so that it reads as what was given."""
+    return quoted(one_line(text))

@@ -5,19 +5,25 @@ from __future__ import annotations
 import dataclasses
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource, ResourceTemplate
 
 from clew.errors import NotFoundError
+from clew.mcp.permissions import may_read
+from clew.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.mcp.engines import Engines
+    from clew.mcp.permissions import What
     from clew.tools.spec import Caller
+    from clew.types import DocumentInfo
+
+T = TypeVar("T")
 
 JSON = "application/json"
 PAGE = 100
@@ -83,11 +89,14 @@ class Place:
     caller: Caller
     namespace: str
 
+    async def in_thread(self, function: Callable[[], T]) -> T:
+        """The result of what blocks, in one of the namespace's threads."""
+        return await self.engines.threads.run(self.namespace, function)
+
 
 def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | None]:
     """A page of the list, and the cursor of the next one; documents by source."""
-    with place.engines.lend(place.namespace) as opened:
-        documents = opened.engine.documents()
+    documents = documents_of(place)
     after = [document for document in documents if cursor is None or document.source > cursor]
     page = [
         Resource(
@@ -99,7 +108,25 @@ def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | N
         for document in after[:PAGE]
     ]
     further = after[PAGE - 1].source if len(after) > PAGE else None
-    return ([*FIXED, *page] if cursor is None else page), further
+    fixed = [resource for resource in FIXED if _may_read(place, resource.uri)]
+    return ([*fixed, *page] if cursor is None else page), further
+
+
+def templates(place: Place) -> list[ResourceTemplate]:
+    """Templates of the addresses that the caller may read."""
+    return [template for template in TEMPLATES if _may_read(place, template.uri_template)]
+
+
+def documents_of(place: Place) -> list[DocumentInfo]:
+    """The documents of which the caller may know."""
+    if not may_read(place.caller, "sources"):
+        return []
+    with place.engines.lend(place.namespace) as opened:
+        return opened.engine.documents()
+
+
+def _may_read(place: Place, uri: str) -> bool:
+    return any(may_read(place.caller, what) for what in _READERS if what == urlsplit(uri).netloc)
 
 
 def document_uri(document: str, offset: int = 0) -> str:
@@ -113,14 +140,14 @@ def read(place: Place, uri: str) -> str:
 
     Raises `ResourceNotFoundError` where there is nothing, or nothing of the caller's.
     """
-    parts = urlsplit(uri)
-    reader = _READERS.get(parts.netloc) if parts.scheme == "clew" else None
-    name = unquote(parts.path.removeprefix("/"))
-    if reader is None:
-        raise _nothing(uri)
     try:
-        found = reader(place, name, parts.query)
-    except NotFoundError as error:
+        parts = urlsplit(uri)
+        name = unquote(parts.path.removeprefix("/"))
+        what = next(w for w in _READERS if (parts.scheme, parts.netloc) == ("clew", w))
+        if not may_read(place.caller, what):
+            raise NotFoundError(f"{what} are not among what this token is for")
+        found = _READERS[what](place, name, parts.query)
+    except (NotFoundError, StopIteration, ValueError) as error:
         raise _nothing(uri) from error
     return json.dumps(found, ensure_ascii=False, default=_plain)
 
@@ -145,9 +172,10 @@ def _document(place: Place, name: str, query: str) -> dict[str, Any]:
 
 def _offset(query: str) -> int:
     given = parse_qs(query).get("offset", ["0"])[-1]
-    if not given.isdecimal():
+    offset = whole_number(given)
+    if offset is None:
         raise NotFoundError(f"no text at offset {given!r}; expected a whole number from 0")
-    return int(given)
+    return offset
 
 
 def _entity(place: Place, name: str, _: str) -> dict[str, Any]:
@@ -202,7 +230,7 @@ def _schema(place: Place, _name: str, _query: str) -> dict[str, Any]:
     return {"relation_types": relation_types, "fields": fields}
 
 
-_READERS: dict[str, Callable[[Place, str, str], dict[str, Any]]] = {
+_READERS: dict[What, Callable[[Place, str, str], dict[str, Any]]] = {
     "documents": _document,
     "entities": _entity,
     "collections": _collections,

@@ -72,7 +72,7 @@ async def upsert(
     passages = handed.structured_content["passages"]
     if not passages:
         return await run(UPSERT.name, {})
-    request, ids = _request(passages), [passage["id"] for passage in passages]
+    request, ids = reading_request(passages), [passage["id"] for passage in passages]
     if context.protocol_version in MODERN_PROTOCOL_VERSIONS:
         return InputRequiredResult(input_requests={SAMPLE: request}, request_state=json.dumps(ids))
     related = ServerMessageMetadata(related_request_id=context.request_id)
@@ -96,8 +96,8 @@ def _count(arguments: Mapping[str, Any]) -> int:
     return int(read[SAMPLE])
 
 
-def _request(passages: list[dict[str, Any]]) -> CreateMessageRequest:
-    """What the model is asked: instructions apart from the texts, which are data."""
+def reading_request(passages: list[dict[str, Any]]) -> CreateMessageRequest:
+    """What the model is asked: instructions apart from the texts, which are data, as JSON."""
     schema = json.dumps(input_schema(FOUND), ensure_ascii=False)
     shown = TextContent(text=json.dumps({"passages": passages}, ensure_ascii=False))
     return CreateMessageRequest(

@@ -8,7 +8,9 @@ import os
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
 
 import anyio
 import anyio.to_thread
@@ -16,13 +18,16 @@ import anyio.to_thread
 from clew.errors import SettingsError
 from clew.mcp.engines import Engines
 from clew.mcp.server import create_server
+from clew.settings import SETTINGS_FILE
 from clew.tools.catalogue import TOOLS
 
 if TYPE_CHECKING:
+    import asyncio
     from collections.abc import Callable
 
-    from mcp.server.transport_security import TransportSecuritySettings
+    import uvicorn
     from starlette.applications import Starlette
+    from starlette.middleware import Middleware
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
@@ -82,19 +87,13 @@ def serve_http(
     import uvicorn
 
     _log_to_stderr()
-    engines = Engines(settings, TOOLS)
-    server = http_server(engines, insecure=insecure)
+    engines = Engines(served_settings(settings), TOOLS)
+    server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
     if fixtures:
         from clew.mcp.fixtures import mount
 
         mount(server)
-    config = uvicorn.Config(
-        http_app(server, settings.serve),
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        timeout_graceful_shutdown=GOODBYE_SECONDS,
-    )
+    config = http_config(server, settings.serve)
     host = settings.serve.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.create_server((host, settings.serve.port), family=family)
@@ -117,8 +116,20 @@ def _exit(*_: object) -> None:
     raise SystemExit(0)
 
 
-def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
-    """A server that asks for tokens; raises `SettingsError` as `serve_http` says."""
+def served_settings(settings: Settings) -> Settings:
+    """Those of callers over HTTP: of this machine's files they read `serve.roots` alone."""
+    roots = tuple(Path(root) for root in settings.serve.roots)
+    access = settings.access.model_copy(update={"roots": roots})
+    return settings.model_copy(update={"access": access})
+
+
+def http_server(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> ClewServer:
+    """A server that asks for tokens, those of `file` as it is now.
+
+    Raises `SettingsError` as `serve_http` says.
+    """
     from clew.mcp.access import Access
 
     serve = engines.settings.serve
@@ -127,32 +138,62 @@ def http_server(engines: Engines, *, insecure: bool = False) -> ClewServer:
             f"setting serve.host = {serve.host!r} with --insecure would let anybody in; serve at"
             " 127.0.0.1, or set tokens and leave --insecure out"
         )
-    access = None if insecure else Access(serve)
+    access = None if insecure else Access(serve, file)
     return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
 
 
 def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     """The web application, with its limits."""
+    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
+    from clew.mcp.callers import CallerLimits
     from clew.mcp.limits import RateLimit
     from clew.mcp.uploads import upload_routes
 
-    security = transport_security(serve)
     app = server.streamable_http_app(
         streamable_http_path=PATH,
         max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
-        transport_security=security,
+        # The SDK compares beginnings of headers; `origin_check` parses them.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        session_idle_timeout=serve.session_minutes * 60,
+        max_sessions=serve.sessions,
     )
-    app.routes.extend(upload_routes(server, serve, security))
-    # The innermost: it has to know who calls.
-    app.user_middleware.append(Middleware(RateLimit, per_minute=serve.rate_per_minute))
+    app.routes.extend(upload_routes(server, serve))
+    app.user_middleware.insert(0, origin_check(serve))
+    # The innermost: they have to know who calls.
+    app.user_middleware += [
+        Middleware(RateLimit, per_minute=serve.rate_per_minute),
+        Middleware(CallerLimits, callers=server.callers, namespace=server.namespace_of, path=PATH),
+    ]
     return app
 
 
-def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
-    """Which Host and Origin headers are answered; others come from pages that were lured here."""
-    from mcp.server.transport_security import TransportSecuritySettings
+def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
+    """How the web application is run: the limits of connections, and who is believed."""
+    import uvicorn
+
+    from clew.mcp.connections import HEADER_BYTES, LimitedProtocol
+
+    return uvicorn.Config(
+        http_app(server, serve),
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
+        ws="none",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(serve.trusted_proxies),
+        forwarded_allow_ips=[str(proxies) for proxies in serve.trusted_proxies],
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
+
+
+def origin_check(serve: ServeSettings) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
+    from starlette.middleware import Middleware
+
+    from clew.mcp.origins import OriginCheck, allowed_host, allowed_origin
 
     own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
     if serve.host in {"0.0.0.0", "::"}:
@@ -162,11 +203,11 @@ def transport_security(serve: ServeSettings) -> TransportSecuritySettings:
                 f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
                 " requests are addressed to, such as clew.example.org"
             )
-    hosts = (*own, *serve.allowed_hosts)
-    origins = [f"http://{host}:*" for host in own]
-    return TransportSecuritySettings(
-        allowed_hosts=[*hosts, *(f"{host}:*" for host in hosts)],
-        allowed_origins=[*origins, *serve.allowed_origins],
+    origins = (*(f"http://{host}:*" for host in own), *serve.allowed_origins)
+    return Middleware(
+        OriginCheck,
+        hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
+        origins=[allowed_origin(origin) for origin in origins],
     )
 
 

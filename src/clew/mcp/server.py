@@ -26,15 +26,17 @@ from mcp_types import (
 )
 
 from clew import __version__
-from clew.errors import ClewError
+from clew.errors import ClewError, InputError
 from clew.mcp import calls, completions, resources, sampling
 from clew.mcp.access import anonymous, auth_settings, chosen_namespace
 from clew.mcp.asking import Asking
+from clew.mcp.callers import SESSION, Callers
 from clew.mcp.changes import LIST, Changes, look
 from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
+from clew.mcp.permissions import may_prompt
 from clew.mcp.prompts import prompts
-from clew.mcp.resources import JSON, TEMPLATES, Place
+from clew.mcp.resources import JSON, Place
 from clew.mcp.tasks import Tasks
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
@@ -48,7 +50,9 @@ if TYPE_CHECKING:
         Completion,
         CompletionArgument,
         CompletionContext,
+        GetPromptResult,
         PaginatedRequestParams,
+        Prompt,
         PromptReference,
         ResourceTemplate,
         ResourceTemplateReference,
@@ -67,6 +71,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 P = TypeVar("P", bound=RequestParams)
 
+TOKEN_SECONDS = 1.0
+"""How often it is looked whether tokens were revoked or have expired."""
 HEAD_START = 0.3
 """Seconds in which nothing is loaded in the background, so that the first answers are quick."""
 INSTRUCTIONS = (
@@ -113,7 +119,9 @@ class ClewServer(MCPServer[None]):
         self._access = access
         self._seconds = seconds
         self._asking: ContextVar[Asking] = ContextVar("asking")
-        self._changes = Changes(self._asking)
+        self.callers = Callers(engines.settings.serve, engines.settings.quota)
+        """What is under way over HTTP."""
+        self._changes = Changes(self._asking, self.callers.lives)
         super().__init__(
             name="clew",
             title="Clew",
@@ -145,7 +153,23 @@ class ClewServer(MCPServer[None]):
         await anyio.sleep(HEAD_START)
         await anyio.to_thread.run_sync(self._engines.prepare, abandon_on_cancel=True)
 
+    async def watch_tokens(self) -> None:
+        """End what is under way for callers whose token is revoked or has expired."""
+        while self._access is not None:
+            await anyio.sleep(TOKEN_SECONDS)
+            self._access.refresh()
+            self.callers.end(self._access.allows)
+
     # --- who asks
+
+    def namespace_of(self, http: HttpRequest) -> str | None:
+        """The namespace whose quota a request counts for, None where nobody may send it."""
+        try:
+            caller = self._caller()
+        except MCPError:
+            return None
+        asked = http.query_params.get("namespace")
+        return asked if asked in caller.namespaces else caller.namespaces[0]
 
     async def _bind(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Around every message: find out who asks, and of which namespace."""
@@ -178,14 +202,15 @@ class ClewServer(MCPServer[None]):
     async def _in_thread(self, function: Callable[[], T]) -> T:
         """Run in a worker thread, which is left to itself where the time is over."""
         with anyio.fail_after(self._seconds):
-            return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
+            return await self._asking.get().place.in_thread(function)
 
     async def _look_up(self, function: Callable[[], T]) -> T:
         """The same for what has no result of its own to say a failure with."""
         try:
             return await self._in_thread(function)
         except ClewError as error:
-            raise MCPError(code=INTERNAL_ERROR, message=str(error)) from error
+            code = INVALID_PARAMS if isinstance(error, InputError) else INTERNAL_ERROR
+            raise MCPError(code=code, message=str(error)) from error
         except TimeoutError as error:
             raise MCPError(code=INTERNAL_ERROR, message=self._took_too_long) from error
 
@@ -247,7 +272,10 @@ class ClewServer(MCPServer[None]):
 
     async def list_resource_templates(self) -> list[ResourceTemplate]:
         """Templates of addresses."""
-        return [*TEMPLATES, *await super().list_resource_templates()]
+        return [
+            *resources.templates(self._asking.get().place),
+            *await super().list_resource_templates(),
+        ]
 
     async def read_resource(
         self, uri: AnyUrl | str, context: Context[None, Any] | None = None
@@ -269,6 +297,24 @@ class ClewServer(MCPServer[None]):
         self._changes.remove(_session_id(request), params.uri)
         return EmptyResult()
 
+    # --- prompts
+
+    async def list_prompts(self) -> list[Prompt]:
+        """The prompts that are of use to the caller."""
+        caller = self._asking.get().place.caller
+        return [p for p in await super().list_prompts() if may_prompt(caller, p.name)]
+
+    async def get_prompt(
+        self,
+        name: str,
+        arguments: dict[str, Any] | None = None,
+        context: Context[None, Any] | None = None,
+    ) -> GetPromptResult | InputRequiredResult:
+        """A prompt; one that the caller may not see is as unknown as one that is not there."""
+        if not may_prompt(self._asking.get().place.caller, name):
+            raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}")
+        return await super().get_prompt(name, arguments, context)
+
     # --- completion
 
     async def _complete(
@@ -288,6 +334,7 @@ async def _lifespan(server: MCPServer[None]) -> AsyncIterator[None]:
     assert isinstance(server, ClewServer)
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(server.prepare)
+        tasks.start_soon(server.watch_tokens)
         with server._changes.running(tasks):
             yield
 
@@ -305,4 +352,4 @@ def _listened(params: Any) -> list[str]:  # noqa: ANN401
 def _session_id(request: Request) -> str:
     """Empty where one process serves one client."""
     http = request.request
-    return "" if http is None else str(http.headers.get("mcp-session-id", ""))
+    return "" if http is None else str(http.headers.get(SESSION, ""))

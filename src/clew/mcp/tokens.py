@@ -4,6 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from typing import TYPE_CHECKING
+
+from clew.errors import NotFoundError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def new_token() -> tuple[str, str]:
@@ -15,3 +21,20 @@ def new_token() -> tuple[str, str]:
 def token_hash(token: str) -> str:
     """SHA-256 in hex. The token is random and long: nothing slower than that is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def without_token(name: str, file: Path) -> str:
+    """The settings file without a caller's token; the rest of it is as it was.
+
+    Raises `NotFoundError` where there is no such token in it.
+    """
+    import tomlkit
+
+    document = tomlkit.parse(file.read_text(encoding="utf-8")) if file.is_file() else {}
+    tokens = document.get("serve", {}).get("tokens", [])
+    numbers = [number for number, token in enumerate(tokens) if token.get("name") == name]
+    if not numbers:
+        known = ", ".join(str(token.get("name")) for token in tokens) or "none"
+        raise NotFoundError(f"no token {name!r} in {file.name}; there are: {known}")
+    del tokens[numbers[0]]
+    return tomlkit.dumps(document)

@@ -12,15 +12,12 @@ whoever may not call `ingest_document` may not upload.
 
 from __future__ import annotations
 
-import json
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
-import anyio.to_thread
 from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
 from mcp.server.auth.routes import build_resource_metadata_url
-from mcp.server.transport_security import TransportSecurityMiddleware
 from mcp.shared.exceptions import MCPError
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
@@ -31,12 +28,11 @@ from clew.jobs.uploads import MEGABYTE, Upload, Uploads
 from clew.tools.document_writing import UPLOAD
 from clew.tools.spec import Parameter
 from clew.tools.toolbox import may_call
-from clew.tools.validate import complete
+from clew.tools.validate import complete, load_json
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from mcp.server.transport_security import TransportSecuritySettings
     from starlette.types import Receive, Scope, Send
 
     from clew.mcp.resources import Place
@@ -103,13 +99,13 @@ class UploadApp:
         upload_id = request.path_params.get("upload")
         if upload_id is None:
             given = complete("upload", _BEGIN, await self._object(request))
-            return await _in_thread(partial(_begin, place, given, self._largest))
+            return await place.in_thread(partial(_begin, place, given, self._largest))
         answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "PUT": partial(self._write, place, upload_id, request),
             "POST": partial(self._finish, place, upload_id, request),
-            "DELETE": partial(_in_thread, partial(_remove, place, upload_id)),
+            "DELETE": partial(place.in_thread, partial(_remove, place, upload_id)),
         }
-        show = partial(_in_thread, partial(_show, place, upload_id))
+        show = partial(place.in_thread, partial(_show, place, upload_id))
         return await answers.get(request.method, show)()
 
     async def _write(self, place: Place, upload_id: str, request: Request) -> Response:
@@ -117,16 +113,16 @@ class UploadApp:
         if not (given.isdecimal() and given.isascii() and len(given) < 10):
             raise InputError(f"part {given!r} is no number; add ?part=1 and so on to the address")
         data = await self._body(request)
-        return await _in_thread(partial(_write, place, upload_id, int(given), data))
+        return await place.in_thread(partial(_write, place, upload_id, int(given), data))
 
     async def _finish(self, place: Place, upload_id: str, request: Request) -> Response:
         given = await self._object(request)
-        return await _in_thread(partial(_finish, place, upload_id, given))
+        return await place.in_thread(partial(_finish, place, upload_id, given))
 
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
         try:
-            given = json.loads(body or b"{}")
+            given = load_json(body or b"{}")
         except ValueError as error:
             raise InputError(f"the body is no JSON ({error}); send an object") from error
         if not isinstance(given, dict):
@@ -146,11 +142,9 @@ class UploadApp:
         return bytes(body)
 
 
-def upload_routes(
-    server: ClewServer, serve: ServeSettings, security: TransportSecuritySettings
-) -> list[Route]:
+def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
     """The routes, behind the same checks as the protocol's."""
-    app: Any = _Guarded(UploadApp(server, serve), security)
+    app: Any = UploadApp(server, serve)
     auth = server.settings.auth
     if auth is not None:
         resource = auth.resource_server_url
@@ -162,23 +156,13 @@ def upload_routes(
     ]
 
 
-class _Guarded:
-    """Answers those Host and Origin headers alone that the protocol's address does."""
-
-    def __init__(self, app: UploadApp, security: TransportSecuritySettings) -> None:
-        self._app = app
-        self._security = TransportSecurityMiddleware(security)
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        refused = await self._security.validate_request(Request(scope))
-        await (refused or self._app)(scope, receive, send)
-
-
 # --- in a worker thread
 
 
 def _begin(place: Place, given: Mapping[str, Any], part_bytes: int) -> Response:
     with place.engines.lend(place.namespace) as opened:
+        if reason := opened.engine.full():
+            raise TooLargeError(reason)
         uploads = Uploads(opened.engine.store.folder, place.engines.settings)
         upload = uploads.begin(**given, part_bytes=part_bytes)
         return _state(uploads, upload, 201)
@@ -215,10 +199,6 @@ def _finish(place: Place, upload_id: str, given: Mapping[str, Any]) -> Response:
 
 
 # --- answers
-
-
-async def _in_thread(function: Callable[[], Response]) -> Response:
-    return await anyio.to_thread.run_sync(function, abandon_on_cancel=True)
 
 
 def _state(uploads: Uploads, upload: Upload, status: int = 200) -> Response:

@@ -58,6 +58,10 @@ class OnnxEmbedder:
         self._session: InferenceSession | None = None
         self._count_word = lru_cache(_KNOWN_WORDS)(lambda word: len(self._encode([word])[0]))
 
+    def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
+        """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""
+        return type(self), (self._settings,)
+
     @property
     def name(self) -> str:
         """`<model>/<precision>`; a directory's name is followed by a digest of its weights."""

@@ -21,10 +21,10 @@ from clew.ports.communities import (
 from clew.ports.derived import EmbeddingSource, PassageRow, RelationRows, SnapshotSource
 from clew.ports.documents import (
     DocumentStore,
-    DualIndex,
-    KeptVectorIndex,
+    HybridIndex,
     KeywordIndex,
     PassageStore,
+    SyncedVectorIndex,
     TimeIndex,
     UsageLog,
     VectorIndex,
@@ -38,7 +38,16 @@ from clew.ports.graph import (
     ReadingLog,
     RelationLog,
 )
-from clew.ports.jobs import AuditEntry, AuditLog, ItemStatus, Job, JobItem, JobStatus, JobStore
+from clew.ports.jobs import (
+    AuditEntry,
+    AuditLog,
+    ItemStatus,
+    Job,
+    JobItem,
+    JobStatus,
+    JobStore,
+    RefusalLog,
+)
 from clew.ports.models import Embedder, Extractor, LanguageModel, Reranker
 from clew.ports.upkeep import StoreUpkeep
 
@@ -50,7 +59,6 @@ __all__ = [
     "CommunityReport",
     "CommunityStore",
     "DocumentStore",
-    "DualIndex",
     "Embedder",
     "EmbeddingSource",
     "Extractor",
@@ -59,18 +67,19 @@ __all__ = [
     "GraphMender",
     "GraphStore",
     "GraphWriter",
+    "HybridIndex",
     "ItemStatus",
     "Job",
     "JobItem",
     "JobStatus",
     "JobStore",
-    "KeptVectorIndex",
     "KeywordIndex",
     "LanguageModel",
     "Partition",
     "PassageRow",
     "PassageStore",
     "ReadingLog",
+    "RefusalLog",
     "RelationLog",
     "RelationRows",
     "ReportBasis",
@@ -78,6 +87,7 @@ __all__ = [
     "SnapshotSource",
     "Store",
     "StoreUpkeep",
+    "SyncedVectorIndex",
     "TimeIndex",
     "TopicSet",
     "UsageLog",

@@ -197,7 +197,7 @@ class VectorIndex(Protocol):
 
 
 @runtime_checkable
-class DualIndex(Protocol):
+class HybridIndex(Protocol):
     """What finds by vectors and by words at once."""
 
     def search_both(
@@ -207,7 +207,7 @@ class DualIndex(Protocol):
         ...
 
 
-class KeptVectorIndex(VectorIndex, Protocol):
+class SyncedVectorIndex(VectorIndex, Protocol):
     """A `VectorIndex` that is derived from a store's embeddings and kept beside it.
 
     Whatever is lost of it is made again from the store, which is the truth: it may be deleted at
@@ -226,10 +226,11 @@ class KeptVectorIndex(VectorIndex, Protocol):
         ...
 
     def state(self) -> dict[str, Any]:
-        """`backend`, `available`, `connected`, `version`, `points`; never raises.
+        """`backend`, `available`, `connected`, `version`, `points`, `problem`; never raises.
 
         `available`: what it needs is installed. `connected`: it can be reached now. `version` of
         the back end ("" unknown), `points`: vectors held of this namespace (None: unknown).
+        `problem`: why it cannot be reached and what to do ("" where it can).
         """
         ...
 

@@ -82,11 +82,13 @@ class JobStore(Protocol):
         description: str,
         key: str | None = None,
         lease_seconds: float | None = None,
+        most: int | None = None,
     ) -> tuple[Job, bool]:
         """A new job and True, or the job that has this idempotency key and False.
 
         It is queued; with `lease_seconds` it is claimed at once by the caller. Raises `InputError`
-        where the key belongs to a job of another kind or with other arguments.
+        where the key belongs to a job of another kind or with other arguments, and where `most`
+        jobs have not ended.
         """
         ...
 
@@ -113,7 +115,10 @@ class JobStore(Protocol):
         ...
 
     def claim(self, lease_seconds: float) -> Job | None:
-        """The oldest job that is queued or whose lease has run out, now leased to the caller."""
+        """The oldest job that is queued or whose lease has run out, now leased to the caller.
+
+        So has one that is to end much later than `lease_seconds` from now: the clock was set back.
+        """
         ...
 
     def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
@@ -144,6 +149,18 @@ class JobStore(Protocol):
         ...
 
 
+class RefusalLog(Protocol):
+    """Documents that took more than a limit allows, and are not to be read again in vain."""
+
+    def reason(self, source: str, state: str) -> str | None:
+        """Why a document was refused in this very state (of itself and the limits); else None."""
+        ...
+
+    def refuse(self, source: str, state: str, reason: str) -> None:
+        """Remember a refusal, in place of any earlier one of that source."""
+        ...
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class AuditEntry:
     """A change that somebody asked a tool for."""
@@ -157,7 +174,7 @@ class AuditEntry:
 
 
 class AuditLog(Protocol):
-    """Who changed what, when, through which tool; nothing is ever taken out."""
+    """Who changed what, when, through which tool."""
 
     def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> None:
         """Add an entry, at this moment."""
@@ -165,4 +182,8 @@ class AuditLog(Protocol):
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """Entries, the newest first; those with an id below `before`."""
+        ...
+
+    def forget(self, before: datetime) -> int:
+        """Drop entries of before that moment; how many."""
         ...

@@ -28,6 +28,13 @@ class StoreUpkeep(Protocol):
         """
         ...
 
+    def grouping(self) -> AbstractContextManager[None]:
+        """Inside it, what this thread saves lasts through loss of power at the end, all together.
+
+        Outside, each transaction does when it returns. Either lasts through a crash of the process.
+        """
+        ...
+
     def steady(self) -> AbstractContextManager[None]:
         """Inside it, this thread may be told the generation, epoch and embedder of its beginning.
 

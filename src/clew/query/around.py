@@ -57,11 +57,12 @@ def related(
     depth: int = 1,
     min_weight: float = 0.0,
     limit: int = 50,
+    each_type: bool = True,
 ) -> tuple[list[Related], tuple[str, ...]]:
     """Where relations lead from an entity, the nearest first, then the heaviest, and notes.
 
-    Each neighbour comes once a relation type and direction, by the heaviest relation that says so.
-    Only relations that are asked for are followed further.
+    Each neighbour comes by the heaviest relation that says so: once a relation type and direction,
+    or once where not `each_type`. Only relations that are asked for are followed further.
     """
     seen, edge = {entity_id}, [entity_id]
     found: list[Related] = []
@@ -75,7 +76,8 @@ def related(
             for relation in relations
             if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
         )
-        reached = list(_once(_ends(wanted, frozenset(edge), seen, direction, step)))
+        ends = _ends(wanted, frozenset(edge), seen, direction, step)
+        reached = list(_once(ends, each_type=each_type))
         found.extend(reached)
         edge = list(dict.fromkeys(one.entity_id for one in reached))
         seen.update(edge)
@@ -100,10 +102,11 @@ def _ends(
             yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
 
 
-def _once(found: Iterable[Related]) -> Iterable[Related]:
+def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
     seen: set[tuple[int, str, bool]] = set()
     for one in found:
-        key = (one.entity_id, one.relation.relation_type, one.outbound)
+        said = (one.relation.relation_type, one.outbound) if each_type else ("", True)
+        key = (one.entity_id, *said)
         if key not in seen:
             seen.add(key)
             yield one

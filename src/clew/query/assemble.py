@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.text import one_line, quoted
 from clew.types import Context
 
 if TYPE_CHECKING:
@@ -36,6 +37,9 @@ def assemble(
     """As many blocks as fit, chosen in the order given, each in the first of its forms that fits.
 
     Those that fit in none are left out and counted. `tokens` never exceeds `max_tokens`.
+
+    A part is a line of its heading, `[1] Title`, and its text, every line of it quoted; parts stand
+    apart by an empty line. So no text can pass for the end of its part or for another part.
     """
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
     chosen.sort(key=lambda part: part.block.place)
@@ -92,4 +96,4 @@ def _group_heading(block: Block) -> str:
 def _render(block: Block, form: Form, number: int) -> str:
     """A part that cites nothing has no number."""
     mark = f"[{number}] " if form.citations else ""
-    return f"{mark}{block.heading}\n{form.text}"
+    return f"{mark}{one_line(block.heading)}\n{quoted(form.text)}"

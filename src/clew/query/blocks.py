@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.query.permitted import whole_sections
+from clew.text import one_line
 from clew.types import Citation
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ class Block:
     """A part of the context."""
 
     heading: str
+    """Of a part that cites nothing, and so has no number, in Clew's own words alone."""
     forms: tuple[Form, ...]
     """The fullest first; the first that fits is taken."""
     group: str = ""
@@ -112,5 +114,5 @@ def trail(chunk: StoredChunk, headings: Sequence[str] = ()) -> str:
 
 def statement(head: str, relation: str, tail: str, sentence: str = "") -> str:
     """A relation on one line, with the sentence that states it."""
-    said = f": “{' '.join(sentence.split())}”" if sentence else ""
-    return f"{head} — {relation} → {tail}{said}"
+    said = f": “{sentence}”" if sentence else ""
+    return one_line(f"{head} — {relation} → {tail}{said}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.text import one_line
+
 if TYPE_CHECKING:
     from clew.types import Citation, Provenance, SearchResult
 
@@ -36,4 +38,4 @@ def _line(citation: Citation, origin: Provenance | None) -> str:
         parts += [f"version {origin.version}"] if origin.version > 1 else []
     if citation.title and citation.title != citation.source:
         parts.append(citation.source)
-    return f"[{citation.number}] {', '.join(parts)}"
+    return one_line(f"[{citation.number}] {', '.join(parts)}")

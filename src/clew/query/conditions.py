@@ -11,9 +11,7 @@ from clew.types import Condition, Operator
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-_CONDITION = re.compile(
-    r"\s*(?P<name>[^\s=!<>][^=!<>]*?)\s*(?P<operator>>=|<=|!=|=|<|>)\s*(?P<value>.*?)\s*"
-)
+_CONDITION = re.compile(r"(?P<name>[^=!<>]++)(?P<operator>[<>!]?=|[<>])(?P<value>.++)")
 
 
 def parse_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
@@ -22,12 +20,11 @@ def parse_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
 
 
 def _parse(text: str) -> Condition:
-    match = _CONDITION.fullmatch(text)
-    if not match or not match["value"]:
+    match = _CONDITION.fullmatch(text.strip())
+    name, value = (match["name"].strip(), match["value"].strip()) if match else ("", "")
+    if not match or not name or not value:
         raise InputError(
             f"cannot read the filter {text!r}; expected a name, one of = != >= <= > <, and a value,"
             " such as year>=2020"
         )
-    return Condition(
-        name=match["name"], operator=cast(Operator, match["operator"]), value=match["value"]
-    )
+    return Condition(name=name, operator=cast(Operator, match["operator"]), value=value)

@@ -122,9 +122,10 @@ def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -
 
 # --- declared hierarchies ----------------------------------------------------------------
 
-_TYPE = re.compile(r"\s*(?P<type>[a-z][a-z0-9_]*)\s*")
+_TYPE = re.compile(r"(?P<type>[a-z][a-z0-9_]*+)\s*+")
 _STEP = re.compile(
-    r"(?:-\s*(?P<down>[a-z][a-z0-9_]*)\s*->|<-\s*(?P<up>[a-z][a-z0-9_]*)\s*-)", re.ASCII
+    r"(?:-\s*+(?P<down>[a-z][a-z0-9_]*+)\s*+->|<-\s*+(?P<up>[a-z][a-z0-9_]*+)\s*+-)\s*+",
+    re.ASCII,
 )
 
 
@@ -147,6 +148,7 @@ class Hierarchy:
 
 def parse_hierarchy(text: str) -> Hierarchy:
     """`person -works_at-> organisation <-part_of- place`; raises `InputError` for what is none."""
+    text = text.strip()
     types: list[str] = []
     steps: list[Step] = []
     at = 0

@@ -1,4 +1,4 @@
-"""What a question says about time: the period that it asks for, and whether it asks when."""
+"""What a question says about time: the period that it asks for."""
 
 from __future__ import annotations
 
@@ -24,10 +24,6 @@ class AskedTime:
     """The words that name the period, with their preposition; empty where there is none."""
     evolution: bool
     """Whether it asks how something came to be: "how did X evolve", "history of X"."""
-    recent: bool
-    """Whether it asks for what is new."""
-    asks_when: bool
-    """Whether a date is the answer."""
     explicit: bool
     """Whether it wants answers from the period alone: by a preposition ("in 2019"), a relative
     phrase ("last week"), a range or a full date. A bare year may be part of a name ("the 2008
@@ -41,19 +37,9 @@ _EVOLUTION = re.compile(
     r"|\bthrough(?:out)? (?:the (?:years|decades|centuries|ages)|time|history)\b",
     re.IGNORECASE | re.DOTALL,
 )
-_RECENT = re.compile(r"\b(?:(?<!more )recent(?:ly)?|lately|of late|latest|newest)\b", re.IGNORECASE)
-_ASKS_WHEN = re.compile(
-    r"\bwhen(?: (?:exactly|else))? (?:did|does|do|was|were|is|are|will|would|has|have|had|can|could"
-    r"|should|might)\b|\b(?:since|until) when\b"
-    r"|\b(?:what|which) (?:exact |calendar )?(?:year|month|day|date|week|weekend|decade|century"
-    r"|season|quarter|time of (?:the )?(?:day|year))s?\b"
-    r"|\bwhat (?:is|was|were|are) the (?:\w+ )?(?:date|year|month|day)s?\b"
-    r"|\bhow (?:long ago|recently)\b",
-    re.IGNORECASE,
-)
 # Nothing between quotation marks, or set as a title, names a time.
 _QUOTED = re.compile(
-    r"\"[^\"]*\"|“[^”]*”|«[^»]*»|„[^“”]*[“”]|(?<!\w)['‘][^'’]+['’](?!\w)"
+    r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|„[^„“”]*[“”]|(?<!\w)['‘][^'‘’]+['’](?!\w)"
     r"|(?<![\w*])\*{1,3}[^*\n]+\*{1,3}(?![\w*])|(?<!\w)_{1,2}[^_\n]+_{1,2}(?!\w)"
 )
 _TITLE = re.compile(r"\b[12]\d{3}: (?=[A-Z])")
@@ -95,8 +81,6 @@ def read_time(question: str, now: datetime) -> AskedTime:
         period=replace(asked.period, text=phrase) if asked else None,
         phrase=phrase,
         evolution=bool(_EVOLUTION.search(text)),
-        recent=bool(_RECENT.search(text)),
-        asks_when=bool(_ASKS_WHEN.search(text)),
         explicit=asked is not None and asked.explicit,
     )
 

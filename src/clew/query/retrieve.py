@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.ports import DualIndex
+from clew.ports import HybridIndex
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -85,7 +85,7 @@ class Channels:
     def both(self) -> tuple[Ranking, Ranking]:
         """By vector and by keyword; in one round trip where the index can."""
         index = self.vector_index
-        if not self._found and self.terms and isinstance(index, DualIndex):
+        if not self._found and self.terms and isinstance(index, HybridIndex):
             found = index.search_both(self.vector(), self.terms, self.depth, self.allowed)
             self._found = dict(zip(("vector", "keyword"), starmap(Ranking, found), strict=True))
         return self.by_vector(), self.by_keyword()

@@ -153,7 +153,8 @@ def _navigational(question: str, features: Features) -> str:
 
 def _subject(question: str, features: Features) -> str:
     """The one thing that a question wants to be told about."""
-    asked = wording.ABOUT_ANYTHING.match(question) or wording.ABOUT_NAME.match(question)
+    anything = wording.ABOUT_ANYTHING.match(question)
+    asked = anything or wording.ABOUT_NAME.match(question)
     if not asked:
         return ""
     subject = question[asked.end() :].strip(" \t\n.?!")
@@ -163,7 +164,6 @@ def _subject(question: str, features: Features) -> str:
     key = entity_key(subject)
     if any(key == entity_key(name) for name in features.entities + features.names):
         return subject
-    anything = asked.re is wording.ABOUT_ANYTHING
     return subject if anything and wording.count_words(subject) <= SUBJECT_WORDS else ""
 
 

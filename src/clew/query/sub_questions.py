@@ -36,7 +36,8 @@ _OPENING = re.compile(
     re.IGNORECASE,
 )
 _JOINT = re.compile(
-    rf";\s*(?:and\s+)?|,\s*and\s+(?=(?:{_ASKING})\b)|\s+and\s+(?=(?:{_ASKING})\s+(?:{_DOING})\b)",
+    rf";\s*+(?:and\s++)?|,\s*+and\s++(?=(?:{_ASKING})\b)"
+    rf"|(?<!\s)\s++and\s++(?=(?:{_ASKING})\s++(?:{_DOING})\b)",
     re.IGNORECASE,
 )
 _REFERRING = re.compile(
@@ -47,7 +48,7 @@ _REFERRING = re.compile(
 _INNER = frozenset(
     "a an and at by da de del der di du for from in la le of on the to van von".split()
 )
-_LIST = re.compile(r",?\s+or\s+|,\s+")
+_LIST = re.compile(r",?(?<!\s)\s++or\s++|,\s++")
 
 _INSTRUCTIONS = f"""\
 Split the question into the questions that must be answered to answer it, as few as possible, at

@@ -119,7 +119,7 @@ def _is_capitalised(word: str, at: int, of: int) -> bool:
 
 def _pattern(text: str) -> re.Pattern[str]:
     """Blanks of the pattern are those of the layout; a blank to be matched is written `_`."""
-    return re.compile(re.sub(r"\s+", "", text).replace("_", r"\s+"), re.IGNORECASE)
+    return re.compile(re.sub(r"\s+", "", text).replace("_", r"\s++"), re.IGNORECASE)
 
 
 _DOCUMENTS = (
@@ -153,9 +153,10 @@ LIKENESS = _pattern(
 """How a search begins for texts that are like something."""
 
 IDENTIFIER = re.compile(
-    r"[\"“„«'`][^\"”“»`]+[\"”»'`]"  # a quotation
-    r"|[\w./\\-]+\.[A-Za-z][A-Za-z0-9]{0,4}"  # a file
-    r"|\S*[A-Za-z]\S*(?:_|::|\(\)|->|\.\w+\()\S*"  # a name in code
+    r"[\"“„«'`][^\"”“„«»`]+[\"”»'`]"  # a quotation
+    r"|(?<![\w./\\-])[\w./\\-]+\.[A-Za-z][A-Za-z0-9]{0,4}"  # a file
+    # a name in code
+    r"|(?<!\S)(?=[^\sA-Za-z]*+[A-Za-z]\S*?(?:_|::|\(\)|->|\.\w++\())\S++"
 )
 """A string that is looked up as it stands."""
 
@@ -172,7 +173,7 @@ WHOLE_TEXT = _pattern(
 ABOUT_ANYTHING = _pattern(
     r"\s*(?:please_)? (?:(?:can|could)_you_)?"
     r"(?: tell_me_(?:something_|more_|all_|everything_)?about"
-    r"| introduce_(?:me_to)? | describe | everything_(?:on|about|known_(?:of|about))"
+    r"| introduce(?:_me_to)? | describe | everything_(?:on|about|known_(?:of|about))"
     r"| what_(?:do_we|do_you|is)_know(?:n)?_(?:of|about)"
     r"| (?:give_me_)? (?:an?_|some_|the_)? (?:background|profile|portrait)_(?:of|on)"
     r"| (?:give_me_)? (?:an?_|the_)? (?:summary|overview)_of"

@@ -63,17 +63,27 @@ class Backend(Protocol):
 
     # --- transactions
 
-    def write(self, work: Callable[[], T]) -> T:
+    @property
+    def read_only(self) -> bool:
+        """Whether this process may only read it; what writes then raises `StoreError`."""
+        ...
+
+    def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
         """Do all that `work` writes, or nothing, while nobody else writes to the store.
 
         Within another `write` it is a part of that. `work` may be called again, from its beginning,
         where the database asks for that. What may be refused is checked before the first change:
-        inside `batch` a back end need not undo what a failed `work` has done.
+        inside `batch` a back end need not undo what a failed `work` has done. What is not `durable`
+        may be lost with the power, as long as nothing follows that is.
         """
         ...
 
     def batch(self) -> AbstractContextManager[None]:
         """A context whose writes share one commit; what precedes an exception lasts."""
+        ...
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """A context at whose end all writes of this thread become durable, together."""
         ...
 
     def reading(self) -> AbstractContextManager[None]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.stores.backend import Found, Statement, distinct, writing
+from clew.stores.backend import Found, Statement, distinct
 from clew.stores.state import StoreState
 from clew.stores.statements import dates as statements
 from clew.stores.statements.dates import LONG
@@ -160,11 +160,12 @@ class ChunkDates(StoreState):
         found = self.backend.rows(statements.FIRST_RECORDED)
         return to_time(found[0][0]) if found else None
 
-    @writing
     def record_use(self, chunk_ids: Sequence[int], moment: datetime) -> None:
-        """See `ports.UsageLog`."""
+        """See `ports.UsageLog`; a question waits for no sync, and a store may be read-only."""
         used = {"ids": distinct(chunk_ids), "moment": to_text(moment)}
-        self.backend.execute(statements.RECORD_USE, **used)
+        if not self.backend.read_only:
+            record = partial(self.backend.execute, statements.RECORD_USE, **used)
+            self.backend.write(record, durable=False)
 
     def usage(self, chunk_ids: Sequence[int]) -> dict[int, tuple[int, datetime]]:
         """See `ports.UsageLog`."""

@@ -10,8 +10,11 @@ import shlex
 from dataclasses import asdict
 from pathlib import Path
 
-from clew.errors import StoreError
+from clew.errors import StoreCorruptError, StoreError
 from clew.ports.copying import Header, Mark, Place
+
+NOT_BEGUN = ""
+"""In place of the mark, where a target has been made and nothing is copied yet."""
 
 
 def folder_place(folder: Path) -> Place:
@@ -26,17 +29,31 @@ def mark_to_text(mark: Mark) -> str:
 
 
 def mark_from_text(text: str | None) -> Mark | None:
-    """The mark that a store holds; None for none."""
-    if text is None:
+    """The mark that a store holds; None for none, and where nothing was copied yet.
+
+    Raises `StoreCorruptError` for one that cannot be read.
+    """
+    if text in (None, NOT_BEGUN):
         return None
-    values = json.loads(text)
-    after = values.pop("after")
-    source = Place(*values.pop("source"))
-    return Mark(source=source, after=None if after is None else tuple(after), **values)
+    try:
+        values = json.loads(text)
+        after = values.pop("after")
+        source = Place(*values.pop("source"))
+        return Mark(source=source, after=None if after is None else tuple(after), **values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreCorruptError(
+            f"the store is an unfinished copy, whose mark {text!r} is damaged; delete its folder"
+            " and copy again"
+        ) from error
 
 
 def refuse_unfinished(text: str | None, target: Place) -> None:
     """Raise `StoreError` where a store holds the mark of an unfinished copy."""
+    if text == NOT_BEGUN:
+        raise StoreError(
+            f"the store {target} is a copy that was interrupted before it began; repeat the"
+            " `clew copy` that was to fill it, or delete it"
+        )
     mark = mark_from_text(text)
     if mark is not None:
         raise StoreError(

@@ -200,5 +200,5 @@ def _write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
 
 
 def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:
-    functional = State(*backend.rows(STATE)[0]).functional
+    functional = State(backend.rows(STATE)).functional
     recompute_valid_until(backend, heads_around(backend, entity_ids, functional), functional)

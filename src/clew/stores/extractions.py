@@ -71,7 +71,7 @@ class Extractions(StoreState):
         if rows:
             self.backend.insert({"relations": [row._asdict() for row in rows]}, changes=1)
             heads = {head for head, _, _ in facts}
-            recompute_valid_until(self.backend, heads, State(*state[0]).functional)
+            recompute_valid_until(self.backend, heads, State(state).functional)
         return facts, len(rows)
 
     @writing
@@ -131,7 +131,7 @@ class Extractions(StoreState):
         self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=moment)
         # A name that was known when it was checked may have gone with its last text since.
         delete_orphans(self.backend, resolved.moved.union(resolved.entity_ids.values()))
-        self._recompute(plan, resolved.moved, State(*state[0]).functional)
+        self._recompute(plan, resolved.moved, State(state).functional)
         # Mentions of old chunks: what was derived from them has to be made again.
         moves = int(bool(tied or resolved.moved))
         self.backend.execute(COUNT_CHANGE, changes=1, moves=moves)

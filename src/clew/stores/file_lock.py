@@ -8,6 +8,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 from clew.errors import StoreBusyError, StoreError
+from clew.private_files import make_file, make_folder
 
 
 class FileLock:
@@ -35,7 +36,8 @@ class FileLock:
 
     def _locked(self) -> closing[sqlite3.Connection]:
         try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self._path.parent)
+            make_file(self._path)
             connection = sqlite3.connect(
                 self._path, timeout=self._seconds, isolation_level=None, check_same_thread=False
             )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.stores.derived import derived_files
+from clew.derived_files import damaged_files, derived_files
 from clew.text import terms
 from clew.types import CheckReport, Problem
 
@@ -139,6 +139,12 @@ def check_and_mend(
         left = {problem.invariant for problem in problems}
         repaired = tuple(f"{p.invariant}: {p.detail}" for p in before if p.invariant not in left)
     return CheckReport(checked=checked, problems=tuple(problems), repaired=repaired)
+
+
+def broken_files(folder: Path) -> Iterator[str]:
+    """Every file that is derived from the database is as it was written."""
+    for path in damaged_files(folder):
+        yield f"{path.name} is damaged; it is made again from the database when it is needed"
 
 
 def files_ahead(folder: Path, generation: int) -> Iterator[str]:

@@ -164,7 +164,7 @@ class ManualGraph(EntityMerging, Relations):
         self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
         update_relations(self.backend, plan.changed)
         heads = {int(relation.source_id) for relation in relations}
-        recompute_valid_until(self.backend, heads, State(*state[0]).functional)
+        recompute_valid_until(self.backend, heads, State(state).functional)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 
@@ -175,7 +175,7 @@ class ManualGraph(EntityMerging, Relations):
         manual = [row for row in rows if not row[3]]
         if manual:
             ends = {end for row in manual for end in row[1:3]}
-            functional = State(*state[0]).functional
+            functional = State(state).functional
             heads = heads_around(self.backend, ends, functional)
             self.backend.delete("relations", [row[0] for row in manual])
             delete_orphans(self.backend, ends)
@@ -192,7 +192,7 @@ class ManualGraph(EntityMerging, Relations):
         if living:
             self.backend.execute(RETRACT, ids=ids, moment=now())
             heads: Collection[int] = {row[1] for row in living}
-            recompute_valid_until(self.backend, heads, State(*state[0]).functional)
+            recompute_valid_until(self.backend, heads, State(state).functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(living)
 

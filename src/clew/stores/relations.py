@@ -245,7 +245,7 @@ class Relations(StoreState):
         rows = self.backend.rows(statement, **values, limit=NO_LIMIT)
         found = [RelationRow(*row) for row in rows]
         heads = {row.from_entity_id for row in found}
-        facts = read_facts(self.backend, State(*state[0]).functional, heads, known)
+        facts = read_facts(self.backend, State(state).functional, heads, known)
         return valid_at(found, held, derived_ends(facts))
 
 

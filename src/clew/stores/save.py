@@ -96,7 +96,7 @@ def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
     )
     text = "".join(text for _, text in sorted(texts, key=itemgetter(0)))
     after = version_after(HeldVersion(*version[0]), document, text) if version else FIRST
-    return _Held(after, names, State(*state[0]), NextIds(*next_ids[0]))
+    return _Held(after, names, State(state), NextIds(*next_ids[0]))
 
 
 def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]) -> _Former:
@@ -192,7 +192,7 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
         statements.KNOWN_DOCUMENTS, statements.TOUCHED_ENTITIES, STATE, ids=ids
     )
     if known:
-        functional = State(*state[0]).functional
+        functional = State(state).functional
         stated = backend.rows(HEADS_OF_DOCUMENTS, ids=ids, types=functional) if functional else []
         backend.delete("versions", ids)
         backend.delete("documents", ids)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.derived_files import folder_size
 from clew.ports import PassageRow, RelationRows
-from clew.stores.derived import folder_size
 from clew.stores.state import StoreState
 from clew.stores.statements import snapshot as statements
 from clew.stores.values import now

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from clew.errors import StoreMismatchError
 from clew.stores.backend import Backend
@@ -24,7 +25,7 @@ class StoreState:
 
     def state(self) -> State:
         """What the store remembers of itself."""
-        return State(*self.backend.rows(STATE)[0])
+        return State(self.backend.rows(STATE))
 
     def generation(self) -> int:
         """See `ports.SnapshotSource`."""
@@ -40,21 +41,26 @@ class StoreState:
 
     def claim(self, embedder: str, dimension: int) -> None:
         """See `ports.StoreUpkeep`."""
-        if self.embedder() != (embedder, dimension):
-            self.backend.write(lambda: self._claim(embedder, dimension))
+        wanted = (embedder, dimension)
+        if not self._holds(wanted):
+            self.backend.write(partial(self._claim, wanted))
             self.backend.define_vectors(dimension)
-        self._bound = (embedder, dimension)
+        self._bound = wanted
 
-    def _claim(self, embedder: str, dimension: int) -> None:
+    def _claim(self, wanted: tuple[str, int]) -> None:
+        if not self._holds(wanted):
+            remember_embedder(self.backend, wanted)
+
+    def _holds(self, wanted: tuple[str, int]) -> bool:
+        """Whether the store's vectors are this embedder's; False where there are none yet."""
         known = self.embedder()
-        if known is None:
-            remember_embedder(self.backend, (embedder, dimension))
-        elif known != (embedder, dimension):
+        if known not in (None, wanted):
             raise StoreMismatchError(
                 f"the store was built with the embedder {known[0]!r} ({known[1]} dimensions), but"
-                f" {embedder!r} ({dimension} dimensions) was asked for; choose the former, or embed"
-                " all documents again with `clew reindex`"
+                f" {wanted[0]!r} ({wanted[1]} dimensions) was asked for; choose the former, or"
+                " embed all documents again with `clew reindex`"
             )
+        return known is not None
 
 
 def remember_embedder(backend: Backend, embedder: tuple[str, int]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,7 +43,8 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
         must be the same. Without one the store can do all but save into a new store.
 
         `functional` are the relation types of which a later fact ends an earlier one, see
-        `validity`; they are remembered, and every end is derived again where they change.
+        `validity`; they are remembered, and every end is derived again where they change. A store
+        that can only be read keeps its own.
         """
         super().__init__(backend)
         try:
@@ -62,8 +64,12 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
             recompute_all(self.backend, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
-        if list(functional) != self.state().functional:
+        if list(functional) != self.state().functional and not self.backend.read_only:
             self.backend.write(work)
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.grouping()
 
     @property
     def folder(self) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from clew.text import whole_number
 from clew.tools.budget import fitting, read_cursor
 from clew.tools.fitted_text import cut_to_fit, fitting_length, shortened, tokens_of
 from clew.wiring import make_store, store_exists
@@ -143,11 +144,12 @@ def fetch(call: Call, arguments: Arguments) -> Result:
 
 def _located(engine: Clew, name: str) -> tuple[DocumentInfo, int]:
     """A document, and where to begin to read: at the section of the passage that was named."""
-    document, mark, ordinal = name.rpartition("#")
-    if mark and ordinal.isdecimal() and engine.store.documents(ids=[document]):
+    document, _, ordinal = name.rpartition("#")
+    number = whole_number(ordinal)
+    if number is not None and engine.store.documents(ids=[document]):
         info = engine.document(document)
         for chunk in engine.store.document_chunks(document):
-            if chunk.ordinal == int(ordinal):
+            if chunk.ordinal == number:
                 return info, engine.store.sections([chunk.section_id])[0].start
     return engine.document(name), 0
 

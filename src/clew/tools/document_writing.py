@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, cast
 
 from clew.errors import ClewError, InputError, StoreError
-from clew.ingest.access import existing_path
+from clew.ingest.access import existing_path, roots_of
 from clew.tools.fitted_text import shortened
 from clew.types import document_id
 
@@ -101,6 +101,8 @@ def _identity(engine: Clew, given: Given) -> tuple[str, str | None]:
         source = named or given["url"]
     elif "path" in given:
         path = existing_path(given["path"], engine.settings)
+        given["path"] = str(path)
+        given["roots"] = [str(root) for root in roots_of(engine.settings)]
         source = named or file_source(path)
         if path.is_dir():
             return source, None
@@ -126,7 +128,7 @@ def query_job_status(call: Call, arguments: Arguments) -> Result:
 
 
 def cancel_job(call: Call, arguments: Arguments) -> Result:
-    """`cancel_job`: what is done stays, the document under way is still finished."""
+    """`cancel_job`: what is done stays, the document under way is left."""
     runner = jobs_of(call)
     job = runner.job(arguments["job_id"])
     if job.ended:

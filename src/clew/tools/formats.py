@@ -94,9 +94,9 @@ def mcp_definition(tool: Tool) -> dict[str, Any]:
         "inputSchema": input_schema(tool.parameters),
         "outputSchema": tool.result,
         "annotations": {
-            "readOnlyHint": tool.scope == "read",
+            "readOnlyHint": tool.read_only,
             "destructiveHint": tool.destructive,
-            "idempotentHint": tool.idempotent or tool.scope == "read",
+            "idempotentHint": tool.idempotent or tool.read_only,
             "openWorldHint": tool.open_world,
         },
     }

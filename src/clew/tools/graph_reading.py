@@ -9,6 +9,9 @@ from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.fitted_text import shortened
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
     from clew.query.around import Related
     from clew.query.entity_search import EntityHit
     from clew.tools.spec import Arguments, Call, Result
@@ -137,28 +140,40 @@ def _neighbor(one: Related, entity: Entity) -> Result:
 def graph_statistics(call: Call, _: Arguments) -> Result:
     """`get_graph_statistics`."""
     counts = call.engine.store.relation_counts()
-    entities = int(call.engine.stats()["entities"])
+    stats = call.engine.stats()
+    entities, vectors = int(stats["entities"]), stats["vectors"]
     relationships = sum(count for _, count, _ in counts)
-    # Vectors lie beside the store itself: no server can be missing.
-    vector_store = {
-        "vector_store": "embedded",
-        "embedded_available": True,
-        "embedded_connected": True,
-        "qdrant_available": False,
-        "qdrant_connected": False,
-    }
-    size = {"entities": entities, "relationships": relationships}
+    in_short = {"entities": entities, "relationships": relationships, **_vector_store(vectors)}
     statistics = {
-        **size,
+        **in_short,
         "relationship_types": [
             {"relation_type": name, "count": count} for name, count, _ in counts[:TYPES_SHOWN]
         ],
         "relationship_types_left_out": len(counts[TYPES_SHOWN:]),
         "avg_relationships_per_entity": _rounded(relationships / max(entities, 1)),
         "causal_relationships": sum(causal for _, _, causal in counts),
-        **vector_store,
     }
-    return {"statistics": statistics, "health": {"status": "healthy", **size, **vector_store}}
+    return {"statistics": statistics, "health": {"status": _health(vectors), **in_short}}
+
+
+def _vector_store(state: Mapping[str, Any]) -> Result:
+    """What `SyncedVectorIndex.state` says, under the name of the back end in use."""
+    name = "embedded" if state["backend"] == "store" else state["backend"]
+    return {
+        "vector_store": name,
+        "qdrant_available": False,
+        "qdrant_connected": False,
+        f"{name}_available": state["available"],
+        f"{name}_connected": state["connected"],
+        "vector_store_problem": state["problem"],
+    }
+
+
+def _health(state: Mapping[str, Any]) -> str:
+    """`degraded` where the store's own vectors stand in until the index is back."""
+    if state["connected"]:
+        return "healthy"
+    return "degraded" if state["available"] else "unhealthy"
 
 
 def local_graph(call: Call, arguments: Arguments) -> Result:

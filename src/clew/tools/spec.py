@@ -96,11 +96,20 @@ class Tool:
     run: Run
     scope: Scope
     profiles: frozenset[Profile]
+    changes: bool = True
+    """Whether it may change something; a tool of the scope `read` never does."""
     destructive: bool = False
     """Deletes or replaces what was there."""
+    frees: bool = False
+    """Takes nothing in, so that it works in a namespace that is full, as what is destructive."""
     idempotent: bool = False
     """Calling it again with the same arguments changes nothing more."""
     open_world: bool = False
     """Reaches beyond the store: files, addresses."""
     confirm: bool = False
     """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it changes nothing."""
+        return self.scope == "read" or not self.changes

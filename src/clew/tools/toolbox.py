@@ -84,7 +84,9 @@ class Toolbox:
         try:
             tool = self._find(name, caller)
             complete_arguments = complete(name, tool.parameters, arguments or {})
-            if tool.scope != "read" and self._audit is not None:
+            if tool.scope == "write" and not (tool.destructive or tool.frees):
+                self._check_room()
+            if not tool.read_only and self._audit is not None:
                 self._audit(caller, tool, complete_arguments)
             call = Call(
                 engine=self._engine,
@@ -101,6 +103,11 @@ class Toolbox:
                 f"{name} failed inside Clew; the server's log says why. Try another way"
             )
         return Outcome(content={"success": True, **result}, is_error=False)
+
+    def _check_room(self) -> None:
+        reason = self._engine.full()
+        if reason is not None:
+            raise InputError(reason)
 
     def _find(self, name: str, caller: Caller) -> Tool:
         tool = self._tools.get(name)

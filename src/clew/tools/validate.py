@@ -21,6 +21,16 @@ _LARGEST = sys.float_info.max
 _DECIMAL = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
+def load_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
+    """What JSON of strangers says. Raises `ValueError`, in words for them, where it cannot be."""
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise ValueError("no UTF-8, nested too deeply, or a number too long") from error
+
+
 def complete(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
     """All arguments by name, defaults filled in.
 
@@ -134,12 +144,12 @@ def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
     # Formats without free-form objects have them as JSON text; see `formats.strict_schema`.
     if isinstance(value, str):
         with suppress(ValueError):
-            value = json.loads(value)
+            value = load_json(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
     try:
         json.dumps(value, ensure_ascii=False).encode()
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         expected = "an object without halves of surrogate pairs and numbers of thousands of digits"
         raise _wrong(where, value, expected) from error
     return value

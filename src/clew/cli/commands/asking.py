@@ -17,7 +17,7 @@ from clew.cli.options import (
     WhereOption,
     read_question,
 )
-from clew.cli.output import stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import steps
 
 if TYPE_CHECKING:
@@ -178,9 +178,9 @@ def search(
     if common.json:
         write_json(result.to_dict())
     elif context:
-        typer.echo(result.context.text)
+        write_line(result.context.text)
         if citations:
-            typer.echo(_sources(result))
+            write_line(_sources(result))
     else:
         print_result(result, explain=explain)
         _point_to_context(result)

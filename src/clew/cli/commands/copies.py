@@ -10,7 +10,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
-from clew.cli.output import write_json
+from clew.cli.output import write_json, write_line
 from clew.cli.progress import reporting
 
 
@@ -25,7 +25,7 @@ def reindex(common: Common) -> None:
     if common.json:
         write_json({"documents": report.changed})
     else:
-        typer.echo(f"{report.changed:,} documents indexed again")
+        write_line(f"{report.changed:,} documents indexed again")
 
 
 def backup(
@@ -37,7 +37,7 @@ def backup(
     if common.json:
         write_json({"path": file, "bytes": size})
     else:
-        typer.echo(f"{size:,} bytes written and checked")
+        write_line(f"{size:,} bytes written and checked")
 
 
 def restore(
@@ -57,7 +57,7 @@ def restore(
     if common.json:
         write_json({"path": file, "documents": documents})
     else:
-        typer.echo(f"{documents:,} documents restored")
+        write_line(f"{documents:,} documents restored")
 
 
 def _confirm(held: int) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from clew.cli.common import Common
-from clew.cli.output import stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 
 if TYPE_CHECKING:
@@ -55,9 +55,9 @@ def _print_report(report: CopyReport) -> None:
     stdout_console().print(table(("table", "rows", "hash"), rows))
     if report.written:
         rate = report.written / max(report.seconds, 1e-9)
-        typer.echo(
+        write_line(
             f"{report.written:,} rows written in {report.seconds:.1f} s ({rate:,.0f}/s);"
             " both stores hold the same"
         )
     else:
-        typer.echo("nothing to write; both stores hold the same")
+        write_line("nothing to write; both stores hold the same")

@@ -10,11 +10,9 @@ from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from clew.cli.commands.asking import print_result
 from clew.cli.common import Common
-from clew.cli.output import write_json
+from clew.cli.output import write_json, write_line
 from clew.cli.progress import reporting
 
 if TYPE_CHECKING:
@@ -94,11 +92,11 @@ def _place(result: SearchResult) -> int | None:
 
 def _print(shown: _Demonstration) -> None:
     documents = shown.report.added + shown.report.changed + shown.report.unchanged
-    typer.echo(f"{documents} documents indexed in {shown.report.seconds:.1f} s.")
-    typer.echo(f"\n{QUESTION}\n")
+    write_line(f"{documents} documents indexed in {shown.report.seconds:.1f} s.")
+    write_line(f"\n{QUESTION}\n")
     print_result(shown.result, limit=max(SHOWN, shown.places["graph"] or 0))
     places = ", ".join(f"{name} {place or 'not found'}" for name, place in shown.places.items())
-    typer.echo(
+    write_line(
         f"The answer stands in “{ANSWER}”, which shares no word with the question.\n"
         f"Its place by strategy: {places}.\n\n{NEXT}"
     )

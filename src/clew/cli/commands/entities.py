@@ -9,7 +9,8 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.options import NameArgument
-from clew.cli.output import printable, stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
+from clew.text import one_line
 
 if TYPE_CHECKING:
     from clew.types import Alias, Entity, RelationEvidence
@@ -86,6 +87,22 @@ def rename(
     _print_entity(common, entity)
 
 
+def retract(
+    common: Common,
+    relations: Annotated[
+        list[int],
+        typer.Argument(metavar="RELATION", min=1, help="Ids of relations, as `clew export` says."),
+    ],
+) -> None:
+    """Say that relations are wrong; indexing again remembers it."""
+    with common.open() as engine:
+        retracted = engine.retract(relations)
+    if common.json:
+        write_json({"retracted": retracted})
+    else:
+        typer.echo(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+
+
 def neighbors(
     common: Common,
     name: NameArgument,
@@ -110,4 +127,4 @@ def _print_entity(common: Common, entity: Entity) -> None:
         write_json(entity)
     else:
         counts = f"{entity.mentions:,} mentions in {entity.documents:,} documents"
-        typer.echo(f"{printable(entity.name)} ({entity.entity_type}), {counts}")
+        write_line(f"{one_line(entity.name)} ({entity.entity_type}), {counts}")

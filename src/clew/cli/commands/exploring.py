@@ -10,8 +10,9 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import AsOfOption, NameArgument
-from clew.cli.output import printable, stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import steps
+from clew.text import one_line, quoted
 
 if TYPE_CHECKING:
     from clew.engine import Clew
@@ -28,10 +29,16 @@ def path(
         int, typer.Option(metavar="N", min=1, max=5, help="Steps of a path, at most.")
     ] = 3,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Paths, at most.")] = 5,
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="The strongest path alone: strong ties are worth a hop."),
+    ] = False,
 ) -> None:
     """Show how two entities are tied: the paths between them, fewest hops first."""
     with common.open() as engine:
-        found, notes = engine.paths(source, target, max_hops=max_hops, limit=limit)
+        found, notes = engine.paths(
+            source, target, max_hops=max_hops, limit=limit, weighted=weighted
+        )
     if common.json:
         write_json({"paths": found, "notes": notes})
         return
@@ -96,7 +103,7 @@ def communities(
         write_json([{**asdict(c), "sources": sources[c.id]} for c in found])
     elif reports:
         for community in found:
-            typer.echo(_report(community, sources[community.id]))
+            write_line(_report(community, sources[community.id]))
     elif found:
         from clew.cli.tables import table
 
@@ -108,9 +115,9 @@ def communities(
 
 def _report(community: Community, sources: list[Provenance]) -> str:
     """A report in Markdown, with the documents that it is made of."""
-    places = dict.fromkeys(f"- {origin.title or origin.source}" for origin in sources)
-    lines = [f"# {community.title}", "", community.summary, "", "Sources:", "", *places, ""]
-    return printable("\n".join(lines))
+    places = dict.fromkeys(f"- {one_line(origin.title or origin.source)}" for origin in sources)
+    head = [f"# {one_line(community.title)}", "", quoted(community.summary), ""]
+    return "\n".join([*head, "Sources:", "", *places, ""])
 
 
 def topics(common: Common, limit: LimitOption = 50) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE
-from clew.cli.output import stdout_console, write_json
+from clew.cli.output import stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
     from clew.ingest.take_over import TakenOver
@@ -40,7 +40,7 @@ def import_memory(
 def _print(report: TakenOver) -> None:
     kinds = ("entities", "observations", "relations")
     counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
-    typer.echo(f"{counts} new, {len(report.skipped):,} skipped")
+    write_line(f"{counts} new, {len(report.skipped):,} skipped")
     if report.skipped:
         from clew.cli.tables import table
 

@@ -10,9 +10,10 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import WhereOption
-from clew.cli.output import printable, shown_source, stdout_console, write_json
+from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import InputError
+from clew.text import one_line
 
 if TYPE_CHECKING:
     from clew.engine import Clew
@@ -36,6 +37,14 @@ def index(
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
     ] = False,
+    retry: Annotated[
+        bool,
+        typer.Option("--retry", help="Read again what took more than a limit of the settings."),
+    ] = False,
+    follow_links: Annotated[
+        bool,
+        typer.Option("--follow-links", help="Follow links that lead out of PATH, too."),
+    ] = False,
     source: Annotated[
         str | None,
         typer.Option(help="Name of the text on standard input.", show_default=False),
@@ -50,7 +59,13 @@ def index(
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         report = engine.index(
-            paths, include=include or (), exclude=exclude or (), prune=prune, progress=progress
+            paths,
+            include=include or (),
+            exclude=exclude or (),
+            prune=prune,
+            retry=retry,
+            follow_links=follow_links,
+            progress=progress,
         )
     if common.json:
         write_json(report)
@@ -71,7 +86,7 @@ def _index_standard_input(
     if common.json:
         write_json({"document": document})
     else:
-        typer.echo(document)
+        write_line(document)
 
 
 def _standard_input() -> str:
@@ -91,7 +106,7 @@ def print_report(report: IndexReport) -> None:
     parts = [f"{getattr(report, name):,} {name}" for name in counts]
     if report.skipped:
         parts.append(f"{len(report.skipped):,} skipped")
-    typer.echo(
+    write_line(
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
@@ -126,7 +141,7 @@ def delete(
     if common.json:
         write_json({"deleted": deleted, "documents": [document.id for document in found]})
     else:
-        typer.echo(f"{deleted:,} deleted")
+        write_line(f"{deleted:,} deleted")
 
 
 def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInfo]:
@@ -140,7 +155,7 @@ def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInf
 def _confirm(found: list[DocumentInfo]) -> None:
     """Ask before a condition deletes several documents; where nobody can be asked, refuse."""
     for document in found:
-        note(f"  {shown_source(document.source)}  {printable(document.title)}")
+        note(f"  {shown_source(document.source)}  {one_line(document.title)}")
     if not sys.stdin.isatty():
         note(f"Error: {len(found):,} documents match; add --yes to delete them")
         raise typer.Exit(FAILED)

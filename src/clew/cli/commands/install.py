@@ -5,7 +5,9 @@ from __future__ import annotations
 import shlex
 import shutil
 import sys
+from contextlib import suppress
 from enum import StrEnum
+from itertools import count
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -14,8 +16,11 @@ from clew.cli.clients import client_file
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.output import write_json, write_whole
+from clew.private_files import private
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from clew.cli.clients import ClientFile, Entry
 
 
@@ -45,7 +50,8 @@ def install(
 ) -> None:
     """Print how a client starts the server on this store, or write it into the client's file.
 
-    What else the file holds stays; a copy of it as it was lies beside it, ending in `.bak`.
+    What else the file holds stays, and what its entry had beside the command, such as `env`; a copy
+    of it as it was lies beside it, ending in `.bak` or, where that is taken, `.bak.1` and so on.
     """
     file, command = client_file(client.value), server_command(common)
     entry = file.entry(command)
@@ -82,12 +88,25 @@ def server_command(common: Common) -> list[str]:
 def _write(file: ClientFile, name: str, entry: Entry) -> None:
     # Where the file is a link to somewhere, that place is written, and the link stays.
     path = file.path.resolve()
-    merged = file.merged(file.read(), name, entry)
+    known = file.read()
+    merged = file.merged(known, name, entry)
+    if merged == known:
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():
         write_whole(path, [merged])
         return
-    backup = path.with_name(f"{path.name}.bak")
-    shutil.copy2(path, backup)
+    backup = _back_up(path)
     write_whole(path, [merged])
     shutil.copymode(backup, path)
+
+
+def _back_up(path: Path) -> Path:
+    """A copy beside the file under a name that was free, `.bak`, `.bak.1` and so on."""
+    for number in count():
+        backup = path.with_name(f"{path.name}.bak{f'.{number}' if number else ''}")
+        with suppress(FileExistsError), open(backup, "xb", opener=private) as file:
+            file.write(path.read_bytes())
+            shutil.copystat(path, backup)
+            return backup
+    raise AssertionError("there is always a next number")

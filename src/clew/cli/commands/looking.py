@@ -12,13 +12,13 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import OutputOption, WhereOption
-from clew.cli.output import printable, shown_source, stdout_console, write_json, write_whole
+from clew.cli.output import shown_source, stdout_console, write_json, write_line, write_whole
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from clew.graph.overview import GraphOverview, RankedEntity
-    from clew.types import DocumentInfo
+    from clew.types import DocumentInfo, DocumentVersion
 
 
 class ExportFormat(StrEnum):
@@ -48,9 +48,15 @@ def show(
         typer.Argument(help="A document's id, source or end of a source; `<id>#3` for a chunk."),
     ],
     text: Annotated[bool, typer.Option("--text", help="Print the text alone.")] = False,
+    versions: Annotated[
+        bool, typer.Option("--versions", help="Print the digests of the texts that it has had.")
+    ] = False,
 ) -> None:
     """Print a document, or one chunk of it."""
     with common.open() as engine:
+        if versions:
+            _print_versions(common, engine.versions(name))
+            return
         content = engine.text(name)
         document = engine.document(name.rpartition("#")[0] if _is_chunk(name) else name)
     if common.json:
@@ -58,7 +64,17 @@ def show(
         return
     if not text:
         _print_facts(document)
-    typer.echo(printable(content) if sys.stdout.isatty() else content)
+    write_line(content)
+
+
+def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
+    if common.json:
+        write_json(found)
+        return
+    from clew.cli.tables import table
+
+    rows = [(v.version, v.sha256, v.indexed_at, v.replaced_at) for v in found]
+    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced"), rows))
 
 
 def _is_chunk(name: str) -> bool:
@@ -146,4 +162,4 @@ def export(
     if common.json:
         write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
     else:
-        typer.echo(f"{output.stat().st_size:,} bytes written to {printable(str(output))}")
+        write_line(f"{output.stat().st_size:,} bytes written to {output}")

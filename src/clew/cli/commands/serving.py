@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.output import write_json
+from clew.cli.output import bare_standard_output, write_json, write_line, write_whole
 
 if TYPE_CHECKING:
     from clew.settings import Settings
@@ -28,7 +29,8 @@ def mcp(common: Common, profile: ProfileOption = None) -> None:
     settings = _settings(common, profile=profile)
     from clew.mcp.serve import serve_stdio
 
-    serve_stdio(settings)
+    with bare_standard_output():
+        serve_stdio(settings)
 
 
 def serve(
@@ -60,16 +62,26 @@ def serve(
 def token(
     common: Common,
     name: Annotated[str, typer.Argument(metavar="NAME", help="Who it is for.")],
+    revoke: Annotated[
+        bool,
+        typer.Option("--revoke", help="Take NAME's token out of clew.toml; servers heed it."),
+    ] = False,
 ) -> None:
     """Make a token for a caller of `clew serve`, and the lines of clew.toml that let it in."""
-    from clew.mcp.tokens import new_token
+    from clew.mcp import tokens
+    from clew.settings import SETTINGS_FILE
 
     settings = _settings(common)
-    made, digest = new_token()
+    if revoke:
+        file = Path(SETTINGS_FILE)
+        write_whole(file, [tokens.without_token(name, file)])
+        note(f"The token of {name} is revoked; running servers see it within seconds.")
+        return
+    made, digest = tokens.new_token()
     if common.json:
         write_json({"token": made, "sha256": digest})
         return
-    typer.echo(made)
+    write_line(made)
     note("It is shown once. Add to clew.toml:")
     for line in (
         "[[serve.tokens]]",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from enum import StrEnum
@@ -104,8 +103,10 @@ def _shown(status: dict[str, Any]) -> str:
 
 
 def _object(text: str) -> dict[str, Any]:
+    from clew.tools.validate import load_json
+
     try:
-        value = json.loads(text)
+        value = load_json(text)
     except ValueError as error:
         raise InputError(
             f"the arguments {_short(text)} are no JSON ({error}); expected an object such as"

@@ -1,19 +1,20 @@
-"""`clew check` and `clew eval`."""
+"""`clew check`, `clew audit` and `clew eval`."""
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from clew.cli.common import Common
-from clew.cli.errors import INCOMPLETE
-from clew.cli.output import stdout_console, write_json
+from clew.cli.errors import INCOMPLETE, note
+from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
-
-if TYPE_CHECKING:
-    from clew.types import CheckReport
+from clew.errors import StoreCorruptError
+from clew.private_files import is_private
+from clew.types import CheckReport, Problem
 
 
 def check(
@@ -23,8 +24,16 @@ def check(
     ] = False,
 ) -> None:
     """Verify that the store is whole."""
-    with common.open() as engine:
-        report = engine.check(repair=repair)
+    try:
+        with common.open() as engine:
+            report, folder = engine.check(repair=repair), engine.store.folder
+        if not is_private(folder):
+            note(
+                f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER"
+            )
+    except StoreCorruptError as error:  # so damaged that it cannot even be opened
+        damage = Problem(invariant="integrity", detail=str(error), repairable=False)
+        report = CheckReport(checked=("integrity",), problems=(damage,), repaired=())
     if common.json:
         write_json(report)
     else:
@@ -34,16 +43,38 @@ def check(
 
 
 def _print_check(report: CheckReport) -> None:
-    typer.echo(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
+    write_line(f"{len(report.checked):,} invariants checked, {len(report.problems):,} broken")
     for mended in report.repaired:
-        typer.echo(f"repaired: {mended}")
+        write_line(f"repaired: {mended}")
     if report.problems:
         from clew.cli.tables import table
 
         rows = [(p.invariant, p.detail, p.repairable) for p in report.problems]
         stdout_console().print(table(("invariant", "found", "repairable"), rows))
     if any(problem.repairable for problem in report.problems):
-        typer.echo("Mend what can be mended with: clew check --repair")
+        write_line("Mend what can be mended with: clew check --repair")
+
+
+def audit(
+    common: Common,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")] = 50,
+    before: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Only entries older than that one.")
+    ] = None,
+) -> None:
+    """List what was changed through tools, when and by whom, the newest first."""
+    with common.open() as engine:
+        entries = engine.audit(before=before, limit=limit)
+    if common.json:
+        write_json(entries)
+    elif entries:
+        from clew.cli.tables import table
+
+        rows = [
+            (e.id, e.recorded_at, e.caller, e.tool, json.dumps(e.subjects, ensure_ascii=False))
+            for e in entries
+        ]
+        stdout_console().print(table(("id", "when", "caller", "tool", "about"), rows))
 
 
 def evaluate(

@@ -11,7 +11,8 @@ from datetime import date, datetime
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import UnreadableError
+from clew.errors import LimitError, UnreadableError
+from clew.settings import LimitSettings
 from clew.times import in_utc, to_time
 from clew.types import Document, Skipped
 
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 _CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
+DEEPEST = 20
+"""Levels that indentation shows; what is nested deeper would be mostly blanks."""
 _TEXT_BREAKS = re.compile(r"\r\n?|[\u0085\u2028]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -43,6 +46,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    limits: LimitSettings = field(default_factory=LimitSettings)
+    """What reading it may take."""
 
     @property
     def suffix(self) -> str:
@@ -62,6 +67,20 @@ class Properties:
     created_at: datetime | None = None
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+
+def check_limit(limits: LimitSettings, name: str, amount: int, source: str) -> None:
+    """Raise `LimitError` where a document has more of something than the setting allows."""
+    if amount > getattr(limits, name):
+        raise over_limit(limits, name, source, f"{amount:,} {name}")
+
+
+def over_limit(limits: LimitSettings, name: str, source: str, found: str) -> LimitError:
+    """The error of a document that takes more than the setting `limits.<name>` allows."""
+    allowed = getattr(limits, name)
+    return LimitError(
+        source, f"{found}, limit {allowed:,}; raise limits.{name} or split the document"
+    )
 
 
 def text_digest(text: str) -> str:

@@ -14,6 +14,8 @@ _BLOCK = re.compile(
     r"\A\ufeff?(?P<mark>---|\+\+\+)[ \t]*\n(?P<block>.*?)^(?:(?P=mark)|\.\.\.)[ \t]*(?:\n|\Z)",
     re.M | re.S,
 )
+_DOTS = 200
+"""In a line of TOML, at most: each part of a dotted key costs as much as all before it together."""
 
 
 class _Loader(yaml.SafeLoader):
@@ -55,6 +57,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 
 def _parse(mark: str, block: str) -> object:
     if mark == "+++":
+        if max(line.count(".") for line in block.split("\n")) > _DOTS:
+            raise ValueError(f"a line has more than {_DOTS} dots")
         return tomllib.loads(block)
     loader = _Loader(block)
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import Any, Literal
 
 from bs4 import BeautifulSoup
@@ -11,6 +11,7 @@ from bs4.builder import HTMLTreeBuilder
 from bs4.element import CData, NavigableString, PageElement, Tag
 
 from clew.ingest.readers.common import (
+    DEEPEST,
     Properties,
     RawFile,
     ReadResult,
@@ -71,7 +72,7 @@ _META_NAMES = {
     "article:modified_time": "updated_at",
     "og:updated_time": "updated_at",
 }
-_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]+)", re.I)
+_DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_.:-]+)", re.I)
 _XML_DECLARATION = re.compile(r"<\?xml", re.I)
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
@@ -117,8 +118,9 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
 
 
 def _markdown(root: Tag) -> str:
-    writer = _Writer()
-    for kind, item in _events(root):
+    layout = _layout_tables(root)
+    writer = _Writer(layout)
+    for kind, item in _events(root, layout):
         if kind == "text":
             writer.text(str(item))
         elif kind == "open":
@@ -128,7 +130,7 @@ def _markdown(root: Tag) -> str:
     return writer.finish()
 
 
-def _events(root: Tag) -> Iterator[_Event]:
+def _events(root: Tag, layout: Collection[int]) -> Iterator[_Event]:
     """The page in order, without what is dropped; a stack of its own allows any depth."""
     stack: list[tuple[Tag, Iterator[PageElement]]] = [(root, iter(root.children))]
     while stack:
@@ -141,8 +143,8 @@ def _events(root: Tag) -> Iterator[_Event]:
             if _is_dropped(child):
                 continue
             yield "open", child
-            rows = () if child.name != "table" or _is_layout(child) else child.children
-            stack.append((child, iter(child.children if not rows else ())))
+            is_data = child.name == "table" and id(child) not in layout
+            stack.append((child, iter(() if is_data else child.children)))
         elif type(child) in (NavigableString, CData):  # comments and the like are kinds of strings
             yield "text", str(child)
 
@@ -151,15 +153,29 @@ def _is_dropped(tag: Tag) -> bool:
     return tag.name in _DROPPED or tag.has_attr("hidden") or tag.get("role") == "navigation"
 
 
-def _is_layout(table: Tag) -> bool:
-    """Whether a table arranges the page rather than data: it holds tables or headings."""
-    return table.find(["table", *_HEADINGS]) is not None
+def _layout_tables(root: Tag) -> set[int]:
+    """Ids of the tables that arrange the page rather than data: they hold tables or headings.
+
+    Found in one walk, since looking into each table for itself is quadratic where they are nested.
+    """
+    found: set[int] = set()
+    stack: list[tuple[Tag, int | None]] = [(root, None)]
+    while stack:
+        tag, table = stack.pop()
+        for child in tag.children:
+            if isinstance(child, Tag):
+                is_table = child.name == "table"
+                if table is not None and (is_table or child.name in _HEADINGS):
+                    found.add(table)
+                stack.append((child, id(child) if is_table else table))
+    return found
 
 
 class _Writer:
     """Collects inline text into blocks, each with the mark of what it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, layout: Collection[int]) -> None:
+        self._layout = layout
         self._blocks: list[str] = []
         self._inline: list[str] = []
         self._lists: list[int | None] = []
@@ -187,7 +203,7 @@ class _Writer:
             self._quotes += 1
         elif name == "pre":
             self._preformatted += 1
-        elif name == "table" and not _is_layout(tag):
+        elif name == "table" and id(tag) not in self._layout:
             self._add_table(tag)
         else:
             self._open_inline(tag)
@@ -242,7 +258,7 @@ class _Writer:
     def _add(self, block: str, *, tight: bool) -> None:
         """A block, indented as its list is; items follow each other without a blank line."""
         depth = max(len(self._lists) - 1, 0) if tight else len(self._lists)
-        margin = "> " * self._quotes + "  " * depth
+        margin = "> " * min(self._quotes, DEEPEST) + "  " * min(depth, DEEPEST)
         joint = "\n" if tight and self._tight else "\n\n"
         self._tight = tight
         lines = block.split("\n")

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.ingest.outline import headings
 from clew.ingest.readers.common import (
     Properties,
     RawFile,
@@ -18,19 +19,16 @@ from clew.ingest.readers.front_matter import split_front_matter
 from clew.ingest.readers.media_types import is_source_code, media_type_of
 from clew.types import Document
 
-_FENCED = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,}).*?(?:^ {0,3}(?P=fence)|\Z)", re.M | re.S)
-_ATX_HEADING = re.compile(r"^ {0,3}#[ \t]+(.*?)[ \t]*#*[ \t]*$", re.M)
-_SETEXT_HEADING = re.compile(r"^ {0,3}(\S[^\n]*)\n {0,3}=+[ \t]*$", re.M)
-_LINK = re.compile(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])?")
-_ANCHOR = re.compile(r"\s*\{[#.][^}]*\}$")
+# Blank lines, comments and indented lines may stand before the title.
 _RST_TITLE = re.compile(
-    r"\A(?:\s*\n|\.\. [^\n]*\n|[ \t]+[^\n]*\n)*"
-    r"(?:(?P<over>([!-/:-@\[-`{-~])\2*)[ \t]*\n)?[ \t]*(?P<title>\S[^\n]*?)[ \t]*\n"
-    r"(?P<under>([!-/:-@\[-`{-~])\5*)[ \t]*(?:\n|\Z)"
+    r"\A(?:(?:[^\S\n]|\.\. )[^\n]*+\n|\n)*+"
+    r"(?:(?P<over>([!-/:-@\[-`{-~])\2*+)[ \t]*+\n)?[ \t]*+(?P<title>\S[^\n]*+)\n"
+    r"(?P<under>([!-/:-@\[-`{-~])\5*+)[ \t]*+(?:\n|\Z)"
 )
 _RST_FIELD = re.compile(
-    r"\s*^:(?P<name>[\w -]+):[ \t]+(?P<value>[^\n]+(?:\n[ \t]+\S[^\n]*)*)\n?", re.M
+    r"^:(?P<name>[\w -]++):[ \t]++(?P<value>[^\n]++(?:\n[ \t]++\S[^\n]*+)*+)\s*+", re.M
 )
+_BLANK = re.compile(r"\s*+")
 
 
 def read_text(raw: RawFile) -> ReadResult:
@@ -65,7 +63,7 @@ def rst_document(text: str, source: str) -> Document:
     """The text with its title and the fields below it as metadata."""
     heading = _RST_TITLE.match(text)
     values: dict[str, Any] = {}
-    position = heading.end() if heading else 0
+    position = _BLANK.match(text, heading.end() if heading else 0).end()  # type: ignore[union-attr]
     while field := _RST_FIELD.match(text, position):
         values[field["name"].strip().lower()] = one_line(field["value"])
         position = field.end()
@@ -89,17 +87,13 @@ def _document(
 
 def _markdown_title(text: str) -> str:
     """The first heading of the first level outside code, without its markup."""
-    bare = _FENCED.sub("", text)
-    found = [match for form in (_ATX_HEADING, _SETEXT_HEADING) if (match := form.search(bare))]
-    if not found:
-        return ""
-    first = min(found, key=lambda match: match.start())
-    title = _ANCHOR.sub("", _LINK.sub(r"\1", first.group(1)))
-    return one_line(title.replace("`", "").replace("**", "").strip("*_ "))
+    top = (one_line(h.title) for h in headings(text, "text/markdown") if h.level == 1)
+    return next(top, "")
 
 
 def _rst_title(heading: re.Match[str] | None) -> str:
     # A rule of four signs below a longer line is a transition, not an underline.
-    if heading is None or len(heading["under"]) < len(heading["title"]):
+    title = heading["title"].rstrip(" \t") if heading else ""
+    if heading is None or len(heading["under"]) < len(title):
         return ""
-    return one_line(heading["title"].replace("`", "").replace("*", ""))
+    return one_line(title.replace("`", "").replace("*", ""))

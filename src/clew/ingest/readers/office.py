@@ -15,7 +15,7 @@ from clew.types import Document
 if TYPE_CHECKING:
     from markitdown import MarkItDown
 
-_SLIDE = re.compile(r"\s*<!-- Slide number: \d+ -->\n")
+_SLIDE = re.compile(r"<!-- Slide number: \d+ -->\n")
 _SLIDE_BREAK = "\n\n"
 _NEEDS_EXTRA = "needs pip install 'clew[office]'"
 _OLE_SUFFIXES = frozenset({".xls", ".msg"})
@@ -77,7 +77,7 @@ def _converter() -> MarkItDown:
 
 def _pages(markdown: str) -> tuple[str, tuple[int, ...]]:
     """The text without the marks between slides, and the offset of each slide."""
-    if not _SLIDE.match(markdown):
+    if not _SLIDE.match(markdown.lstrip()):
         return markdown, ()
     slides = [slide.strip() for slide in _SLIDE.split(markdown)[1:]]
     starts = [0]

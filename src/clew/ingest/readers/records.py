@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from clew.ingest.readers.common import (
+    DEEPEST,
     RawFile,
     ReadResult,
     json_safe,
@@ -141,7 +142,7 @@ def readable_lines(value: object, indent: str = "") -> Iterator[str]:
             yield from _labelled_lines(name, item, indent)
     elif isinstance(value, list):
         for item in value:
-            first, *rest = list(readable_lines(item, indent + "  ")) or [""]
+            first, *rest = list(readable_lines(item, _deeper(indent))) or [""]
             if first:
                 yield f"{indent}- {first.lstrip()}"
             yield from rest
@@ -151,7 +152,7 @@ def readable_lines(value: object, indent: str = "") -> Iterator[str]:
 
 def _labelled_lines(name: str, value: object, indent: str) -> Iterator[str]:
     if isinstance(value, (dict, list)) and not _is_short_list(value):
-        lines = list(readable_lines(value, indent + "  "))
+        lines = list(readable_lines(value, _deeper(indent)))
         if lines:
             yield f"{indent}{name}:"
             yield from lines
@@ -159,6 +160,10 @@ def _labelled_lines(name: str, value: object, indent: str) -> Iterator[str]:
     text = ", ".join(map(_scalar, value)) if isinstance(value, list) else _scalar(value)
     if text:
         yield f"{indent}{name}: {text}".replace("\n", f"\n{indent}  ")
+
+
+def _deeper(indent: str) -> str:
+    return (indent + "  ")[: 2 * DEEPEST]
 
 
 def _is_short_list(value: object) -> bool:

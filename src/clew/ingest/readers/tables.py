@@ -6,9 +6,10 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import Any
 
-from clew.ingest.readers.common import RawFile, ReadResult, one_line
+from clew.ingest.readers.common import RawFile, ReadResult, check_limit, one_line
 from clew.ingest.readers.encoding import decode
 from clew.ingest.readers.media_types import media_type_of
 from clew.types import Document, Piece
@@ -18,6 +19,10 @@ _ID_NAMES = ("_id", "id", "key")
 _INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,15})")
 _DECIMAL = re.compile(r"-?(?:0|[1-9]\d{0,15})\.\d{1,15}")
 _SEPARATOR = "\n\n"
+_LONGEST_NAME = 200
+"""Characters of a column's name."""
+_MOST_COLUMNS = 1000
+"""Columns that are metadata, of which every chunk of a long row has a copy."""
 
 
 def read_table(raw: RawFile) -> ReadResult:
@@ -34,7 +39,8 @@ def read_table(raw: RawFile) -> ReadResult:
     position = 0
     for key, row in zip(keys, rows, strict=True):
         part = "\n".join(f"{name}: {value}" for name, value in row.items())
-        metadata = {name: _number_or_text(value) for name, value in row.items()}
+        columns = islice(row.items(), _MOST_COLUMNS)
+        metadata = {name: _number_or_text(value) for name, value in columns}
         pieces.append(Piece(start=position, end=position + len(part), key=key, metadata=metadata))
         parts.append(part)
         position += len(part) + len(_SEPARATOR)
@@ -55,7 +61,16 @@ def _parse(raw: RawFile) -> tuple[list[str], list[dict[str, str]]]:
     csv.field_size_limit(max(csv.field_size_limit(), len(text)))
     lines = csv.reader(io.StringIO(text, newline=""), delimiter=_delimiter(raw, text))
     names = _column_names(next(lines, []))
-    return names, [row for cells in lines if (row := dict(_cells(names, cells)))]
+    return names, [row for cells in _counted(raw, lines) if (row := dict(_cells(names, cells)))]
+
+
+def _counted(raw: RawFile, lines: Iterator[list[str]]) -> Iterator[list[str]]:
+    """The lines; raises `LimitError` where they have too many cells together."""
+    count = 0
+    for cells in lines:
+        count += len(cells)
+        check_limit(raw.limits, "cells", count, raw.source)
+        yield cells
 
 
 def _delimiter(raw: RawFile, text: str) -> str:
@@ -69,11 +84,13 @@ def _delimiter(raw: RawFile, text: str) -> str:
 
 
 def _column_names(header: Sequence[str]) -> list[str]:
-    """The header's names, each made unique and none empty."""
+    """The header's names, each made unique and none empty or long: rows repeat them."""
     names: list[str] = []
+    seen: set[str] = set()
     for number, cell in enumerate(header, 1):
-        name = one_line(cell) or f"column {number}"
-        names.append(name if name not in names else f"{name} ({number})")
+        name = one_line(cell)[:_LONGEST_NAME] or f"column {number}"
+        names.append(name if name not in seen else f"{name} ({number})")
+        seen.add(names[-1])
     return names
 
 

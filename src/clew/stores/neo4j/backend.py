@@ -40,13 +40,22 @@ class Neo4jBackend:
 
     # --- transactions
 
-    def write(self, work: Callable[[], T]) -> T:
+    @property
+    def read_only(self) -> bool:
+        """See `Backend`."""
+        return False
+
+    def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
         """See `Backend`; called again where the server failed for a reason that passes."""
         return self.database.write(work)
 
     def batch(self) -> AbstractContextManager[None]:
         """See `Backend`."""
         return self.database.batch()
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `Backend`: the server syncs as it is set to."""
+        return nullcontext()
 
     def reading(self) -> AbstractContextManager[None]:
         """See `Backend`; writers of the namespace wait meanwhile."""

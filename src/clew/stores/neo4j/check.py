@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from clew.stores.derived import derived_files, remove_files
+from clew.derived_files import derived_files, remove_files
 from clew.stores.entities import delete_orphans
 from clew.stores.invariants import (
     broken_chunk,
     broken_ends,
+    broken_files,
     broken_sections,
     broken_terms,
     broken_vector,
@@ -46,10 +47,13 @@ Broken: TypeAlias = tuple[str, str]
 _CHECKED = (
     *dict.fromkeys(rule.invariant for rule in RULES),
     *("sections", "chunks", "keywords", "vectors", "versions", "validity", "indexes"),
-    "generation",
+    *("generation", "derived files"),
 )
 _DERIVED = frozenset(
-    {"references", "names", "memory", "ids", "keywords", "validity", "indexes", "generation"}
+    {
+        *("references", "names", "memory", "ids", "keywords", "validity", "indexes"),
+        *("generation", "derived files"),
+    }
 )
 _BATCH = 500
 
@@ -113,6 +117,7 @@ def _find(backend: Neo4jBackend) -> list[Problem]:
             (("versions", d) for d in broken_versions(map(tuple, database.rows(_VERSIONS)))),
             _broken_ends(backend),
             (("generation", d) for d in files_ahead(folder, _state(backend).generation)),
+            (("derived files", d) for d in broken_files(folder)),
         ):
             details[name].append(detail)
     details["indexes"] = list(_broken_indexes(database))
@@ -163,7 +168,7 @@ def _chunks(database: Neo4jDatabase) -> Iterator[Row]:
 
 
 def _state(backend: Neo4jBackend) -> State:
-    return State(*backend.rows(STATE)[0])
+    return State(backend.rows(STATE))
 
 
 def _broken_ends(backend: Neo4jBackend) -> Iterator[Broken]:
@@ -187,9 +192,8 @@ def _mend(backend: Neo4jBackend) -> None:
     """Mend all that can be: each step may leave work to the next one."""
     _mend_indexes(backend.database)
     backend.write(lambda: _mend_rows(backend))
-    remove_files(
-        derived_files(backend.folder)
-    )  # built from what was broken, and made again when needed
+    # They were built from what was broken, and are made again when they are needed.
+    remove_files(derived_files(backend.folder))
 
 
 def _mend_indexes(database: Neo4jDatabase) -> None:

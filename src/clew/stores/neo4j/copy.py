@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError
 from clew.ports.copying import Header, Key, Mark, Place, Row, Table
 from clew.stores.copy_marks import (
@@ -17,7 +18,6 @@ from clew.stores.copy_marks import (
     mark_to_text,
     written_meanwhile,
 )
-from clew.stores.derived import derived_files, remove_files
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.communities_write import write_state
 from clew.stores.neo4j.connection import Neo4jDatabase

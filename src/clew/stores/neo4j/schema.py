@@ -7,8 +7,9 @@ is text.
 
 Nodes, with their properties beside `namespace`:
 
-- ClewStore: generation, epoch, embedder, dimension, functional (JSON), next_section, next_chunk,
-  next_entity, next_alias, next_relation, copying (JSON: how far a copy into it is)
+- ClewStore: store_id (its identity for good), generation, epoch, embedder, dimension, functional
+  (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, copying (JSON: how far a
+  copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, updated_at, indexed_at,
   characters, recipe, metadata (JSON), version, derived_from
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
@@ -97,8 +98,8 @@ SHARED_INDEXES = (
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 _MAKE_STORE = """
 MERGE (s:ClewStore {namespace: $namespace})
-ON CREATE SET s.generation = 0, s.epoch = 0, s.next_section = 1, s.next_chunk = 1,
-    s.next_entity = 1, s.next_alias = 1, s.next_relation = 1
+ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
+    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1
 """
 
 
@@ -145,7 +146,12 @@ def m001_documents_and_graph(database: Neo4jDatabase) -> None:
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
 
 
-def m003_extraction_log(database: Neo4jDatabase) -> None:
+def m003_store_id(database: Neo4jDatabase) -> None:
+    """An identity of every store, as in SQLite."""
+    database.define("MATCH (s:ClewStore) WHERE s.store_id IS NULL SET s.store_id = randomUUID()")
+
+
+def m004_extraction_log(database: Neo4jDatabase) -> None:
     """The log of reading for relations bears the name of what it is, in all namespaces."""
     label = "ClewExtractionLog"
     database.define(
@@ -160,7 +166,8 @@ def m003_extraction_log(database: Neo4jDatabase) -> None:
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
-    m003_extraction_log,
+    m003_store_id,
+    m004_extraction_log,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

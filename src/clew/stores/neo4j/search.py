@@ -6,8 +6,7 @@ scores come from a matrix on this machine, which is derived from the server's ve
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,17 +17,14 @@ from clew.errors import StoreError
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.filters import MetadataFilter
 from clew.stores.neo4j.schema import chunk_label, keyword_index, vector_index
-from clew.stores.relations import RelationRow, to_relation
 from clew.stores.snapshot import id_ranges
 from clew.stores.store import Store
-from clew.stores.vectors import VectorMatrix
+from clew.stores.vectors.matrix import VectorMatrix
 from clew.types import Condition
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from clew.stores.neo4j.store import Neo4jStore
-    from clew.types import Ids, Relation, Scores, Vector, Vectors
+    from clew.types import Ids, Scores, Vector, Vectors
 
 SMALL = 50_000
 """Chunks below which the matrix on this machine is faster than the server's index."""
@@ -56,34 +52,15 @@ RETURN collect(node.id)
 _BOTH = """
 CALL () {
     CALL db.index.vector.queryNodes($vectors, $nearest, $vector) YIELD node, score
-    RETURN collect(node) AS near, collect(node.id) AS near_ids, collect(score) AS near_scores
+    RETURN collect(node.id) AS near_ids, collect(score) AS near_scores
 }
 CALL () {
     WITH $phrases AS phrases WHERE phrases <> ''
     CALL db.index.fulltext.queryNodes($keywords, phrases) YIELD node, score
     WITH node, score ORDER BY score DESC, node.id LIMIT $limit
-    RETURN collect(node) AS held, collect(node.id) AS held_ids, collect(score) AS held_scores
+    RETURN collect(node.id) AS held_ids, collect(score) AS held_scores
 }
-CALL (near, held) {
-    UNWIND near[..$expand] + held[..$expand] AS chunk RETURN collect(DISTINCT chunk) AS best
-}
-CALL (best) {
-    UNWIND best AS chunk
-    MATCH (chunk)-[m:MENTIONS {namespace: $namespace}]->(e:ClewEntity)
-    RETURN collect([chunk.id, m.sentence, e.id, m.count]) AS mentions,
-        collect(DISTINCT [e.id, e.name]) AS names
-}
-CALL (best) {
-    UNWIND best AS chunk
-    WITH chunk.id AS chunk_id
-    MATCH (head:ClewEntity)-[r:RELATES {namespace: $namespace, chunk_id: chunk_id}]->
-        (tail:ClewEntity)
-    WHERE r.retracted_at IS NULL
-    WITH r, head, tail ORDER BY r.id
-    RETURN collect(r {.*, from_entity_id: head.id, to_entity_id: tail.id}) AS relations,
-        collect([head.id, head.name]) + collect([tail.id, tail.name]) AS ends
-}
-RETURN near_ids, near_scores, held_ids, held_scores, mentions, names + ends, relations
+RETURN near_ids, near_scores, held_ids, held_scores
 """
 _EMBEDDINGS = """
 MATCH (c:ClewChunk {namespace: $namespace})
@@ -97,22 +74,6 @@ _STATE = """
 CALL dbms.components() YIELD name, versions WHERE name = 'Neo4j Kernel'
 RETURN versions[0], COUNT {{ (c:{label}) }}
 """
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Candidates:
-    """What one query finds by vectors and by words, and what stands in the best of either."""
-
-    by_vector: tuple[Ids, Scores]
-    """The nearest first; cosines of quantised vectors, off by hundredths: candidates, no scores."""
-    by_keyword: tuple[Ids, Scores]
-    """As `ports.KeywordIndex.search_keywords` gives them."""
-    mentions: NDArray[np.int64]
-    """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
-    relations: tuple[Relation, ...]
-    """That are not retracted, by id; each with the chunk and the sentence that state it."""
-    names: Mapping[int, str]
-    """By entity id, of all that is mentioned or related."""
 
 
 class Neo4jSearch(Store):
@@ -138,12 +99,13 @@ class Neo4jSearch(Store):
         return _ranking(*rows[0])
 
     def find_candidates(
-        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int, expand: int = 0
-    ) -> Candidates:
+        self, vector: Vector, terms: Sequence[str], limit: int, *, nearest: int
+    ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
         """The `nearest` chunks by vector and the `limit` best by words, in one round trip.
 
-        Of the `expand` best of either it also reads whom they mention and which relations they
-        state. Both numbers are above 0. Raises `StoreError` for a vector of another dimension.
+        Scores by vector are cosines of quantised vectors, off by hundredths: candidates, no scores;
+        those by words are `ports.KeywordIndex`'s. Both numbers are above 0. Raises `StoreError` for
+        a vector of another dimension.
         """
         rows = self.backend.database.rows(
             _BOTH,
@@ -153,17 +115,11 @@ class Neo4jSearch(Store):
             phrases=_phrases(terms),
             nearest=nearest,
             limit=limit,
-            expand=expand,
         )
-        near_ids, near_scores, held_ids, held_scores, mentions, names, relations = rows[0]
-        return Candidates(
-            # The server says (1 + cosine) / 2.
-            by_vector=_ranking(near_ids, 2 * np.array(near_scores) - 1),
-            by_keyword=_ranking(held_ids, held_scores),
-            mentions=np.array(sorted(mentions), dtype=np.int64).reshape(-1, 4),
-            relations=tuple(_relation(relation) for relation in relations),
-            names=dict(names),
-        )
+        near_ids, near_scores, held_ids, held_scores = rows[0]
+        # The server says (1 + cosine) / 2.
+        by_vector = _ranking(near_ids, 2 * np.array(near_scores) - 1)
+        return by_vector, _ranking(held_ids, held_scores)
 
     def nearest_chunks(self, vector: Vector, nearest: int) -> Ids:
         """Ids of about the nearest chunks, the nearest first; `nearest` is above 0."""
@@ -208,7 +164,7 @@ class Neo4jSearch(Store):
 
 
 class Neo4jVectors:
-    """`ports.KeptVectorIndex` and `ports.DualIndex` over a `Neo4jStore`; threads may share one.
+    """`ports.SyncedVectorIndex` and `ports.HybridIndex` over a `Neo4jStore`; threads may share one.
 
     Scores are exact and ties go to the smaller id, whoever finds the candidates: the matrix in
     `folder` alone where the store is small, where `allowed` is given, inside a transaction (which
@@ -233,43 +189,46 @@ class Neo4jVectors:
     def search_both(
         self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
-        """See `ports.DualIndex`."""
+        """See `ports.HybridIndex`."""
         with self._store.steady():
             if allowed is not None or not terms or not self._asks_server(limit):
                 by_vector = self._matrix.search_vector(vector, limit, allowed)
                 return by_vector, self._store.search_keywords(terms, limit, allowed)
-            found = self._store.find_candidates(vector, terms, limit, nearest=_wanted(limit))
-            return self._rescored(vector, limit, found.by_vector[0]), found.by_keyword
+            (near, _), by_keyword = self._store.find_candidates(
+                vector, terms, limit, nearest=_wanted(limit)
+            )
+            return self._rescored(vector, limit, near), by_keyword
 
     def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
         """See `ports.VectorIndex`."""
         return self._matrix.vectors(chunk_ids)
 
     def refresh(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._matrix.refresh()
 
     def persist(self) -> None:
-        """See `ports.KeptVectorIndex`."""
+        """See `ports.SyncedVectorIndex`."""
         self._matrix.persist()
 
     def state(self) -> dict[str, Any]:
-        """See `ports.KeptVectorIndex`."""
-        version, points, connected = "", None, True
+        """See `ports.SyncedVectorIndex`."""
+        version, points, problem = "", None, ""
         try:
             version, points = self._store.server_state()
-        except StoreError:
-            connected = False
+        except StoreError as error:
+            problem = str(error)
         return {
             "backend": "neo4j",
             "available": True,
-            "connected": connected,
+            "connected": not problem,
             "version": version,
             "points": points,
+            "problem": problem,
         }
 
     def close(self) -> None:
-        """See `ports.KeptVectorIndex`; the connection is the store's."""
+        """See `ports.SyncedVectorIndex`; the connection is the store's."""
 
     def _asks_server(self, limit: int) -> bool:
         held = int(self._matrix.state()["points"])
@@ -298,10 +257,6 @@ def _phrases(terms: Sequence[str]) -> str:
 def _quoted(term: str) -> str:
     escaped = term.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
-
-
-def _relation(row: Mapping[str, Any]) -> Relation:
-    return to_relation(RelationRow._make(row.get(name) for name in RelationRow._fields))
 
 
 def _ranking(ids: Sequence[int], scores: Sequence[float] | Scores) -> tuple[Ids, Scores]:

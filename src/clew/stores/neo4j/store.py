@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.private_files import make_folder
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import migrate
@@ -45,7 +46,7 @@ class Neo4jStore(Neo4jSearch):
 
         `folder` is on this machine and holds what is derived.
         """
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         database = Neo4jDatabase(address, settings, namespace)
         try:
             database.connect()

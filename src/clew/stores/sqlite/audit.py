@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import AuditEntry
-from clew.stores.values import now
+from clew.stores.values import now, to_text
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database
@@ -46,3 +46,13 @@ class SqliteAudit:
                 )
                 for entry, moment, caller, tool, subjects in rows
             ]
+
+    def forget(self, before: datetime) -> int:
+        """See `ports.AuditLog`."""
+        moment = (to_text(before.astimezone(UTC)),)
+        with self._database.read() as connection:
+            old = "SELECT 1 FROM audit WHERE recorded_at < ? LIMIT 1"
+            if connection.execute(old, moment).fetchone() is None:
+                return 0
+        with self._database.write() as connection:
+            return connection.execute("DELETE FROM audit WHERE recorded_at < ?", moment).rowcount

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from clew.errors import StoreCorruptError
 from clew.ports.copying import Place, Table
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.copy_marks import folder_place
@@ -47,11 +48,16 @@ class SqliteBackend:
 
     # --- transactions
 
-    def write(self, work: Callable[[], T]) -> T:
+    @property
+    def read_only(self) -> bool:
+        """See `Backend`."""
+        return self.database.read_only
+
+    def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
         """See `Backend`; `work` is called once, and undone also within a batch."""
         if getattr(self._here, "connection", None) is not None:
             return work()
-        with self.database.write() as connection:
+        with self.database.write(durable=durable) as connection:
             self._here.connection = connection
             try:
                 return work()
@@ -66,6 +72,10 @@ class SqliteBackend:
     def batch(self) -> AbstractContextManager[None]:
         """See `Backend`."""
         return self.database.batch()
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `Backend`."""
+        return self.database.grouping()
 
     @contextmanager
     def reading(self) -> Iterator[None]:
@@ -150,4 +160,37 @@ def _bound(parameters: Mapping[str, object]) -> dict[str, Any]:
 
 def read_state(connection: sqlite3.Connection) -> State:
     """What the store remembers of itself."""
-    return State(*connection.execute(STATE.sql).fetchone())
+    return State(connection.execute(STATE.sql).fetchall())
+
+
+def free_bytes(connection: sqlite3.Connection) -> int:
+    """Bytes of the file that hold nothing and are used before it grows."""
+    pages, size = (
+        connection.execute(f"PRAGMA {name}").fetchone()[0]
+        for name in ("freelist_count", "page_size")
+    )
+    return int(pages * size)
+
+
+def refuse_damaged_embeddings(connection: sqlite3.Connection, chunk_ids: Sequence[int]) -> None:
+    """Raise `StoreCorruptError` where an embedding is not as it was written."""
+    row = connection.execute(
+        "SELECT chunk_id FROM embeddings WHERE chunk_id IN (SELECT value FROM json_each(?))"
+        " AND checksum IS NOT crc32(vector)",
+        (json.dumps(chunk_ids),),
+    ).fetchone()
+    if row is not None:
+        raise damaged_embedding(connection, row[0])
+
+
+def damaged_embedding(connection: sqlite3.Connection, chunk_id: int) -> StoreCorruptError:
+    """The error of an embedding that is not as it was written."""
+    row = connection.execute(
+        "SELECT d.source FROM chunks c JOIN documents d ON d.id = c.document_id WHERE c.id = ?",
+        (chunk_id,),
+    ).fetchone()
+    source = row[0] if row else "?"
+    return StoreCorruptError(
+        f"the embedding of chunk {chunk_id}, of the document {source!r}, is damaged; delete that"
+        " document and index it again, or restore the store from a backup"
+    )

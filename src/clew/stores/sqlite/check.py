@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import logging
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Iterator
 from pathlib import Path
 
-from clew.errors import StoreCorruptError
-from clew.stores.derived import derived_files, remove_files
+from clew.derived_files import derived_files, remove_files
+from clew.errors import StoreBusyError, StoreError
 from clew.stores.entities import delete_orphans
-from clew.stores.invariants import check_and_mend, chunk_terms, files_ahead, sum_up
+from clew.stores.invariants import (
+    broken_files,
+    check_and_mend,
+    chunk_terms,
+    files_ahead,
+    sum_up,
+)
 from clew.stores.sqlite import invariants
 from clew.stores.sqlite.backend import SqliteBackend, read_state
 from clew.stores.sqlite.connection import Database
 from clew.stores.statements.state import COUNT_CHANGE
 from clew.stores.validity import recompute_all
 from clew.types import CheckReport, Problem
+
+_log = logging.getLogger("clew")
 
 _READING: dict[str, invariants.Invariant] = {
     "references": invariants.references,
@@ -31,18 +40,23 @@ _READING: dict[str, invariants.Invariant] = {
     "memory": invariants.memory,
 }
 _DERIVED = frozenset(
-    {"references", "names", "keywords", "keyword index", "validity", "memory", "generation"}
+    {
+        *("references", "names", "keywords", "keyword index", "validity", "memory"),
+        *("generation", "derived files"),
+    }
 )
 _SECTION_OF_CHUNK = ("chunks", "section_id")
-_CHECKED = ("integrity", *_READING, "keyword index", "generation")
+_CHECKED = ("integrity", *_READING, "keyword index", "generation", "derived files")
 
 
 def check(backend: SqliteBackend, *, repair: bool) -> CheckReport:
     """Verify every invariant; `problems` are those that are left after mending."""
+    # Checking the index of keywords takes a transaction that may write.
+    unchecked = {"keyword index"} if backend.read_only else frozenset()
     return check_and_mend(
-        _CHECKED,
+        [name for name in _CHECKED if name not in unchecked],
         lambda: _find(backend.database, backend.folder),
-        (lambda: _repair(backend)) if repair else None,
+        (lambda: _repair_what_can_be(backend)) if repair else None,
     )
 
 
@@ -53,17 +67,38 @@ def _find(database: Database, folder: Path) -> list[Problem]:
             if damage := _problem("integrity", invariants.integrity(connection)):
                 return [damage]
             found = [_problem(name, broken(connection)) for name, broken in _READING.items()]
-        with database.write() as connection:
-            found.append(_problem("keyword index", invariants.keyword_index(connection)))
             generation = read_state(connection).generation
-    except StoreCorruptError as error:
+        if not database.read_only:
+            with database.write() as connection:
+                found.append(_problem("keyword index", invariants.keyword_index(connection)))
+    except StoreBusyError:
+        raise
+    except StoreError as error:
         return [Problem(invariant="integrity", detail=str(error), repairable=False)]
     found.append(_problem("generation", files_ahead(folder, generation)))
+    found.append(_problem("derived files", broken_files(folder)))
     return [problem for problem in found if problem]
 
 
-def _problem(invariant: str, details: Iterable[str]) -> Problem | None:
-    return sum_up(invariant, details, repairable=invariant in _DERIVED)
+def _problem(invariant: str, details: Iterator[str]) -> Problem | None:
+    return sum_up(invariant, _survived(details), repairable=invariant in _DERIVED)
+
+
+def _survived(details: Iterator[str]) -> Iterator[str]:
+    """What breaks an invariant; that it cannot even be examined is one such thing."""
+    try:
+        yield from details
+    except Exception as error:  # noqa: BLE001 - damage makes anything of a value
+        yield f"cannot be examined, for the database is damaged: {error}"
+
+
+def _repair_what_can_be(backend: SqliteBackend) -> None:
+    try:
+        _repair(backend)
+    except StoreBusyError:
+        raise
+    except Exception as error:  # noqa: BLE001 - what stays broken is found and told once more
+        _log.warning("nothing could be mended: %s", error)
 
 
 def _repair(backend: SqliteBackend) -> None:
@@ -79,9 +114,8 @@ def _repair(backend: SqliteBackend) -> None:
         backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
     backend.write(work)
-    remove_files(
-        derived_files(backend.folder)
-    )  # built from what was broken, and made again when needed
+    # They were built from what was broken, and are made again when they are needed.
+    remove_files(derived_files(backend.folder))
 
 
 def _repair_references(connection: sqlite3.Connection) -> None:

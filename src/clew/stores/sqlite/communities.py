@@ -211,7 +211,9 @@ class SqliteCommunities:
         }
 
     def write(self, changes: CommunityChanges) -> bool:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityKeeper`; of a store that can only be read, this process's own."""
+        if self._database.read_only:
+            self._database = self._database.copy_for_this_process()
         with self._database.write() as connection:
             if _built(connection) != changes.expected:
                 return False

@@ -1,22 +1,41 @@
-"""Connections, transactions and the one place where SQLite's errors become Clew's."""
+"""Connections, transactions and the one place where SQLite's errors become Clew's.
+
+A transaction lasts through loss of power once it is committed (`synchronous = FULL`: a sync each),
+unless the caller says that it need not: then it lasts through the end of the process at once, and
+through loss of power from the next durable one on. The file is sound either way.
+"""
 
 from __future__ import annotations
 
+import os
 import sqlite3
+import tempfile
 import threading
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
+from typing import Any, TypeVar
 
 from clew.errors import StoreBusyError, StoreCorruptError, StoreError
 from clew.stores.values import half_character
+
+T = TypeVar("T")
 
 # SQLite waits this long by itself; we repeat until the bound, so that Ctrl-C is heard meanwhile.
 _WAIT_SECONDS = 0.1
 _BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_SETTINGS = ("PRAGMA foreign_keys = ON", "PRAGMA cache_size = -32768")
+_FOR_WRITING = (
+    "PRAGMA journal_mode = WAL",
+    # On a Mac a sync alone leaves the data in the drive's own cache.
+    "PRAGMA fullfsync = ON",
+    # Fewer checkpoints than by default: indexing touches the same pages repeatedly.
+    "PRAGMA wal_autocheckpoint = 4000",
+)
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and repeat the command",
     sqlite3.SQLITE_READONLY: "it cannot be written to; check the rights of the file and its folder",
@@ -30,6 +49,8 @@ class Database:
 
     Reads and writes are transactions: `with database.read() as connection` sees one state of
     the store throughout; `with database.write() as connection` writes all or nothing.
+
+    A file that this process may not write to is opened read-only: nothing is put beside it.
     """
 
     def __init__(
@@ -38,10 +59,16 @@ class Database:
         """`prepare` is called on each new connection (to define SQL functions)."""
         self.path = path
         self.busy_seconds = busy_seconds
+        self.read_only = path.is_file() and not all(
+            os.access(place, os.W_OK) for place in (path, path.parent)
+        )
         self._prepare = prepare
         self._connections: dict[threading.Thread, sqlite3.Connection] = {}
         self._batching: set[sqlite3.Connection] = set()
         self._at_work: Counter[threading.Thread] = Counter()
+        # Threads whose commits are not synced, and whether there was any.
+        self._grouping: dict[threading.Thread, bool] = {}
+        self._beside = ExitStack()
         self._changed = threading.Condition()
         self._closed = False
 
@@ -58,14 +85,17 @@ class Database:
                 yield connection
 
     @contextmanager
-    def write(self) -> Iterator[sqlite3.Connection]:
-        """A transaction that alone may write; all of it lasts or, after any exception, nothing."""
+    def write(self, *, durable: bool = True) -> Iterator[sqlite3.Connection]:
+        """A transaction that alone may write; all of it lasts or, after any exception, nothing.
+
+        One that is not `durable` may be lost with the power, as long as none follows that is.
+        """
         with self._translated(), self._connection() as connection:
             if connection in self._batching:
                 with _savepoint(connection):
                     yield connection
                 return
-            self._begin_writing(connection)
+            self._begin_writing(connection, durable)
             with _finished(connection):
                 yield connection
 
@@ -86,13 +116,52 @@ class Database:
                     with _finished(connection):
                         pass
 
-    def _begin_writing(self, connection: sqlite3.Connection) -> None:
+    @contextmanager
+    def grouping(self) -> Iterator[None]:
+        """Sync this thread's commits inside not one by one but together, at the end."""
+        thread = threading.current_thread()
+        self._grouping[thread] = False
+        try:
+            yield
+        finally:
+            written = self._grouping.pop(thread)
+        if written:
+            # A durable commit makes all before it durable; one that changes nothing would not.
+            with self.write() as connection:
+                connection.execute(
+                    "INSERT INTO meta VALUES ('synced', 1)"
+                    " ON CONFLICT (name) DO UPDATE SET value = value + 1"
+                )
+
+    def _begin_writing(self, connection: sqlite3.Connection, durable: bool = True) -> None:
+        self.require_writable()
         if connection.in_transaction:
             raise StoreError(
                 f"cannot begin to write to the store {str(self.path)!r} while this thread reads"
                 " one state of it or writes a batch; leave `reading()` or `batch()` first"
             )
-        self._patiently(connection, "BEGIN IMMEDIATE")
+        if (thread := threading.current_thread()) in self._grouping:
+            durable, self._grouping[thread] = False, True
+        level = "FULL" if durable else "NORMAL"
+        self._patiently(connection, f"PRAGMA synchronous = {level}", "BEGIN IMMEDIATE")
+
+    def require_writable(self) -> None:
+        """Raise `StoreError` where the file can only be read."""
+        if self.read_only:
+            raise StoreError(
+                f"the store {str(self.path)!r} can be read here, but not written to; give this user"
+                " the right to write to the file and its folder, or work on a copy (`clew copy`)"
+            )
+
+    def copy_for_this_process(self) -> Database:
+        """A copy that can be written to and goes when this database is closed."""
+        folder = self._beside.enter_context(tempfile.TemporaryDirectory(prefix="clew-"))
+        path = Path(folder) / self.path.name
+        with self.read() as connection, closing(sqlite3.connect(path)) as written:
+            connection.backup(written)
+        copy = Database(path, self.busy_seconds, self._prepare)
+        self._beside.callback(copy.close)
+        return copy
 
     def close(self) -> None:
         """Close every thread's connection, after what each is at; may be called twice.
@@ -100,6 +169,7 @@ class Database:
         A connection that is used while it is closed takes the process with it. A thread that is at
         work for longer than `busy_seconds` closes its own when it is done.
         """
+        self._beside.close()
         here = threading.current_thread()
         with self._changed:
             self._closed = True
@@ -133,21 +203,15 @@ class Database:
 
     def _connect(self, thread: threading.Thread) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            self.path,
+            self._read_only_address() if self.read_only else self.path,
             timeout=min(_WAIT_SECONDS, self.busy_seconds),
             isolation_level=None,  # transactions begin and end where we say so
             check_same_thread=False,  # `close` may come from another thread
+            uri=self.read_only,
         )
         try:
-            self._patiently(
-                connection,
-                "PRAGMA journal_mode = WAL",
-                "PRAGMA synchronous = NORMAL",
-                "PRAGMA foreign_keys = ON",
-                "PRAGMA cache_size = -32768",
-                # Fewer checkpoints than by default: indexing touches the same pages repeatedly.
-                "PRAGMA wal_autocheckpoint = 4000",
-            )
+            self._patiently(connection, *_SETTINGS, *(() if self.read_only else _FOR_WRITING))
+            define_checksum(connection)
             self._prepare(connection)
         except BaseException:
             connection.close()
@@ -157,6 +221,12 @@ class Database:
                 self._connections.pop(other).close()
             self._connections[thread] = connection
         return connection
+
+    def _read_only_address(self) -> str:
+        """What SQLite opens without locks or files of its own, unless a writer left a log."""
+        log = self.path.with_name(f"{self.path.name}-wal")
+        unchanging = "" if log.is_file() and log.stat().st_size else "&immutable=1"
+        return f"{self.path.resolve().as_uri()}?mode=ro{unchanging}"
 
     def _patiently(self, connection: sqlite3.Connection, *statements: str) -> None:
         """Run statements, all again while the store is busy, until the bound has passed."""
@@ -181,6 +251,14 @@ class Database:
             raise self._translate(error) from error
         except UnicodeEncodeError as error:
             raise half_character(error) from error
+        except UnicodeDecodeError as error:
+            raise self._damaged(error) from error
+
+    def _damaged(self, error: Exception) -> StoreCorruptError:
+        return StoreCorruptError(
+            f"the store {str(self.path)!r} is damaged ({error}); `clew check` says what is"
+            " affected: restore the file from a backup, or delete it and index again"
+        )
 
     def _translate(self, error: sqlite3.Error) -> StoreError:
         path, code = str(self.path), _primary_code(error)
@@ -190,13 +268,41 @@ class Database:
                 f" {self.busy_seconds:g} s; wait until that process has finished, or raise the"
                 " setting busy_seconds"
             )
-        if code in _DAMAGED:
-            return StoreCorruptError(
-                f"the store {path!r} is damaged ({error}); `clew check` says what is affected:"
-                " restore the file from a backup, or delete it and index again"
+        # Python's own error, which has no code, where a text is no UTF-8.
+        if code in _DAMAGED or "decode to UTF-8" in str(error):
+            return self._damaged(error)
+        if self.read_only and code == sqlite3.SQLITE_CANTOPEN:
+            return StoreError(
+                f"the store {path!r} can only be read here, and its last changes are still in"
+                f" {path + '-wal'!r}: open it once where it can be written, or copy it with"
+                " `clew backup` there"
             )
         advice = _ADVICE.get(code, "run `clew check` to see whether the store is sound")
         return StoreError(f"the store {path!r} failed ({error}): {advice}")
+
+
+def define_checksum(connection: sqlite3.Connection) -> None:
+    """Give SQL the function `crc32(blob)`; NULL for anything but a blob."""
+    connection.create_function("crc32", 1, _checksum, deterministic=True)
+
+
+def _checksum(value: object) -> int | None:
+    return zlib.crc32(value) if isinstance(value, bytes) else None
+
+
+def read_meta(
+    connection: sqlite3.Connection, name: str, convert: Callable[[Any], T], default: object
+) -> T:
+    """A value of `meta`, or the default. Raises `StoreCorruptError` where it cannot be read."""
+    row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
+    value = row[0] if row else default
+    try:
+        return convert(value)
+    except (TypeError, ValueError) as error:
+        raise StoreCorruptError(
+            f"the store is damaged: its {name} is {value!r}, which cannot be read; restore it from"
+            " a backup, or delete it and index again"
+        ) from error
 
 
 @contextmanager

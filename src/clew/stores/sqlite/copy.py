@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 
-from clew.errors import InputError
+from clew.derived_files import derived_files, remove_files
+from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, Header, Key, Mark, Place, Row, Table
 from clew.stores.copy_marks import (
+    NOT_BEGUN,
     built_in_copy,
     copied_twice,
     folder_place,
@@ -18,10 +22,11 @@ from clew.stores.copy_marks import (
     mark_to_text,
     written_meanwhile,
 )
-from clew.stores.derived import derived_files, remove_files
-from clew.stores.sqlite.backend import read_state
+from clew.stores.sqlite.backend import read_state, refuse_damaged_embeddings
 from clew.stores.sqlite.migrations import open_database
 
+COPY_PREFIX = ".clew-copy-"
+"""Of folders in which a store is put together; those that were left are removed by `backup`."""
 _MARK = "copying"
 _NUMBERED = ("sections", "chunks", "entities", "aliases", "relations")
 _NAMES: Mapping[Table, str] = {
@@ -47,7 +52,7 @@ _SOURCES: Mapping[Table, str] = {
 _BESIDE: Mapping[Table, tuple[str, ...]] = {
     "chunks": (
         "INSERT INTO keywords (rowid, terms) SELECT :id, :terms WHERE :terms NOT NULL",
-        "INSERT INTO embeddings SELECT :id, :vector WHERE :vector NOT NULL",
+        "INSERT INTO embeddings SELECT :id, :vector, crc32(:vector) WHERE :vector NOT NULL",
         "INSERT INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
         "INSERT INTO agent_extractions SELECT :id, :read_at WHERE :read_at NOT NULL",
     ),
@@ -77,6 +82,8 @@ class SqliteCopy:
             raise InputError(
                 f"there is no store {self._place}; give the one to copy with --from and --namespace"
             )
+        if make:
+            _make(folder, busy_seconds)
         self._database = open_database(folder, busy_seconds, lambda connection: None)
 
     @property
@@ -128,8 +135,11 @@ class SqliteCopy:
         above = "" if after is None else f"WHERE ({_list(key)}) > ({', '.join('?' * len(key))})"
         sql = f"SELECT {_list(columns)} FROM {_source(table)} {above} ORDER BY {_list(key)} LIMIT ?"
         with self._database.read() as connection:
-            rows = connection.execute(sql, (*(after or ()), limit))
-            return [dict(zip(columns, row, strict=True)) for row in rows]
+            found = connection.execute(sql, (*(after or ()), limit))
+            rows = [dict(zip(columns, row, strict=True)) for row in found]
+            if table == "chunks":  # the copy's checksums are its own
+                refuse_damaged_embeddings(connection, [row["id"] for row in rows])
+            return rows
 
     # --- writing
 
@@ -173,6 +183,34 @@ class SqliteCopy:
     def _check_mark(self, connection: sqlite3.Connection, mark: Mark) -> None:
         if mark_from_text(read_state(connection).copying) != mark:
             raise copied_twice(self._place)
+
+
+def _make(folder: Path, busy_seconds: float) -> None:
+    """Put a store where there is none, which from its first moment is an unfinished copy."""
+    place = folder / "clew.db"
+    if place.exists():
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=COPY_PREFIX) as beside:
+            made = open_database(Path(beside), busy_seconds, lambda connection: None)
+            with closing(made), made.write() as connection:
+                _write_meta(connection, {_MARK: NOT_BEGUN})
+            _put(Path(beside) / place.name, place)
+    except OSError as error:
+        raise StoreError(
+            f"cannot make a store in {str(folder)!r} ({error.strerror}); give another place with"
+            " --to"
+        ) from error
+
+
+def _put(made: Path, place: Path) -> None:
+    try:
+        os.link(made, place)
+    except FileExistsError:  # another copy was faster
+        pass
+    except OSError:  # a disk without links
+        os.replace(made, place)
 
 
 def _list(columns: Sequence[str]) -> str:

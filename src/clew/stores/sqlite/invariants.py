@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -120,16 +121,19 @@ def keyword_index(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def vectors(connection: sqlite3.Connection) -> Iterator[str]:
-    """Every chunk has one embedding, of the store's dimension and of unit length."""
-    dimension = read_state(connection).dimension or 0
+    """Every chunk has one embedding as it was written, of the store's dimension and unit length."""
+    dimension = read_state(connection).dimension
     rows = connection.execute(
-        "SELECT c.id, e.vector FROM chunks c LEFT JOIN embeddings e ON e.chunk_id = c.id"
+        "SELECT c.id, e.vector, e.checksum FROM chunks c"
+        " LEFT JOIN embeddings e ON e.chunk_id = c.id"
     )
-    for chunk_id, blob in rows:
+    for chunk_id, blob, checksum in rows:
         if blob is None:
             yield f"chunk {chunk_id} has no embedding"
         elif len(blob) != 4 * dimension:
             yield f"the embedding of chunk {chunk_id} has {len(blob) / 4:g} of {dimension} numbers"
+        elif zlib.crc32(blob) != checksum:
+            yield f"the embedding of chunk {chunk_id} is damaged: index its document anew"
         else:
             yield from broken_vector(chunk_id, np.frombuffer(blob, dtype="<f4"), dimension)
 

@@ -86,6 +86,16 @@ def keyed_job(connection: sqlite3.Connection, key: str, digest: str) -> Job | No
     return read_job(connection, row[0])
 
 
+def check_number(connection: sqlite3.Connection, most: int | None) -> None:
+    """Raises `InputError` where so many jobs have not ended."""
+    waiting = "SELECT count(*) FROM jobs WHERE status IN ('queued', 'running')"
+    if most is not None and connection.execute(waiting).fetchone()[0] >= most:
+        raise InputError(
+            f"{most} jobs have not ended, as many as a namespace may have (the setting"
+            " quota.jobs); wait for one to end or cancel one, then ask again"
+        )
+
+
 def lease(connection: sqlite3.Connection, job_id: str, seconds: float) -> None:
     """Make the job ours, whoever ran it before; what was written of it counts again."""
     connection.execute(

@@ -19,6 +19,7 @@ from clew.ports import Job, JobItem
 from clew.stores.sqlite.job_rows import (
     JOB,
     changed,
+    check_number,
     find_job,
     job_of_row,
     keyed_job,
@@ -32,7 +33,12 @@ if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database
 
 _OURS = "id = :id AND owner = :owner AND status = 'running'"
-_CLAIMABLE = "status = 'queued' OR (status = 'running' AND lease_until < :now)"
+# A lease that ends too late was given before the clock was set back.
+_CLAIMABLE = """
+status = 'queued' OR (status = 'running' AND lease_until NOT BETWEEN :now AND :latest)
+"""
+_CLOCK_SLACK = 2.0
+"""Of how many leases the clock may be set back without ending one that is kept."""
 
 
 class SqliteJobs:
@@ -51,6 +57,7 @@ class SqliteJobs:
         description: str,
         key: str | None = None,
         lease_seconds: float | None = None,
+        most: int | None = None,
     ) -> tuple[Job, bool]:
         """See `ports.JobStore`."""
         text = json.dumps(arguments, sort_keys=True, ensure_ascii=False)
@@ -58,6 +65,7 @@ class SqliteJobs:
         with self._database.write() as connection:
             if key is not None and (known := keyed_job(connection, key, digest)):
                 return known, False
+            check_number(connection, most)
             job_id, moment = secrets.token_hex(8), now()
             connection.execute(
                 "INSERT INTO jobs (id, kind, status, number, created_at, updated_at,"
@@ -132,10 +140,10 @@ class SqliteJobs:
         find = f"SELECT id FROM jobs WHERE {_CLAIMABLE} ORDER BY number LIMIT 1"
         # Looking needs no lock; most of the time there is nothing to do.
         with self._database.read() as connection:
-            if connection.execute(find, {"now": time.time()}).fetchone() is None:
+            if connection.execute(find, _present(lease_seconds)).fetchone() is None:
                 return None
-        with self._database.write() as connection:
-            row = connection.execute(find, {"now": time.time()}).fetchone()
+        with self._database.write(durable=False) as connection:
+            row = connection.execute(find, _present(lease_seconds)).fetchone()
             if row is None:
                 return None
             lease(connection, row[0], lease_seconds)
@@ -143,7 +151,7 @@ class SqliteJobs:
 
     def extend(self, job_id: str, owner: str, lease_seconds: float) -> bool:
         """See `ports.JobStore`."""
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             cursor = connection.execute(
                 f"UPDATE jobs SET lease_until = :until WHERE {_OURS}",
                 {"id": job_id, "owner": owner, "until": time.time() + lease_seconds},
@@ -164,7 +172,7 @@ class SqliteJobs:
 
     def advance(self, job_id: str, owner: str, completed: int) -> bool:
         """See `ports.JobStore`."""
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:
             return changed(
                 connection, "completed = :completed", _OURS, id=job_id, owner=owner,
                 completed=completed,
@@ -217,6 +225,12 @@ class SqliteJobs:
                 error=error,
                 status="failed" if error else "completed",
             )
+
+
+def _present(lease_seconds: float) -> dict[str, float]:
+    """Between which moments a lease that counts ends."""
+    now = time.time()
+    return {"now": now, "latest": now + _CLOCK_SLACK * lease_seconds}
 
 
 def _at(moment: datetime) -> tuple[str]:

@@ -63,6 +63,6 @@ def m005_memory(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
-def m006_agent_extractions(connection: sqlite3.Connection) -> None:
+def m009_agent_extractions(connection: sqlite3.Connection) -> None:
     """Passages that an agent has read bear the name of what they are."""
     connection.execute("ALTER TABLE readings RENAME TO agent_extractions")

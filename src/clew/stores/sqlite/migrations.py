@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import secrets
 import sqlite3
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from clew.errors import StoreError, StoreMismatchError
-from clew.stores.derived import derived_files, remove_files
+from clew.derived_files import derived_files, remove_files
+from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
+from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.communities import m003_communities_and_topics
-from clew.stores.sqlite.connection import Database
+from clew.stores.sqlite.connection import Database, define_checksum, read_meta
 from clew.stores.sqlite.job_rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m005_memory,
-    m006_agent_extractions,
+    m009_agent_extractions,
     write_all_times,
 )
+from clew.stores.sqlite.refusals import m006_refusals
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
 _M001 = """
@@ -232,28 +235,51 @@ def m002_times_and_versions(connection: sqlite3.Connection) -> None:
     write_all_times(connection)
 
 
+def m007_store_id(connection: sqlite3.Connection) -> None:
+    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
+    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
+
+
+def m008_checksums(connection: sqlite3.Connection) -> None:
+    """A checksum of each embedding, by which damage to it is found."""
+    define_checksum(connection)
+    connection.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE embeddings SET checksum = crc32(vector)")
+
+
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
     m002_times_and_versions,
     m003_communities_and_topics,
     m004_jobs_and_audit,
     m005_memory,
-    m006_agent_extractions,
+    m006_refusals,
+    m007_store_id,
+    m008_checksums,
+    m009_agent_extractions,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
 def schema_version(connection: sqlite3.Connection) -> int:
-    """Number of the last migration applied; 0 for an empty file."""
+    """Number of the last migration applied; 0 for an empty file.
+
+    Raises `StoreCorruptError` where the file holds something, and no number that can be read.
+    """
     made = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'meta'"
     if connection.execute(made).fetchone() is None:
         return 0
-    row = connection.execute("SELECT value FROM meta WHERE name = 'schema_version'").fetchone()
-    return int(row[0]) if row else 0
+    return read_meta(connection, "schema_version", _version, None)
 
 
-def migrate(connection: sqlite3.Connection) -> None:
-    """Apply what is missing; call inside a write transaction.
+def _version(value: object) -> int:
+    if not isinstance(value, int) or value < 1:
+        raise ValueError("no number of a migration")
+    return value
+
+
+def migrate(connection: sqlite3.Connection, last: int = SCHEMA_VERSION) -> None:
+    """Apply what is missing, up to the migration `last`; call inside a write transaction.
 
     Raises `StoreMismatchError` for a store that a newer version of Clew has written.
     """
@@ -265,7 +291,7 @@ def migrate(connection: sqlite3.Connection) -> None:
         )
     if version == 0:
         connection.execute("CREATE TABLE meta (name TEXT PRIMARY KEY, value) WITHOUT ROWID")
-    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
+    for number, migration in enumerate(MIGRATIONS[version:last], version + 1):
         migration(connection)
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('schema_version', ?)", (number,))
 
@@ -278,7 +304,8 @@ def open_database(
     Raises `StoreError` where the folder cannot be made, and what `migrate` raises.
     """
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
+        make_file(folder / "clew.db")
     except OSError as error:
         raise StoreError(
             f"cannot make the store's folder {str(folder)!r} ({error.strerror});"
@@ -294,11 +321,36 @@ def open_database(
 
 
 def _bring_up_to_date(database: Database, folder: Path) -> None:
+    derived = derived_files(folder)
     with database.read() as connection:
         version = schema_version(connection)
-    if version == SCHEMA_VERSION:
-        return
-    if version == 0:  # what is left of an earlier database would be taken for this one's
-        remove_files(derived_files(folder))
-    with database.write() as connection:
-        migrate(connection)
+        generation = read_meta(connection, "generation", int, 0) if version else 0
+    if version == 0 and derived:
+        raise _emptied(folder, derived)
+    if database.read_only:
+        _refuse_older(folder, version)
+    elif version == SCHEMA_VERSION:
+        # A power failure may have taken back what they were derived from.
+        remove_files(path for path, of in derived.items() if of > generation)
+    else:
+        with database.write() as connection:
+            migrate(connection)
+        remove_files(derived)
+
+
+def _emptied(folder: Path, derived: Iterable[Path]) -> StoreCorruptError:
+    """The error where a database is gone, but not what was derived from it."""
+    names = ", ".join(path.name for path in derived)
+    return StoreCorruptError(
+        f"the store in {str(folder)!r} was emptied or lost: clew.db holds nothing, but what was"
+        f" derived from it is there ({names}); copy a backup to {str(folder / 'clew.db')!r}, or"
+        " delete that folder to begin an empty store"
+    )
+
+
+def _refuse_older(folder: Path, version: int) -> None:
+    if version < SCHEMA_VERSION:
+        raise StoreError(
+            f"the store in {str(folder)!r} has schema version {version}, this Clew needs"
+            f" {SCHEMA_VERSION}, and it cannot be written to here; open it once where it can"
+        )

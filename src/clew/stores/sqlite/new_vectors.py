@@ -58,7 +58,7 @@ def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) ->
         connection.executemany(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", moves)
     connection.executemany("UPDATE keywords SET rowid = ? WHERE rowid = ?", moves)
     connection.executemany(
-        "UPDATE embeddings SET vector = ? WHERE chunk_id = ?",
+        "UPDATE embeddings SET vector = ?1, checksum = crc32(?1) WHERE chunk_id = ?2",
         [(row.tobytes(), new) for row, (new, _) in zip(prepared.vectors, moves, strict=True)],
     )
     connection.execute(

@@ -13,13 +13,14 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import zlib
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.stores.metadata import COLUMNS, meets, wanted
-from clew.stores.sqlite.backend import SqliteBackend
+from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding
 from clew.stores.store import Store
 from clew.types import Condition
 
@@ -93,15 +94,21 @@ class SqliteSearch(Store):
             return [row[0] for row in connection.execute(sql, bound)]
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.SnapshotSource`."""
+        """See `ports.SnapshotSource`. Raises `StoreCorruptError` for one that is damaged."""
         with self.backend.database.read() as connection:
             sql = "SELECT count(*) FROM embeddings WHERE chunk_id > ?"
             count = connection.execute(sql, (after,)).fetchone()[0]
             dimension = self.embedder()
             ids = np.empty(count, dtype=np.int64)
             vectors = np.empty((count, dimension[1] if dimension else 0), dtype=np.float32)
-            sql = "SELECT chunk_id, vector FROM embeddings WHERE chunk_id > ? ORDER BY chunk_id"
-            for position, (chunk_id, vector) in enumerate(connection.execute(sql, (after,))):
+            rows = connection.execute(
+                "SELECT chunk_id, vector, checksum FROM embeddings"
+                " WHERE chunk_id > ? ORDER BY chunk_id",
+                (after,),
+            )
+            for position, (chunk_id, vector, checksum) in enumerate(rows):
+                if not isinstance(vector, bytes) or zlib.crc32(vector) != checksum:
+                    raise damaged_embedding(connection, chunk_id)
                 ids[position] = chunk_id
                 vectors[position] = np.frombuffer(vector, dtype="<f4")
         return ids, vectors

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import StoreBusyError, StoreError
+from clew.private_files import make_file, make_folder
 from clew.stores.file_lock import FileLock
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.tables import id_list
@@ -80,7 +81,7 @@ class Staging:
         parts = _Parts(entry.document, entry.split, entry.extraction)
         vectors = np.ascontiguousarray(entry.vectors, dtype="<f4").tobytes()
         row = (entry.document.id, written_at, _adapter().dump_json(parts).decode(), vectors)
-        with self._database.write() as connection:
+        with self._database.write(durable=False) as connection:  # it can be made again
             connection.execute("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?)", row)
 
     def get(self, document_id: str) -> IndexedDocument:
@@ -111,7 +112,7 @@ class Staging:
         try:
             with _writing_to(self._folder):
                 shutil.rmtree(folder, ignore_errors=True)
-                folder.mkdir()
+                make_folder(folder)
             yield folder
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -134,8 +135,9 @@ def open_staging(
     folder = store_folder / _FOLDER
     with _alone(store_folder / _LOCK, wait):
         with _writing_to(folder):
-            folder.mkdir(exist_ok=True)
+            make_folder(folder)
             _remove_others(folder, target)
+            make_file(folder / target.file_name)
         database = Database(folder / target.file_name, busy_seconds, lambda connection: None)
         try:
             with database.write() as connection:

@@ -37,6 +37,12 @@ class SqliteStore(SqliteSearch):
         """The file, for what else is kept in it."""
         return self.backend.database
 
+    def identity(self) -> str:
+        """What tells this store from every other one, for good; its backups carry it."""
+        with self.database.read() as connection:
+            row = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
+        return str(row[0])
+
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""
         from clew.stores.sqlite.check import check

@@ -24,7 +24,9 @@ _NAMES: Mapping[Table, str] = {
 _BESIDE: Mapping[Table, Mapping[str, str]] = {
     "chunks": {
         "terms": "INSERT INTO keywords (rowid, terms) SELECT :id, :terms WHERE :terms NOT NULL",
-        "vector": "INSERT INTO embeddings SELECT :id, :vector WHERE :vector NOT NULL",
+        "vector": (
+            "INSERT INTO embeddings SELECT :id, :vector, crc32(:vector) WHERE :vector NOT NULL"
+        ),
         "uses": "INSERT INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
         "last_used": "",
         "read_at": "INSERT INTO agent_extractions SELECT :id, :read_at WHERE :read_at NOT NULL",

@@ -3,35 +3,65 @@
 from __future__ import annotations
 
 import json
-from typing import NamedTuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeVar
 
-from clew.stores.backend import Statement
+from clew.errors import StoreCorruptError
+from clew.stores.backend import Found, Statement
+
+T = TypeVar("T")
 
 
-class State(NamedTuple):
-    """The row of `STATE`."""
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `STATE` returned; each value is read when it is asked for, since one may be damaged.
 
-    generation: int
-    """Grows with every commit that changes anything."""
-    mentions_version: int
-    """Grows when mentions of old chunks change hands."""
-    embedder: str | None
-    dimension: int | None
-    functional_json: str | None
-    copying: str | None
-    """How far a copy into the store has come; None for a store that is whole."""
+    Raises `StoreCorruptError` for one that cannot be read.
+    """
+
+    rows: Found
 
     @property
-    def functional(self) -> list[str]:
-        """Relation types of which a later fact ends an earlier one, sorted."""
-        return list(json.loads(self.functional_json or "[]"))
+    def generation(self) -> int:
+        """Grows with every commit that changes anything."""
+        return self._read("generation", int, 0)
+
+    @property
+    def mentions_version(self) -> int:
+        """Grows when mentions of old chunks change hands."""
+        return self._read("epoch", int, 0)
+
+    @property
+    def dimension(self) -> int:
+        """Of the vectors; 0 where none were ever saved."""
+        return self._read("dimension", int, 0)
 
     @property
     def vectors(self) -> tuple[str, int] | None:
         """Name and dimension of the embedder, once one is known."""
-        if self.embedder is None or self.dimension is None:
-            return None
-        return str(self.embedder), int(self.dimension)
+        name, dimension = self._read("embedder", str, ""), self.dimension
+        return (name, dimension) if name and dimension else None
+
+    @property
+    def functional(self) -> list[str]:
+        """Relation types of which a later fact ends an earlier one, sorted."""
+        return self._read("functional", lambda text: list(json.loads(text)), "[]")
+
+    @property
+    def copying(self) -> str | None:
+        """How far a copy into the store has come; None for a store that is whole."""
+        return self._read("copying", lambda text: text, None)
+
+    def _read(self, name: str, convert: Callable[[Any], T], default: object) -> T:
+        value = self.rows[0][_META.index(name)]
+        try:
+            return convert(default if value is None else value)
+        except (TypeError, ValueError) as error:
+            raise StoreCorruptError(
+                f"the store is damaged: its {name} is {value!r}, which cannot be read; restore it"
+                " from a backup, or delete it and index again"
+            ) from error
 
 
 class NextIds(NamedTuple):
@@ -47,7 +77,9 @@ class NextIds(NamedTuple):
 _META = ("generation", "epoch", "embedder", "dimension", "functional", "copying")
 
 STATE = Statement(
-    "SELECT " + ", ".join(f"(SELECT value FROM meta WHERE name = '{name}')" for name in _META),
+    # A value that is null is damage, unlike one that there is not.
+    "SELECT "
+    + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META),
     f"""
 MATCH (s:ClewStore {{namespace: $namespace}})
 RETURN [{", ".join(f"s.{name}" for name in _META)}] AS row

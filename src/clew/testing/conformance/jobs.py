@@ -203,6 +203,17 @@ class JobStoreSuite:
         assert jobs.items(old.id) == []
         assert jobs.forget(moment) == 0
 
+    def test_unfinished_jobs_are_bounded(self, jobs: JobStore) -> None:
+        kept = submitted(jobs, "kept", key="key")
+        running = submitted(jobs, "running")
+        with pytest.raises(InputError, match=r"2 jobs have not ended.*quota\.jobs"):
+            jobs.submit("read", {}, description="one too many", most=2)
+        given = {"name": "kept"}
+        again, new = jobs.submit("read", given, description="again", key="key", most=2)
+        assert (again.id, new) == (kept.id, False)
+        jobs.cancel(running.id)
+        assert jobs.submit("read", {}, description="room again", most=2)[1]
+
 
 class AuditLogSuite:
     """`ports.AuditLog`."""
@@ -223,3 +234,11 @@ class AuditLogSuite:
             (e.recorded_at for e in found), reverse=True
         )
         assert log.entries(before=found[1].id, limit=2) == found[2:4]
+
+    def test_old_entries_are_forgotten(self, log: AuditLog) -> None:
+        log.record("ann", "delete_document", {"document": "old"})
+        moment = moment_between()
+        log.record("ann", "delete_document", {"document": "new"})
+        assert log.forget(moment) == 1
+        assert [entry.subjects["document"] for entry in log.entries()] == ["new"]
+        assert log.forget(moment) == 0

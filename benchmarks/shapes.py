@@ -1,0 +1,160 @@
+"""Hard texts against prose: what reading, splitting and extraction cost, as ratios of one run.
+
+    uv run python -m benchmarks.shapes [--characters 1000000] [--endings .md .html] [--shapes NAME]
+
+Each text is read as each kind of file in a process of its own, which is killed after `--patience`
+seconds. As a question (`?`), texts have at most 10,000 characters, which is what tools take.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from multiprocessing import get_context
+from multiprocessing.connection import Connection
+from typing import TYPE_CHECKING
+
+from tests.security.shapes import SHAPES, prose
+
+if TYPE_CHECKING:
+    from clew.ingest.split import Tokens
+
+ENDINGS = (".md", ".txt", ".rst", ".html", ".csv", ".json", ".jsonl", ".py", "?")
+PROSE = "prose"
+MOST = 10.0
+"""By how much a hard text may take longer than prose."""
+_LONGEST_QUESTION = 10_000
+_FIRST = 120.0
+"""Seconds until a process that loads everything has measured its first text."""
+
+Task = tuple[str, str, int]
+"""(shape, ending of the file's name or "?", characters)"""
+
+
+def main() -> None:
+    """Measure and print."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--characters", type=int, default=1_000_000)
+    parser.add_argument("--endings", nargs="+", default=list(ENDINGS))
+    parser.add_argument("--shapes", nargs="+", default=list(SHAPES))
+    parser.add_argument("--patience", type=float, default=60)
+    given = parser.parse_args()
+    for ending in given.endings:
+        tasks = [(name, ending, given.characters) for name in (PROSE, *given.shapes)]
+        basis = 0.0
+        for (name, _, _), seconds in measured(tasks, given.patience):
+            if name == PROSE:
+                # Where prose is no file of that kind, prose as text is what to compare with.
+                basis = basis_of(ending, given.characters, seconds)
+                print(f"{ending:8} {name:32} {basis:8.3f} s", flush=True)
+                continue
+            shown = (
+                f"{seconds:8.3f} s {seconds / basis:6.1f} x" if seconds is not None else "killed"
+            )
+            mark = " !" if seconds is None or seconds > MOST * basis else ""
+            print(f"{ending:8} {name:32} {shown}{mark}", flush=True)
+
+
+def basis_of(ending: str, characters: int, seconds: float | None) -> float:
+    """Seconds of prose to compare with."""
+    if ending == "?" or ending == ".html":
+        return max(seconds or 0.0, 0.01)
+    ((_, as_text),) = measured([(PROSE, ".md", characters)], _FIRST)
+    return max(seconds or 0.0, as_text or 0.0)
+
+
+def measured(tasks: Sequence[Task], patience: float) -> Iterator[tuple[Task, float | None]]:
+    """Each task with its seconds of processor time; None where it had to be killed."""
+    left = list(tasks)
+    while left:
+        for seconds in _run(left, patience):
+            yield left.pop(0), seconds
+
+
+def _run(tasks: Sequence[Task], patience: float) -> Iterator[float | None]:
+    """Seconds of one task after the other, None for the one that ends the process."""
+    context = get_context("spawn")
+    ours, theirs = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(theirs, list(tasks)), daemon=True)
+    process.start()
+    theirs.close()
+    try:
+        for number in range(len(tasks)):
+            if not ours.poll(_FIRST + patience if number == 0 else patience):
+                yield None
+                return
+            yield ours.recv()
+    finally:
+        process.kill()
+        process.join()
+        ours.close()
+
+
+def _work(pipe: Connection, tasks: Sequence[Task]) -> None:
+    from clew.settings import Settings
+    from clew.wiring import make_embedder
+
+    tokens = make_embedder(Settings())
+    _seconds((PROSE, ".html", 1000), tokens)
+    _seconds((PROSE, ".md", 1000), tokens)
+    for task in tasks:
+        pipe.send(_seconds(task, tokens))
+
+
+def _seconds(task: Task, tokens: Tokens) -> float:
+    name, ending, characters = task
+    if ending == "?":
+        return _asked(_text(name, min(characters, _LONGEST_QUESTION)))
+    text = _text(name, characters)
+    start = time.process_time()
+    _read(text, ending, tokens)
+    return time.process_time() - start
+
+
+def _text(name: str, characters: int) -> str:
+    return (prose if name == PROSE else SHAPES[name])(characters)
+
+
+def _read(text: str, ending: str, tokens: Tokens) -> None:
+    from clew.errors import ClewError
+    from clew.ingest.extract import PatternExtractor
+    from clew.ingest.read import read_raw
+    from clew.ingest.readers.common import RawFile
+    from clew.ingest.split import split
+    from clew.settings import ReadSettings, SplitSettings
+    from clew.text import terms
+
+    raw = RawFile(source=f"a{ending}", data=text.encode(), settings=ReadSettings())
+    try:
+        documents = read_raw(raw).documents
+    except ClewError:  # refused, which is a result, too
+        return
+    for document in documents:
+        chunks = split(document, SplitSettings(), tokens).chunks
+        PatternExtractor().extract(document, chunks)
+        for chunk in chunks:
+            terms(chunk.text)
+
+
+def _asked(question: str) -> float:
+    import clew
+    from clew.errors import ClewError
+    from clew.testing.fakes import HashEmbedder
+
+    with (
+        tempfile.TemporaryDirectory(prefix="clew-shapes-") as folder,
+        clew.open(folder, embedder=HashEmbedder()) as engine,
+    ):
+        engine.add(prose(2000), title="Prose")
+        engine.search("Who met Ada Ray?")
+        start = time.process_time()
+        with contextlib.suppress(ClewError):
+            engine.search(question)
+        return time.process_time() - start
+
+
+if __name__ == "__main__":
+    main()

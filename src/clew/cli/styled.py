@@ -1,0 +1,43 @@
+"""Styled text for a terminal: the colours are Clew's, the characters are made printable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TextIO
+
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.segment import Segment
+
+from clew.cli.output import SafeStream, printable
+
+UNFOLDED = 100_000
+"""Columns of a line that nobody looks at on a terminal: so many that tables are never folded."""
+
+
+class SafeConsole(Console):
+    """A console that writes escape sequences of its own alone, and reads no markup in a text."""
+
+    def render(
+        self, renderable: RenderableType, options: ConsoleOptions | None = None
+    ) -> Iterable[Segment]:
+        """Segments of text are made printable; those that are control codes are rich's own."""
+        for segment in super().render(renderable, options):
+            text, style, control = segment
+            yield segment if control else Segment(printable(text), style)
+
+    def on_broken_pipe(self) -> None:
+        """Leave it to `clew.cli.errors`, as for commands that print without rich."""
+        raise BrokenPipeError
+
+
+def console(stream: TextIO) -> SafeConsole:
+    """A console on a stream: colours on a terminal only, no folding of lines elsewhere."""
+    terminal = stream.isatty()
+    return SafeConsole(
+        file=stream.inner if isinstance(stream, SafeStream) else stream,
+        highlight=False,
+        markup=False,
+        emoji=False,
+        soft_wrap=not terminal,
+        width=None if terminal else UNFOLDED,
+    )

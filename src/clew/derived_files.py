@@ -1,0 +1,240 @@
+"""Files derived from a store: named arrays with checksums, safe to delete at any time.
+
+`<kind>-<generation>.arrays` holds the arrays one after the other, then a table (JSON) that names
+each array, its type, its shape, its place, and length and CRC-32 of each of its blocks, and at the
+end length and CRC-32 of that table. So garbage anywhere, a file cut short and a file that lost
+writes in a power failure are told from a sound one. A damaged file counts as missing: whoever needs
+it makes it again from the database.
+
+A file is written beside its place and renamed, so that any number of processes may read and write
+the folder. It is not synced: what a power failure takes from it is found like any other damage.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import re
+import secrets
+import struct
+import threading
+import time
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple
+
+import numpy as np
+
+from clew.private_files import private
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[Any]
+    Arrays = Mapping[str, Array]
+
+BLOCK = 1 << 20
+"""Bytes that share a checksum, at most."""
+_SUFFIX = ".arrays"
+# Former versions wrote .npy and .npz, which are listed to be removed.
+_NAME = re.compile(r"(?P<kind>[a-z]+)-(?P<generation>\d+)\.(arrays|np[yz])")
+_END = struct.Struct("<QI8s")  # length of the table, its CRC-32, what the file is
+_MAGIC = b"clewarr1"
+_ALIGNMENT = 64
+_ABANDONED_SECONDS = 3600.0
+
+_log = logging.getLogger("clew")
+
+
+class _Entry(NamedTuple):
+    """An array in a file."""
+
+    name: str
+    dtype: str
+    shape: list[int]
+    offset: int
+    blocks: list[tuple[int, int]]
+    """(length, CRC-32) of each, one after the other."""
+
+
+# --- the files of a folder
+
+
+def derived_path(folder: Path, kind: str, generation: int) -> Path:
+    """The file of a kind at a generation of the store."""
+    return folder / f"{kind}-{generation}{_SUFFIX}"
+
+
+def derived_files(folder: Path, kind: str | None = None) -> dict[Path, int]:
+    """Generation by file, of one kind or of all; temporary files are left out."""
+    found: dict[Path, int] = {}
+    for path in sorted(folder.iterdir()):
+        match = _NAME.fullmatch(path.name)
+        if match and kind in (None, match["kind"]):
+            found[path] = int(match["generation"])
+    return found
+
+
+def damaged_files(folder: Path) -> Iterator[Path]:
+    """Files that are not as they were written; reads all of them."""
+    for path in derived_files(folder):
+        if path.suffix == _SUFFIX and not _is_sound(path) and path.exists():
+            yield path
+
+
+def folder_size(folder: Path) -> int:
+    """Bytes of the files in a folder; one that vanishes meanwhile counts for nothing."""
+    size = 0
+    for path in folder.iterdir():
+        with suppress(OSError):
+            size += path.stat().st_size
+    return size
+
+
+def remove_files(paths: Iterable[Path]) -> None:
+    """Delete what can be deleted; a file that another process holds open is left to the next."""
+    for path in paths:
+        with suppress(OSError):
+            path.unlink()
+
+
+# --- writing
+
+
+def write_arrays(
+    folder: Path, kind: str, generation: int, arrays: Mapping[str, Array | Iterator[Array]]
+) -> Path:
+    """Write a file and remove what it replaces; an array may come in parts along its first axis.
+
+    Raises `OSError` where the disk or the folder refuses; then nothing has changed.
+    """
+    path = derived_path(folder, kind, generation)
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    try:
+        with open(temporary, "wb", opener=private) as file:
+            entries = [_write_array(file, name, array) for name, array in arrays.items()]
+            table = json.dumps(entries).encode()
+            file.write(table + _END.pack(len(table), zlib.crc32(table), _MAGIC))
+        os.replace(temporary, path)
+    except OSError:
+        remove_files([temporary])
+        raise
+    _remove_replaced(path, kind, generation)
+    return path
+
+
+def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> _Entry:
+    file.write(bytes(-file.tell() % _ALIGNMENT))
+    offset, shape, dtype = file.tell(), [0], ""
+    blocks: list[tuple[int, int]] = []
+    for part in [array] if isinstance(array, np.ndarray) else array:
+        dtype, rows = part.dtype.str, shape[0]
+        shape = [rows + part.shape[0], *part.shape[1:]] if part.shape else []
+        data = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+        for start in range(0, len(data), BLOCK):
+            block = data[start : start + BLOCK]
+            file.write(block)
+            blocks.append((len(block), zlib.crc32(block)))
+    return _Entry(name, dtype, shape, offset, blocks)
+
+
+def _remove_replaced(path: Path, kind: str, generation: int) -> None:
+    """Remove what is out of date, and what a process that was killed left half written."""
+    files = derived_files(path.parent, kind)
+    remove_files(other for other, of in files.items() if of <= generation and other != path)
+    for left in path.parent.glob(f".{kind}-*"):
+        with suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED_SECONDS:
+                left.unlink()
+
+
+# --- reading
+
+
+def read_arrays(path: Path) -> Arrays | None:
+    """The arrays of a file, by name; None where it is missing or damaged."""
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        entries = _read_table(file)
+        if _blocks_are_sound(file, entries):
+            return {entry.name: _read_array(file, entry) for entry in entries}
+        _log.warning("%s is damaged; what it held is made again from the database", path)
+    return None
+
+
+class MappedArrays:
+    """The arrays of a large file, mapped while a thread verifies them.
+
+    They may be used for anything but an answer before `is_sound` has said so.
+    """
+
+    def __init__(self, path: Path) -> None:
+        """Raises `OSError` or `ValueError` where there is no such file or it has no table."""
+        self.path = path
+        self._file = path.open("rb")
+        self._sound = False
+        try:
+            entries = _read_table(self._file)
+            self.arrays = {entry.name: _map_array(self._file, entry) for entry in entries}
+        except BaseException:
+            self._file.close()
+            raise
+        self._thread = threading.Thread(target=self._verify, args=[entries], name="clew-verify")
+        self._thread.start()
+
+    def is_sound(self) -> bool:
+        """Whether the file is as it was written; waits until all of it has been read."""
+        self._thread.join()
+        return self._sound
+
+    def _verify(self, entries: list[_Entry]) -> None:
+        # Read, not mapped: a sector that cannot be read is then an error, not a signal.
+        with self._file, suppress(OSError):
+            self._sound = _blocks_are_sound(self._file, entries)
+
+
+def _is_sound(path: Path) -> bool:
+    with suppress(OSError, ValueError), path.open("rb") as file:
+        return _blocks_are_sound(file, _read_table(file))
+    return False
+
+
+def _read_table(file: BinaryIO) -> list[_Entry]:
+    """Raises `ValueError` where the file does not end with a sound table."""
+    size = file.seek(0, os.SEEK_END)
+    if size < _END.size:
+        raise ValueError("no table")
+    file.seek(size - _END.size)
+    length, checksum, magic = _END.unpack(file.read(_END.size))
+    if magic != _MAGIC or length > size - _END.size:
+        raise ValueError("no table")
+    file.seek(size - _END.size - length)
+    table = file.read(length)
+    if zlib.crc32(table) != checksum:
+        raise ValueError("the table is damaged")
+    return [_Entry(*entry) for entry in json.loads(table)]
+
+
+def _blocks_are_sound(file: BinaryIO, entries: Iterable[_Entry]) -> bool:
+    for entry in entries:
+        file.seek(entry.offset)
+        for length, checksum in entry.blocks:
+            block = file.read(length)
+            if len(block) != length or zlib.crc32(block) != checksum:
+                return False
+    return True
+
+
+def _read_array(file: BinaryIO, entry: _Entry) -> Array:
+    array: Array = np.empty(entry.shape, dtype=entry.dtype)
+    file.seek(entry.offset)
+    file.readinto(array.reshape(-1).view(np.uint8))  # type: ignore[attr-defined]
+    return array
+
+
+def _map_array(file: BinaryIO, entry: _Entry) -> Array:
+    return np.memmap(
+        file, dtype=entry.dtype, mode="r", offset=entry.offset, shape=tuple(entry.shape)
+    )

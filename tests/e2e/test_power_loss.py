@@ -1,0 +1,160 @@
+"""The power fails at any moment: the store opens, is sound, and holds all that was acknowledged.
+
+A real process works on a store and says after each call that it was acknowledged; what it did to
+its files is written down, and cut off at many places.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+import pytest
+
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.vectors.matrix import VectorMatrix
+from clew.text import entity_key
+from tests.disk import Op, Unsynced, after_power_loss, recorded, restored
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="recorded on Linux alone")
+
+Told: TypeAlias = dict[str, str]
+
+WORK = """
+import json, os, sys
+from pathlib import Path
+import clew
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.testing.fakes import HashEmbedder
+
+stores, texts = map(Path, sys.argv[1:])
+told = os.open(stores / "told", os.O_WRONLY | os.O_CREAT)
+
+def tell(**what):
+    os.write(told, (json.dumps(what) + "\\n").encode())
+
+def text_of(name):
+    return f"{name.title()} Vale learned from Ada Morn in Vienna. Clocks are mended by {name}."
+
+with clew.open(stores, embedder=HashEmbedder()) as engine:
+    for i in range(6):
+        engine.add(text_of(f"one{i}"), source=f"one{i}")
+        tell(source=f"one{i}")
+    for name in ("some", "others"):
+        (texts / name).mkdir(parents=True)
+        for i in range(12):
+            (texts / name / f"{i}.md").write_text(text_of(f"{name}{i}"))
+        engine.index([texts / name])
+        tell(indexed=str(texts / name))
+    engine.search("Who learned from Ada Morn?")
+    engine.entity_graph
+    for i in range(4):
+        name = f"Piet Oss {i}"
+        entity = {"name": name, "entityType": "person", "observations": [f"He mends {i} clocks."]}
+        engine.tools.call("create_entities", {"entities": [entity]})
+        tell(entity=name)
+    tell(asked_to_delete="one0")
+    engine.delete(["one0"])
+    tell(deleted="one0")
+    job, _ = SqliteJobs(engine.store.database).submit("read", {"x": 1}, description="d", key="k")
+    tell(job=job.id)
+    engine.add(text_of("again"), source="one1")
+    tell(source="one1", text=text_of("again"))
+tell(closed="")
+"""
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """What a process did."""
+
+    root: Path
+    ops: Sequence[Op]
+
+    def told(self, ops: Sequence[Op]) -> list[Told]:
+        """What had been acknowledged by then."""
+        own = str(self.root / "told")
+        lines = b"".join(op.data for op in ops if op.kind == "w" and op.path == own)
+        return [json.loads(line) for line in lines.splitlines()]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Recorded:
+    folder = tmp_path_factory.mktemp("power")
+    root = folder / "stores"
+    root.mkdir()
+    found = Recorded(root, recorded(folder, root, WORK, root, folder / "texts"))
+    assert found.told(found.ops)[-1] == {"closed": ""}
+    assert {"w", "s", "r", "u"} <= {op.kind for op in found.ops}
+    return found
+
+
+@pytest.mark.parametrize("unsynced", ["none", "all", "some"])
+def test_what_was_acknowledged_is_there_after_the_power_failed(
+    work: Recorded, unsynced: Unsynced, tmp_path: Path
+) -> None:
+    chance = random.Random(unsynced)
+    acknowledged = [i + 1 for i, op in enumerate(work.ops) if op.path.endswith("/told")]
+    for place in sorted({*acknowledged, *chance.sample(range(len(work.ops)), 40)}):
+        before = work.ops[:place]
+        files = after_power_loss(before, unsynced, chance)
+        folder = restored(files, work.root / "default", tmp_path / str(place))
+        wrong = list(wrong_in(folder, work.told(before)))
+        assert wrong == [], f"after {place} of {len(work.ops)} operations"
+
+
+def test_a_disk_that_does_not_sync_loses_what_was_acknowledged(
+    work: Recorded, tmp_path: Path
+) -> None:
+    """The test above can fail: what it rests on are the syncs of the log."""
+    ops = [op for op in work.ops if not (op.kind == "s" and op.path.endswith("-wal"))]
+    ops = ops[: 1 + max(place for place, op in enumerate(ops) if b'"job"' in op.data)]
+    files = after_power_loss(ops, "none", random.Random(0))
+    folder = restored(files, work.root / "default", tmp_path / "lost")
+    wrong = list(wrong_in(folder, work.told(ops)))
+    assert "Piet Oss 3" in wrong
+
+
+def wrong_in(folder: Path, told: Sequence[Told]) -> Iterator[str]:
+    """What is broken in a store, and what it lacks; derived files were not synced."""
+    with closing(SqliteStore(folder)) as store:
+        for problem in store.check().problems:
+            if problem.invariant != "derived files":
+                yield problem.detail
+        ids, vectors = store.embeddings()
+        for query in vectors[:1]:
+            cosine = (vectors.astype(np.float64) * query).sum(axis=1).astype(np.float32)
+            found, _ = VectorMatrix(store, folder).search_vector(query, 1000)
+            if found.tolist() != ids[np.lexsort((ids, -cosine))].tolist():
+                yield "an answer"
+        yield from missing_in(store, told)
+
+
+def missing_in(store: SqliteStore, told: Sequence[Told]) -> Iterator[str]:
+    """What was acknowledged and is not so."""
+    sources = [document.source for document in store.documents()]
+    perhaps = {one.get("asked_to_delete") for one in told}
+    holds = {
+        "source": lambda one: one["source"] in {*sources, *perhaps},
+        "deleted": lambda one: one["deleted"] not in sources,
+        "indexed": lambda one: sum(source.startswith(one["indexed"]) for source in sources) == 12,
+        "entity": lambda one: store.resolve([entity_key(one["entity"])]) != {},
+        "job": lambda one: SqliteJobs(store.database).job(one["job"]) is not None,
+        "text": lambda one: any(
+            chunk.text == one["text"]
+            for document in store.documents()
+            for chunk in store.document_chunks(document.id)
+        ),
+    }
+    for one in told:
+        for name, is_there in holds.items():
+            if name in one and not is_there(one):
+                yield one[name]

@@ -1,0 +1,288 @@
+"""Sessions, requests and tokens over HTTP: bounded in number and age, ended when revoked."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from mcp.shared.exceptions import MCPDeprecationWarning
+
+from clew.mcp import callers, threads
+from clew.mcp.engines import Engines
+from clew.mcp.tokens import new_token
+from clew.settings import load_settings
+from clew.tools.spec import Arguments, Call, Result, Tool
+from tests.security import http_attacks as attacks
+from tests.unit.mcp_tools import TOOLS, _tool, engine_in
+from tests.unit.test_mcp_access import ALICE, BOB, NEW, OLD, TOKENS, Served, served
+
+LIST = {"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}
+INITIALIZED = {"jsonrpc": "2.0", "method": "notifications/initialized"}
+
+
+@contextmanager
+def serving(
+    folder: Path,
+    *,
+    tools: tuple[Tool, ...] = TOOLS,
+    quota: dict[str, object] | None = None,
+    **serve: object,
+) -> Iterator[Served]:
+    settings = load_settings(
+        store=folder, serve={"tokens": TOKENS, **serve}, quota=quota or {"sessions": 3}
+    )
+    with engine_in(folder, "mills") as engine, served(Engines(settings, tools, engine)) as server:
+        yield server
+
+
+def session_id(opened: attacks.Ended) -> str:
+    assert opened.status == 200, opened.text
+    found = opened.header("mcp-session-id")
+    assert found
+    return found
+
+
+def ask(server: Served, session: str, token: str = ALICE[0]) -> attacks.Ended:
+    return attacks.post(server.url, LIST, token, f"Mcp-Session-Id: {session}")
+
+
+def end(server: Served, session: str) -> None:
+    told = (f"Authorization: Bearer {ALICE[0]}", f"Mcp-Session-Id: {session}", "Connection: close")
+    first = attacks.opening(server.url, *told, method="DELETE") + b"\r\n"
+    assert attacks.drip(server.url, first, b"", pause=0.01, most=0).status == 200
+
+
+# --- how many
+
+
+def test_sessions_of_a_namespace_are_bounded(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        opened = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(3)]
+        refused = attacks.open_session(server.url, ALICE[0])
+        other = attacks.open_session(server.url, BOB[0])
+        asked = [ask(server, session).status for session in opened]
+        end(server, opened[0])
+        again = attacks.open_session(server.url, ALICE[0])
+
+    assert refused.status == 429
+    assert "quota.sessions" in refused.text
+    assert "3 sessions" in refused.text
+    assert refused.header("Retry-After")
+    assert other.status == 200
+    assert asked == [200, 200, 200]
+    assert again.status == 200
+
+
+def test_what_begins_no_session_counts_for_none(tmp_path: Path) -> None:
+    with serving(tmp_path) as server:
+        for _ in range(5):
+            assert attacks.post(server.url, LIST, ALICE[0]).status >= 400
+            assert attacks.post(server.url, attacks.INITIALIZE, "wrong").status == 401
+        assert attacks.open_session(server.url, ALICE[0]).status == 200
+
+
+def test_sessions_that_begin_at_once_are_bounded(tmp_path: Path) -> None:
+    with serving(tmp_path) as server, ThreadPoolExecutor(max_workers=20) as workers:
+        opened = list(
+            workers.map(lambda _: attacks.open_session(server.url, ALICE[0]).status, range(20))
+        )
+
+    assert sorted(opened) == [200] * 3 + [429] * 17
+
+
+def test_sessions_in_all_are_bounded(tmp_path: Path) -> None:
+    with serving(tmp_path, sessions=2) as server:
+        statuses = [attacks.open_session(server.url, token[0]) for token in (ALICE, BOB, ALICE)]
+
+    assert [opened.status for opened in statuses] == [200, 200, 503]
+    assert statuses[-1].header("Retry-After") == str(callers.RETRY_SECONDS)
+
+
+def test_idle_sessions_make_room(tmp_path: Path) -> None:
+    with serving(tmp_path, session_minutes=1 / 60) as server:
+        opened = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(3)]
+        assert attacks.open_session(server.url, ALICE[0]).status == 429
+        time.sleep(1.5)
+
+        assert ask(server, opened[0]).status == 404
+        assert attacks.open_session(server.url, ALICE[0]).status == 200
+
+
+def test_no_session_goes_on_for_ever(tmp_path: Path) -> None:
+    with serving(tmp_path, session_hours=1 / 3600) as server:
+        opened = session_id(attacks.open_session(server.url, ALICE[0]))
+        assert ask(server, opened).status == 200
+        stream = stream_of(server, opened)
+
+        assert stream.closed
+        assert stream.seconds < 5
+        assert ask(server, opened).status == 404
+
+
+def stream_of(server: Served, session: str, token: str = ALICE[0]) -> attacks.Ended:
+    """The stream of a session, until the server ends it."""
+    told = (
+        f"Authorization: Bearer {token}",
+        f"Mcp-Session-Id: {session}",
+        "MCP-Protocol-Version: 2025-11-25",
+        "Connection: close",
+    )
+    first = attacks.opening(server.url, *told, method="GET") + b"\r\n"
+    return attacks.drip(server.url, first, b"", pause=0.05, most=0, patience=8)
+
+
+def test_requests_of_a_caller_are_bounded(tmp_path: Path) -> None:
+    """Even from many addresses: the token says who it is."""
+    proxies = ["127.0.0.1"]
+    with (
+        serving(
+            tmp_path, quota={"sessions": 10}, connections_per_caller=3, trusted_proxies=proxies
+        ) as server,
+        ThreadPoolExecutor(max_workers=3) as workers,
+    ):
+        sessions = [session_id(attacks.open_session(server.url, ALICE[0])) for _ in range(4)]
+        streams = [workers.submit(stream_of, server, session) for session in sessions[:3]]
+        time.sleep(1)
+        refused = ask(server, sessions[3])
+        other = attacks.open_session(server.url, BOB[0])
+        for stream in streams:
+            assert stream.result(20).status == 200
+
+        assert refused.status == 429
+        assert "serve.connections_per_caller" in refused.text
+        assert refused.header("Retry-After")
+        assert other.status == 200
+        wait_for(lambda: ask(server, sessions[3]).status == 200)
+
+
+def test_slow_calls_of_one_namespace_leave_threads_for_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(threads, "AT_ONCE", 2)
+    let_go, begun = threading.Event(), threading.Semaphore(0)
+
+    def hold(_: Call, __: Arguments) -> Result:
+        begun.release()
+        let_go.wait(30)
+        return {}
+
+    async def run() -> float:
+        async with (
+            server.client(ALICE[0], NEW) as alice,
+            server.client(BOB[0], NEW) as bob,
+            anyio.create_task_group() as tasks,
+        ):
+            for _ in range(50):
+                tasks.start_soon(alice.call_tool, "hold", {})
+            await anyio.to_thread.run_sync(begun.acquire)
+            await anyio.sleep(0.5)
+            started = time.monotonic()
+            await bob.call_tool("greet", {"name": "Bob"})
+            taken = time.monotonic() - started
+            let_go.set()
+        return taken
+
+    with serving(tmp_path, tools=(*TOOLS, _tool(hold))) as server:
+        assert anyio.run(run) < 10
+
+
+# --- revoked
+
+
+def write_tokens(folder: Path, *tokens: tuple[str, str]) -> None:
+    lines = [
+        f'[[serve.tokens]]\nname = "{name}"\nsha256 = "{digest}"\nnamespaces = ["mills"]\n'
+        for name, digest in tokens
+    ]
+    temporary = folder / "new.toml"
+    temporary.write_text("".join(lines), encoding="utf-8")
+    temporary.replace(folder / "clew.toml")
+
+
+@contextmanager
+def serving_the_file(folder: Path) -> Iterator[Served]:
+    settings = load_settings(store=folder / "store")
+    with (
+        engine_in(folder / "store", "mills") as engine,
+        served(Engines(settings, TOOLS, engine), file=folder / "clew.toml") as server,
+    ):
+        yield server
+
+
+def wait_for(condition: Any, seconds: float = 8.0) -> None:  # noqa: ANN401
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+
+
+def test_a_revoked_token_lets_nobody_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    ann, ben, ann_again = new_token(), new_token(), new_token()
+    write_tokens(tmp_path, ("ann", ann[1]), ("ben", ben[1]))
+    with serving_the_file(tmp_path) as server, ThreadPoolExecutor(max_workers=2) as workers:
+        sessions = {
+            token[0]: session_id(attacks.open_session(server.url, token[0])) for token in (ann, ben)
+        }
+        streams = [workers.submit(stream_of, server, s, token) for token, s in sessions.items()]
+        time.sleep(0.5)
+        write_tokens(tmp_path, ("ann", ann_again[1]), ("ben", ben[1]))
+
+        wait_for(lambda: attacks.open_session(server.url, ann[0]).status == 401)
+        assert ask(server, sessions[ann[0]], ann[0]).status == 401
+        # The new token has the old one's name, and yet not its sessions.
+        assert ask(server, sessions[ann[0]], ann_again[0]).status == 404
+        assert attacks.open_session(server.url, ann_again[0]).status == 200
+        assert ask(server, sessions[ben[0]], ben[0]).status == 200
+        ended, goes_on = streams[0].result(20), streams[1]
+        assert (ended.status, ended.closed) == (200, True)
+        assert not goes_on.done()
+
+
+def test_a_file_that_cannot_be_read_changes_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    ann, ben = new_token(), new_token()
+    write_tokens(tmp_path, ("ann", ann[1]))
+    with serving_the_file(tmp_path) as server:
+        (tmp_path / "clew.toml").write_text("[[serve.tokens", encoding="utf-8")
+        time.sleep(2.5)
+        assert attacks.open_session(server.url, ann[0]).status == 200
+        write_tokens(tmp_path, ("ben", ben[1]))
+
+        wait_for(lambda: attacks.open_session(server.url, ben[0]).status == 200)
+        assert attacks.open_session(server.url, ann[0]).status == 401
+
+
+def test_a_subscription_ends_with_its_session(tmp_path: Path) -> None:
+    """What is watched for a session that is over would be read for ever."""
+    watched: list[str] = []
+
+    async def subscribe() -> None:
+        async with server.client(ALICE[0], OLD) as client:
+            assert client.session is not None
+            with pytest.warns(MCPDeprecationWarning):
+                await client.session.subscribe_resource("clew://statistics")
+
+    lend = Engines.lend
+
+    def counted(self: Engines, namespace: str) -> Any:  # noqa: ANN401
+        watched.append(namespace)
+        return lend(self, namespace)
+
+    with pytest.MonkeyPatch.context() as patch, serving(tmp_path) as server:
+        patch.setattr(Engines, "lend", counted)
+        anyio.run(subscribe)
+        time.sleep(1.5)
+        watched.clear()
+        time.sleep(1.5)
+
+    assert watched == []

@@ -1,0 +1,278 @@
+"""Real processes whose documents hang: limits, signals, kills; nothing is left running."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.jobs.kinds import make_runner
+from clew.testing.fakes import HashEmbedder
+from clew.wiring import make_jobs
+from tests.security import hostile
+from tests.security.hostile import Hostile
+
+ROOT = Path(__file__).parents[2]
+PATIENCE = 60.0
+GOOD = "# A letter\n\nAda Morn was taught by Piet Oss in the mill at Harrow Ford.\n"
+LARGE = 20_000_000
+"""Bytes of a text that takes far longer to read than any of these tests."""
+HELLO = (
+    '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25",'
+    '"capabilities":{},"clientInfo":{"name":"test","version":"1"}}}\n'
+)
+OPEN = """
+import sys, pathlib, clew
+from clew.jobs.kinds import make_runner
+from clew.testing.fakes import HashEmbedder
+from tests.security.hostile import Hostile
+folder, seconds, *rest = sys.argv[1:]
+folder = pathlib.Path(folder)
+limits = {"document_seconds": float(seconds), "seconds_per_megabyte": 0}
+settings = clew.load_settings(
+    store=folder / "store", access={"roots": [folder]}, limits=limits
+)
+extractor = Hostile(folder / "attempts.log")
+engine = clew.open(settings=settings, embedder=HashEmbedder(), extractor=extractor)
+"""
+INDEX = (
+    OPEN
+    + """
+with engine:
+    print(len(engine.index([folder / "files"]).skipped))
+"""
+)
+WORK = (
+    OPEN
+    + """
+with engine:
+    runner = make_runner(engine, lease_seconds=0.5)
+    runner.start()
+    for job in rest:
+        assert runner.wait(job, 60).ended
+"""
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@pytest.fixture
+def extractor(tmp_path: Path) -> Hostile:
+    (tmp_path / "files").mkdir()
+    (tmp_path / "files" / "a.md").write_text(GOOD)
+    (tmp_path / "files" / "b.md").write_text(f"# B\n\n{hostile.LOOP}\n")
+    (tmp_path / "files" / "c.md").write_text(GOOD)
+    return Hostile(tmp_path / "attempts.log")
+
+
+def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", code, *map(str, arguments)],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def until(condition: Callable[[], object]) -> None:
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    try:
+        status = Path(f"/proc/{process}/stat").read_text("ascii")
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def workers_of(process: int) -> list[int]:
+    """Processes that it started."""
+    found = Path(f"/proc/{process}/task").glob("*/children")
+    return [int(child) for children in found for child in children.read_text().split()]
+
+
+def seconds_of(process: int) -> float:
+    """Time on the processor."""
+    fields = Path(f"/proc/{process}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def is_reading(process: int) -> bool:
+    """Whether it has a worker that has long started."""
+    return any(seconds_of(worker) > 2 for worker in workers_of(process) if is_running(worker))
+
+
+def test_a_parent_that_is_killed_leaves_no_worker(tmp_path: Path, extractor: Hostile) -> None:
+    with start(INDEX, tmp_path, 100) as process:
+        until(lambda: extractor.attempts("b.md") == 1)
+        process.kill()
+        process.communicate()
+    # In the middle of an expression, while it holds the interpreter's lock.
+    until(lambda: not any(map(is_running, extractor.processes())))
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        assert engine.check().problems == ()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_ends_parent_and_worker(
+    tmp_path: Path, extractor: Hostile, number: signal.Signals
+) -> None:
+    with start(INDEX, tmp_path, 100) as process:
+        until(lambda: extractor.attempts("b.md") == 1)
+        process.send_signal(number)
+        started = time.monotonic()
+        process.communicate(timeout=PATIENCE)
+        assert time.monotonic() - started < 20
+    assert process.returncode != 0
+    until(lambda: not any(map(is_running, extractor.processes())))
+
+
+def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
+    tmp_path: Path, extractor: Hostile
+) -> None:
+    settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        given = {"path": str(tmp_path / "files")}
+        job = make_jobs(engine.journal).submit("ingest", given, description="")[0].id
+    with start(WORK, tmp_path, 100, job) as process:
+        until(lambda: extractor.attempts("b.md") == 1)
+        process.kill()
+        process.communicate()
+
+    for _ in range(2):  # the second finds nothing to do
+        with start(WORK, tmp_path, 2, job) as process:
+            out, err = process.communicate(timeout=PATIENCE)
+            assert process.returncode == 0, (out, err)
+        assert extractor.attempts("b.md") == 2
+
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        runner = make_runner(engine)
+        done = runner.job(job)
+        assert (done.status, done.completed, done.failed) == ("completed", 3, 1)
+        (failure,) = runner.failures(job, 10)
+        assert failure.name.endswith("b.md")
+        assert "limits.document_seconds = 2" in failure.error
+        assert len(engine.documents()) == 2
+
+
+# --- the command line as it is
+
+
+def write_large(folder: Path) -> Path:
+    path = folder / "large.md"
+    line = "Ada Morn was taught by Piet Oss; she works at the Lorne Estate in Harrow Ford. "
+    path.write_text(line * (LARGE // len(line)))
+    return path
+
+
+def clew_command(*arguments: object, **environment: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "clew", *map(str, arguments)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **environment},
+    )
+
+
+def test_the_command_names_the_limit_and_spends_the_time_once(tmp_path: Path) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    write_large(folder)
+    (folder / "small.md").write_text(GOOD)
+    limits = {"CLEW_LIMITS__DOCUMENT_SECONDS": "2", "CLEW_LIMITS__SECONDS_PER_MEGABYTE": "0"}
+    outputs = []
+    for retry in ([], [], ["--retry"]):
+        command = ["index", folder, "--store", tmp_path / "store", "--json", *retry]
+        with clew_command(*command, **limits) as process:
+            out, err = process.communicate(timeout=PATIENCE)
+        assert process.returncode == 1, err
+        assert "limits.document_seconds = 2" in out
+        assert "raise limits.document_seconds or split the document" in out
+        outputs.append(out)
+    reports = [clew_report(out) for out in outputs]
+    assert [report["added"] for report in reports] == [1, 0, 0]
+    # What is not read takes no time: the limit was two seconds.
+    assert reports[1]["seconds"] < 2 <= min(reports[0]["seconds"], reports[2]["seconds"])
+
+
+def clew_report(out: str) -> dict[str, float]:
+    import json
+
+    report = json.loads(out)
+    assert isinstance(report, dict)
+    return report
+
+
+def test_ctrl_c_ends_the_command_while_a_document_is_read(tmp_path: Path) -> None:
+    path = write_large(tmp_path)
+    with clew_command("index", path, "--store", tmp_path / "store") as process:
+        until(lambda: is_reading(process.pid))
+        workers = workers_of(process.pid)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 130
+    assert "Interrupted; the store is consistent." in err
+    assert "Traceback" not in err
+    until(lambda: not any(map(is_running, workers)))
+
+
+def test_a_search_starts_no_worker(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text(GOOD)
+    with clew_command("index", tmp_path / "a.md", "--store", tmp_path / "store") as process:
+        process.communicate(timeout=PATIENCE)
+    code = (
+        "import sys, subprocess, atexit\n"
+        "started = []\n"
+        "sys.addaudithook(lambda event, _: event == 'subprocess.Popen' and started.append(event))\n"
+        "atexit.register(lambda: print('started', len(started), 'clew.ingest' in sys.modules))\n"
+        "from clew.cli import main\n"
+        "main()\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, "search", "Who taught Ada Morn?", "--store",
+         str(tmp_path / "store")],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    assert done.stdout.endswith("started 0 False\n")
+
+
+# --- a server
+
+
+def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
+    write_large(tmp_path)
+    root = {"CLEW_ACCESS__ROOTS": f'["{tmp_path}"]'}
+    settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
+    with clew.open(settings=settings) as engine:
+        given = {"path": str(tmp_path / "large.md")}
+        make_jobs(engine.journal).submit("ingest", given, description="")
+    with clew_command("mcp", "--store", tmp_path / "store", **root) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(HELLO)
+        process.stdin.flush()
+        assert '"serverInfo"' in process.stdout.readline()
+        until(lambda: is_reading(process.pid))
+        workers = workers_of(process.pid)
+        started = time.monotonic()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(PATIENCE) == 0
+        assert time.monotonic() - started < 5
+    until(lambda: not any(map(is_running, workers)))
+    with clew.open(settings=settings) as engine:
+        (job,) = make_jobs(engine.journal).jobs()
+        assert (job.status, job.attempts) == ("queued", 0)

@@ -1,0 +1,33 @@
+"""Hard texts are read, split and extracted in at most ten times the time of prose."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchmarks.shapes import MOST, PROSE, measured
+from tests.security.shapes import SHAPES
+
+_PATIENCE = 30.0
+"""Seconds for one text."""
+
+
+@pytest.mark.parametrize(
+    ("endings", "characters"),
+    [((".md",), 60_000), ((".html", ".csv", ".py"), 20_000), (("?",), 4_000)],
+)
+def test_no_text_takes_ten_times_as_long_as_prose(
+    endings: tuple[str, ...], characters: int
+) -> None:
+    """The benchmark of the same name does so with a million characters."""
+    tasks = [(name, ending, characters) for ending in endings for name in (PROSE, *SHAPES)]
+    found = dict(measured(tasks, _PATIENCE))
+    # Prose is hardly a table or code: of both, it takes what is most.
+    basis = max(found[PROSE, ending, characters] or 0.0 for ending in endings)
+    slow = {task: seconds for task, seconds in found.items() if (seconds or 99) > MOST * basis}
+    assert len(SHAPES) >= 40
+    assert not slow, f"prose takes {basis:.3f} s"
+
+
+@pytest.mark.parametrize("name", sorted(SHAPES))
+def test_a_shape_has_the_length_asked_for(name: str) -> None:
+    assert 900 <= len(SHAPES[name](1000)) <= 1000

@@ -1,0 +1,87 @@
+"""Stores whose vectors are brought elsewhere, and what a search of them must find."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from clew.ports import Store
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.state import COUNT_CHANGE
+from clew.stores.vectors.chroma import ChromaRemote
+from clew.stores.vectors.qdrant import QdrantRemote
+from clew.stores.vectors.sync import SyncedIndex
+from clew.testing.conformance import VectorIndexSuite
+from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_vector
+
+if TYPE_CHECKING:
+    from clew.ports import EmbeddingSource, VectorIndex
+    from clew.settings import ChromaSettings, QdrantSettings
+    from clew.types import Ids, Vector, Vectors
+
+
+class OverSqlite(VectorIndexSuite):
+    @pytest.fixture
+    def store(self, tmp_path: Path) -> Iterator[Store]:
+        store = SqliteStore(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
+        yield store
+        store.close()
+
+
+def filled_store(folder: Path) -> SqliteStore:
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    add(store, 0, 20)
+    return store
+
+
+def qdrant_index(
+    store: EmbeddingSource, settings: QdrantSettings, namespace: str, folder: Path
+) -> SyncedIndex:
+    return SyncedIndex(store, QdrantRemote(store, settings, namespace, folder))
+
+
+def chroma_index(
+    store: EmbeddingSource, settings: ChromaSettings, namespace: str, folder: Path
+) -> SyncedIndex:
+    return SyncedIndex(store, ChromaRemote(settings, namespace, folder))
+
+
+def add(store: SqliteStore, start: int, end: int) -> None:
+    with store.batch():
+        for i in range(start, end):
+            store.save(make_entry(f"{i:03}", f"text {i}"))
+
+
+def drop(store: SqliteStore, *numbers: int) -> None:
+    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
+
+
+def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) -> None:
+    """Put other vectors in place of all that the store holds."""
+    ids = store.chunk_ids().tolist()
+    with store.database.write() as connection:
+        values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
+        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
+        named = zip(("embedder", "dimension"), embedder, strict=True)
+        connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
+        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
+
+
+def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:
+    """By a scan of all vectors in float64."""
+    ids, rows = store.embeddings()
+    if allowed is not None:
+        kept = np.isin(ids, allowed)
+        ids, rows = ids[kept], rows[kept]
+    cosines = (rows.astype(np.float64) * query).sum(axis=1).astype(np.float32)
+    return ids[np.lexsort((ids, -cosines))][:limit].tolist()
+
+
+def found(store: SqliteStore, index: VectorIndex, text: str = "q") -> bool:
+    """Whether the index finds all that the store holds, in the right order."""
+    query = make_vector(text, store.embeddings()[1].shape[1])
+    return index.search_vector(query, 10_000)[0].tolist() == nearest(store, query, 10_000)
