@@ -25,7 +25,7 @@ import clew
 from benchmarks.speed import take
 from clew.engine import Clew
 from clew.engine.copying import copy
-from clew.query.retrieve import DEPTH
+from clew.search.retrieval.channels import DEPTH
 from clew.settings import Settings, load_settings
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import keyword_index, vector_index

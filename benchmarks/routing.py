@@ -32,9 +32,9 @@ from pathlib import Path
 import clew
 from clew.engine import Clew
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
-from clew.query.analyse import find_seeds
-from clew.query.period import read_time
-from clew.query.route import Features, read_features, route
+from clew.search.analysis.analyse import find_seeds
+from clew.search.analysis.period import read_time
+from clew.search.analysis.route import Features, read_features, route
 from clew.testing.fakes import HashEmbedder
 
 LABELS = Path(__file__).parent / "routing"

@@ -25,7 +25,7 @@ from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
 from clew.cli.common import COMMON_OPTIONS
 from clew.settings import Settings
-from clew.tools.catalogue import TOOLS
+from clew.tools.registry import TOOLS
 from clew.tools.spec import Parameter, Tool
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -45,8 +45,8 @@ def _preloaded(folder: Path) -> Path:
         pytest.skip("there is no C compiler")
     library = folder / "disk_log.so"
     source = Path(__file__).with_name("disk_log.c")
-    command = [compiler or "cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"]
-    subprocess.run(command, check=True)
+    options = ["-shared", "-fPIC", "-O1", "-o", str(library), str(source), "-ldl"]
+    subprocess.run([compiler or "cc", *options], check=True)
     return library
 
 

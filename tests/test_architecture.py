@@ -11,7 +11,7 @@ PACKAGE = Path(__file__).parent.parent / "src" / "clew"
 VALUES = frozenset(
     {"types", "ports", "errors", "text", "times", "settings", "derived_files", "private_files"}
 )
-STEPS = frozenset({"ingest", "query", "graph", "models", "stores"})
+STEPS = frozenset({"indexing", "search", "graph", "models", "stores"})
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
 # "clew" is the package's own `__init__`.
@@ -19,7 +19,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     **dict.fromkeys(VALUES, VALUES),
     **dict.fromkeys(STEPS, VALUES),
     # Questions are answered over the graph's snapshots.
-    "query": VALUES | {"graph"},
+    "search": VALUES | {"graph"},
     # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
     "testing": VALUES,
     "wiring": VALUES | STEPS,

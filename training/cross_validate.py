@@ -20,7 +20,7 @@ from training.regime import fit
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Floats
-    from clew.query.ranker import Ranker
+    from clew.search.ranking.ranker import Ranker
     from training.groups import Group, Passage
 
 KS = (2, 5, 10)

@@ -1,4 +1,4 @@
-"""From a LightGBM model to the arrays of `clew.query.ranker.Forest`."""
+"""From a LightGBM model to the arrays of `clew.search.ranking.ranker.Forest`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.query.ranker import Forest
+from clew.search.ranking.ranker import Forest
 
 if TYPE_CHECKING:
     from lightgbm import Booster

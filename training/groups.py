@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from clew.query.second_hop import relate
+from clew.search.ranking.pairwise_features import pairwise_features
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Snapshot
-    from clew.query.features import Evidence
+    from clew.search.ranking.features import Evidence
     from clew.types import Vectors
 
 Kind = Literal["plain", "merged", "nameless"]
@@ -80,7 +80,7 @@ class Group:
     def second(self, first_scores: Floats) -> Floats:
         """(n, f) what the second ranking sees after a first one."""
         vectors = self.shelf.vectors[self.evidence.rows]
-        related = relate(self.evidence, self.shelf.snapshot, vectors, first_scores)
+        related = pairwise_features(self.evidence, self.shelf.snapshot, vectors, first_scores)
         return np.concatenate([self.evidence.matrix, related], axis=1)
 
     def ranking(self, scores: Floats) -> list[Passage]:

@@ -18,9 +18,9 @@ import numpy as np
 import clew
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.onnx import OnnxEmbedder
-from clew.query.asking import Asking
-from clew.query.options import Options
-from clew.query.strategies import hybrid
+from clew.search.options import Options
+from clew.search.session import QuerySession
+from clew.search.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
@@ -175,7 +175,7 @@ def _passages(engine: Clew, held: Sequence[Source], ids: Ids) -> list[Passage]:
 
 def _group(kind: Kind, source: Source, question: Question, engine: Clew, shelf: Shelf) -> Group:
     options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    asking = Asking(engine, question.text, options)
+    asking = QuerySession(engine, question.text, options)
     rows = shelf.snapshot.rows(hybrid(asking).ranking.ids)
     return Group(
         dataset=source.name,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import lightgbm as lgb
 import numpy as np
 
-from clew.query.ranker import Ranker, temper
+from clew.search.ranking.ranker import Ranker, temper
 from training.forest import to_forest
 from training.groups import FOLDS
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Floats
-    from clew.query.ranker import Forest
+    from clew.search.ranking.ranker import Forest
     from training.groups import Group, Kind
 
 COPY_WEIGHT: Mapping[Kind, float] = {"plain": 1.0, "merged": 0.5, "nameless": 0.5}

@@ -12,7 +12,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from clew.query.ranker import FILE, save_ranker
+from clew.search.ranking.ranker import FILE, save_ranker
 from training.prepare import prepare, read_sources
 from training.regime import fit
 

@@ -133,7 +133,7 @@ def _write_array(file: BinaryIO, name: str, array: Array | Iterator[Array]) -> _
     for part in [array] if isinstance(array, np.ndarray) else array:
         dtype, rows = part.dtype.str, shape[0]
         shape = [rows + part.shape[0], *part.shape[1:]] if part.shape else []
-        data = np.ascontiguousarray(part).reshape(-1).view(np.uint8)
+        data = np.ascontiguousarray(part).reshape(-1).view(np.uint8).data
         for start in range(0, len(data), BLOCK):
             block = data[start : start + BLOCK]
             file.write(block)

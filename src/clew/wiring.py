@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.ingest.isolation.requests import Runner
-    from clew.ingest.pipeline import Ingest
+    from clew.indexing.isolation.requests import Runner
+    from clew.indexing.pipeline import Ingest
     from clew.ports import (
         AuditLog,
         CommunityKeeper,
@@ -179,7 +179,7 @@ def make_reranker(settings: Settings) -> Reranker | None:
 
 def make_extractor() -> Extractor:
     """The extractor; there is one, and callers may bring their own."""
-    from clew.ingest.extract import PatternExtractor
+    from clew.indexing.ner.pattern_extractor import PatternExtractor
 
     return PatternExtractor()
 
@@ -192,7 +192,7 @@ def make_ingest(
     runner: Runner,
 ) -> Ingest:
     """The steps of indexing."""
-    from clew.ingest.pipeline import Ingest
+    from clew.indexing.pipeline import Ingest
 
     return Ingest(
         store=store,
@@ -211,8 +211,8 @@ def make_workers(
 
     `on_start` is called when a worker starts, which takes a moment.
     """
-    from clew.ingest.isolation import pool
-    from clew.ingest.isolation.steps import Steps
+    from clew.indexing.isolation import pool
+    from clew.indexing.isolation.steps import Steps
 
     steps = Steps(
         tokens=embedder,

@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.gds import Neo4jGds
 from clew.errors import StoreError
-from clew.graph.leiden import WeightedGraph, leiden
+from clew.graph.communities.leiden import WeightedGraph, leiden
 from clew.graph.pagerank import local_graph, walk
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow

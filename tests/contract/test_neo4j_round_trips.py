@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from clew.engine import Clew
-from clew.query.strategies import STRATEGIES
+from clew.search.strategies import STRATEGIES
 from clew.settings import Neo4jSettings, load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.contract.neo4j_stores import new_place

@@ -60,7 +60,7 @@ def test_every_example_prints_what_the_page_says(in_process: Run, tmp_path: Path
 
 
 def test_every_strategy_has_an_entry() -> None:
-    from clew.query.strategies import STRATEGIES
+    from clew.search.strategies import STRATEGIES
 
     headings = " ".join(re.findall(r"^### (.*)$", PAGE, re.MULTILINE))
 

@@ -37,7 +37,7 @@ def memory(tmp_path: Path) -> Path:
 @pytest.fixture(autouse=True)
 def _light_embedder(monkeypatch: pytest.MonkeyPatch) -> None:
     """Commands of this process embed without a model."""
-    monkeypatch.setattr("clew.engine.resources.make_embedder", lambda settings: HashEmbedder())
+    monkeypatch.setattr("clew.engine.state.make_embedder", lambda settings: HashEmbedder())
 
 
 def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(

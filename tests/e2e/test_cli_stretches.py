@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.stretches import moment, stretch
+from clew.cli.date_ranges import moment, stretch
 from clew.times import read_period
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from clew.cli.clients import ClientFile, client_file
 from clew.errors import InputError
-from clew.tools.catalogue import TOOLS
 from clew.tools.formats import FORMATS, Format, definitions
+from clew.tools.registry import TOOLS
 
 if TYPE_CHECKING:
     from tests.e2e.conftest import Library, Run

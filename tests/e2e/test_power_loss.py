@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import random
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -142,7 +142,7 @@ def missing_in(store: SqliteStore, told: Sequence[Told]) -> Iterator[str]:
     """What was acknowledged and is not so."""
     sources = [document.source for document in store.documents()]
     perhaps = {one.get("asked_to_delete") for one in told}
-    holds = {
+    holds: dict[str, Callable[[Told], bool]] = {
         "source": lambda one: one["source"] in {*sources, *perhaps},
         "deleted": lambda one: one["deleted"] not in sources,
         "indexed": lambda one: sum(source.startswith(one["indexed"]) for source in sources) == 12,

@@ -39,7 +39,7 @@ READING = {
     "entity show": ["entity", "show", "Jonas Reed"],
     "entity neighbors": ["entity", "neighbors", "Tarn Abbey"],
     "path": ["path", "Jonas Reed", "Lorne Estate"],
-    "timeline": ["timeline", "東京タワー"],
+    "timeline": ["timeline", "Jonas Reed"],
     "communities": ["communities"],
     "topics": ["topics"],
     "subgraph": ["subgraph", "Tarn Abbey"],
@@ -73,7 +73,9 @@ print(json.dumps(told))
 """Many commands in one process, which saves loading the model each time."""
 
 
-def run_all(commands: Mapping[str, Sequence[str]], store: Path, cwd: Path) -> dict[str, list[str]]:
+def run_all(
+    commands: Mapping[str, Sequence[str]], store: Path, cwd: Path
+) -> dict[str, tuple[int, str, str]]:
     """Exit status, output and errors of each."""
     given = {name: [*command, "--store", str(store)] for name, command in commands.items()}
     done = _run_python("-c", ONE_BY_ONE, json.dumps(given), cwd=cwd)

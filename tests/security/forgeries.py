@@ -10,7 +10,7 @@ from mcp_types import TextContent
 
 import clew
 from clew.mcp.sampling import reading_request
-from clew.query.strategies import STRATEGIES
+from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.types import Citation
 from tests.contexts import parts_of

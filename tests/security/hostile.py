@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from clew.ingest.extract import PatternExtractor
+from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.types import Chunk, Document, Extraction
 
 LOOP, MEMORY, NAMES, FLOOD, ABORT, OBJECT, FAULT, ONCE = (

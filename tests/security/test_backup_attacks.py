@@ -16,7 +16,7 @@ from clew.mcp.engines import Engines
 from clew.stores.sqlite.backup import attached, replace_content
 from clew.stores.sqlite.migrations import migrate
 from clew.stores.sqlite.store import SqliteStore
-from clew.tools.catalogue import TOOLS
+from clew.tools.registry import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, served
 
@@ -183,7 +183,7 @@ def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Cl
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:
-    from clew.tools.catalogue import make_toolbox
+    from clew.tools.registry import make_toolbox
 
     with engine_in(tmp_path, "mills") as engine:
         engine.add(MILL, source="mill.md")

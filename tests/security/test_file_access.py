@@ -17,15 +17,15 @@ from mcp.client.streamable_http import streamable_http_client
 
 from clew.engine import Clew
 from clew.errors import InputError, SettingsError, UnreadableError
-from clew.ingest.access import list_real, open_real, permitted_path
-from clew.ingest.find import find_files
-from clew.ingest.read import file_digest, read_file
+from clew.indexing.access import list_real, open_real, permitted_path
+from clew.indexing.reading.file_discovery import find_files
+from clew.indexing.reading.reader import file_digest, read_file
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.kinds import make_runner
-from clew.mcp.serve import served_settings
+from clew.mcp.http.serve import served_settings
 from clew.settings import ReadSettings, Settings, load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.catalogue import make_toolbox
+from clew.tools.registry import make_toolbox
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 

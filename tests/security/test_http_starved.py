@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.mcp.engines import Engines
-from clew.tools.catalogue import TOOLS as CATALOGUE
+from clew.tools.registry import TOOLS as CATALOGUE
 from tests.security import http_attacks as attacks
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, TOKENS, Served, served
@@ -85,6 +85,23 @@ def test_an_honest_client_is_served_on_one_connection(server: Served) -> None:
     assert refused.startswith(b"HTTP/1.1 401")
     assert answered.startswith(b"HTTP/1.1 4")
     assert not answered.startswith(b"HTTP/1.1 401")
+
+
+def test_a_request_that_comes_with_the_end_of_a_refused_one_is_served(server: Served) -> None:
+    """The body is as large as it may be; what follows it is another request."""
+    size = int(0.1 * 1024 * 1024)
+    whole = attacks.opening(server.url, f"Content-Length: {size}")
+    asked = attacks.opening(server.url, BEARER, "Content-Length: 2", "Connection: close")
+    with attacks.connected(server.url) as connection:
+        connection.sendall(whole + b"\r\n")
+        refused = connection.recv(65536)
+        connection.sendall(b" " * size + asked + b"\r\n{}")
+        answered = b""
+        while received := connection.recv(65536):
+            answered += received
+
+    assert refused.startswith(b"HTTP/1.1 401")
+    assert answered.startswith(b"HTTP/1.1 4")
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, InputError, LimitError, UnreadableError
-from clew.ingest.extract import PatternExtractor
-from clew.ingest.inputs import DocumentInput, FileInput, Input, RawInput, Said, TextInput
-from clew.ingest.isolation.pool import WorkerPool
-from clew.ingest.isolation.requests import Extract, InProcess, Prepare, Runner
-from clew.ingest.isolation.steps import Steps
-from clew.ingest.read import read_raw
-from clew.ingest.readers.common import RawFile
+from clew.indexing.inputs import DocumentInput, FileInput, Input, RawInput, Said, TextInput
+from clew.indexing.isolation.pool import WorkerPool
+from clew.indexing.isolation.requests import Extract, InProcess, Prepare, Runner
+from clew.indexing.isolation.steps import Steps
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.reading.formats.common import RawFile
+from clew.indexing.reading.reader import read_raw
 from clew.settings import LimitSettings, ReadSettings, SplitSettings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece

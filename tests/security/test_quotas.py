@@ -22,7 +22,7 @@ from clew.jobs.kinds import make_runner
 from clew.mcp.engines import Engines
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.catalogue import TOOLS, make_toolbox
+from clew.tools.registry import TOOLS, make_toolbox
 from clew.tools.toolbox import Toolbox
 from clew.wiring import make_audit
 from tests.unit.test_mcp_access import ALICE, TOKENS, served

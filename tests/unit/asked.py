@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 import clew
-from clew.ingest.read import document_from_text
-from clew.query.asking import Asking
-from clew.query.options import Options
-from clew.query.retrieve import Ranking
+from clew.indexing.reading.reader import document_from_text
+from clew.search.options import Options
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import QuerySession
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)
 
@@ -38,8 +38,8 @@ def add(
     )
 
 
-def asking(engine: clew.Clew, question: str, **given: Any) -> Asking:  # noqa: ANN401
-    return Asking(
+def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:  # noqa: ANN401
+    return QuerySession(
         engine,
         question,
         replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),
@@ -51,5 +51,5 @@ def ranking(scores: Sequence[float]) -> Ranking:
     return Ranking(np.arange(1, 1 + len(scores)), np.array(scores, np.float32))
 
 
-def titles(asking: Asking, ranking: Ranking) -> list[str]:
-    return [chunk.title for chunk in asking.library.store.chunks(ranking.ids.tolist())]
+def titles(session: QuerySession, ranking: Ranking) -> list[str]:
+    return [chunk.title for chunk in session.resources.store.chunks(ranking.ids.tolist())]

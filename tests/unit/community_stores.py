@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from clew.graph.communities.refresh import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot, build
-from clew.graph.upkeep import Changed, bring_up_to_date
 from clew.stores.sqlite.communities import SqliteCommunities
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
@@ -34,7 +34,7 @@ class Library:
         return build_entity_graph(self.snapshot(), self.store.relation_rows())
 
     def update(self) -> Changed:
-        return bring_up_to_date(
+        return refresh_communities(
             self.store, self.communities, self.snapshot(), self.graph(), self.vectors
         )
 

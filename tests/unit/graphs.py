@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from clew.graph.entity_graph import Bonds, EntityGraph, tie
 
 if TYPE_CHECKING:
-    from clew.graph.leiden import WeightedGraph
+    from clew.graph.communities.leiden import WeightedGraph
     from clew.graph.snapshot import Ints
 
 Tie = tuple[int, int, float]

@@ -11,13 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.bridge import KEPT, MAX_SEED_SENTENCES, Coverage, find_bridges, find_onward
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.retrieval.bridge import (
+    KEPT,
+    MAX_SEED_SENTENCES,
+    Coverage,
+    find_bridges,
+    find_onward,
+)
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 
-Library = tuple[SqliteStore, Snapshot]
+SearchResources = tuple[SqliteStore, Snapshot]
 VECTOR = np.zeros(8, np.float32)
 NAMES = ("Skerrow Clock", "Ada Morn", "Piet Oss", "Port Anselm", "Dunmere")
 TEXTS = (
@@ -29,7 +35,7 @@ QUESTION = "Where was the woman born who built the Skerrow Clock?"
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchResources]:
     store = SqliteStore(tmp_path_factory.mktemp("bridge"), embedder=EMBEDDER)
     for title, text in TEXTS:
         store.save(make_entry(title, text, title=title, names=NAMES, about=[(title, "name")]))
@@ -37,18 +43,18 @@ def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
     store.close()
 
 
-def _ask(library: Library, question: str) -> tuple[Analysis, Coverage]:
+def _ask(library: SearchResources, question: str) -> tuple[Analysis, Coverage]:
     store, snapshot = library
     analysis = analyse(question, VECTOR, snapshot, store)
     return analysis, Coverage(analysis, snapshot)
 
 
-def _named(library: Library, rows: Sequence[int]) -> list[str]:
+def _named(library: SearchResources, rows: Sequence[int]) -> list[str]:
     store, snapshot = library
     return [entity.name for entity in store.entities(snapshot.entity_ids[list(rows)].tolist())]
 
 
-def _bridge_names(library: Library, question: str, prior: Sequence[float]) -> list[str]:
+def _bridge_names(library: SearchResources, question: str, prior: Sequence[float]) -> list[str]:
     analysis, coverage = _ask(library, question)
     bridges = find_bridges(analysis, library[1], coverage, np.array(prior, np.float32))
     return _named(library, bridges.entities.tolist())
@@ -62,7 +68,7 @@ questions = st.lists(
 
 
 @given(questions)
-def test_coverage_is_the_share_of_idf(library: Library, question: str) -> None:
+def test_coverage_is_the_share_of_idf(library: SearchResources, question: str) -> None:
     analysis, coverage = _ask(library, question)
     idf = dict(zip(analysis.term_rows.tolist(), analysis.term_idf.tolist(), strict=True))
     total = sum(idf.values()) or 1.0
@@ -82,7 +88,7 @@ def test_coverage_is_the_share_of_idf(library: Library, question: str) -> None:
     )
 
 
-def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(library: Library) -> None:
+def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(library: SearchResources) -> None:
     analysis, coverage = _ask(library, "Who built the Skerrow Clock at noon?")
     built, noon = (
         float(library[1].term_idf[library[1].term_rows(terms(word))[0]])
@@ -96,13 +102,13 @@ def test_words_of_a_seeds_name_are_left_out_of_the_unnamed_share(library: Librar
     )
 
 
-def test_a_question_of_names_alone_leaves_nothing_unnamed(library: Library) -> None:
+def test_a_question_of_names_alone_leaves_nothing_unnamed(library: SearchResources) -> None:
     _, coverage = _ask(library, "Skerrow Clock")
     assert coverage.named_share == pytest.approx(1)
     assert coverage.unnamed_share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
 
 
-def test_a_question_without_terms_is_covered_by_nothing(library: Library) -> None:
+def test_a_question_without_terms_is_covered_by_nothing(library: SearchResources) -> None:
     _, coverage = _ask(library, "who is it?")
     assert coverage.share(coverage.passages(np.arange(3))).tolist() == [0, 0, 0]
     assert coverage.passages(np.zeros(0, np.int64)).tolist() == []
@@ -111,17 +117,19 @@ def test_a_question_without_terms_is_covered_by_nothing(library: Library) -> Non
 # --- bridges -----------------------------------------------------------------------------
 
 
-def test_the_sentence_that_covers_the_question_best_names_the_bridge(library: Library) -> None:
+def test_the_sentence_that_covers_the_question_best_names_the_bridge(
+    library: SearchResources,
+) -> None:
     names = _bridge_names(library, QUESTION, [0, 0, 0])
     assert names == ["Ada Morn", "Piet Oss"], "neither the seed nor what it is not tied to"
 
 
-def test_passages_with_a_prior_are_read_without_a_seed(library: Library) -> None:
+def test_passages_with_a_prior_are_read_without_a_seed(library: SearchResources) -> None:
     assert _bridge_names(library, "Who comes at noon?", [0, 0, 0]) == []
     assert _bridge_names(library, "Who comes at noon?", [0, 1, 0]) == ["Port Anselm"]
 
 
-def test_a_bridge_knows_its_sentence_and_how_well_it_covers(library: Library) -> None:
+def test_a_bridge_knows_its_sentence_and_how_well_it_covers(library: SearchResources) -> None:
     snapshot = library[1]
     analysis, coverage = _ask(library, QUESTION)
     bridges = find_bridges(analysis, snapshot, coverage, np.zeros(3, np.float32))
@@ -133,7 +141,7 @@ def test_a_bridge_knows_its_sentence_and_how_well_it_covers(library: Library) ->
     assert (np.diff(bridges.scores) <= 0).all()
 
 
-def test_filters_keep_sentences_from_being_read(library: Library) -> None:
+def test_filters_keep_sentences_from_being_read(library: SearchResources) -> None:
     analysis, coverage = _ask(library, QUESTION)
     prior = np.ones(3, np.float32)
     allowed = np.array([False, True, True])
@@ -166,7 +174,7 @@ def test_no_more_bridges_are_kept_than_can_be_followed(tmp_path: Path) -> None:
 
 
 def test_onward_leads_through_sentences_that_share_no_word_with_the_question(
-    library: Library,
+    library: SearchResources,
 ) -> None:
     analysis, coverage = _ask(library, QUESTION)
     onward = find_onward(

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import ClewError, InputError, NotFoundError
-from clew.ingest.by_hand import check_type, snake_case, written_relation
-from clew.query.strategies import STRATEGIES
+from clew.indexing.manual_graph import check_type, snake_case, written_relation
+from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from clew.types import NewEntity, NewRelation
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.query.citations import format_citations
+from clew.search.answer.citations import format_citations
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
 from tests.unit.asked import day

@@ -14,7 +14,7 @@ import pytest
 
 import clew
 from clew.errors import InputError, NotFoundError, StoreMismatchError, UnreadableError
-from clew.query.strategies import STRATEGIES
+from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
 

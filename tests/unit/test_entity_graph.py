@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.graph.analysis import EntityRanks, entity_ranks
 from clew.graph.entity_graph import ABOUT_SHARE, CROWD, EntityGraph, build_entity_graph
 from clew.graph.entity_graph_files import current_entity_graph, current_entity_ranks
+from clew.graph.importance import EntityRanks, entity_ranks
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow, RelationRows
 from clew.testing.fakes import HashEmbedder

@@ -37,7 +37,7 @@ QUESTIONS: list[dict[str, Any]] = [
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.setattr("clew.engine.resources.make_embedder", lambda settings: HashEmbedder())
+    monkeypatch.setattr("clew.engine.state.make_embedder", lambda settings: HashEmbedder())
     folder = tmp_path / "tiny"
     (folder / "qrels").mkdir(parents=True)
     for name, records in (("corpus", PASSAGES), ("queries", QUESTIONS)):
@@ -89,11 +89,11 @@ def test_a_set_that_the_ranker_was_trained_on_is_marked(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from clew.evaluation import load_beir
-    from clew.query.ranker import shipped
+    from clew.search.ranking.ranker import shipped
 
     digest = load_beir(folder).digest
     known = replace(shipped(), trained_on=frozenset({digest}))
-    monkeypatch.setattr("clew.query.ranker.shipped", lambda: known)
+    monkeypatch.setattr("clew.search.ranking.ranker.shipped", lambda: known)
 
     def remarks(strategy: str) -> bool:
         report = evaluate(folder, strategies=[strategy], store=None, settings=Settings())

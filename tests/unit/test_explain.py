@@ -8,9 +8,9 @@ import numpy as np
 
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
-from clew.query.analyse import Analysis
-from clew.query.bridge import Coverage
-from clew.query.explain import Step, find_threads
+from clew.search.analysis.analyse import Analysis
+from clew.search.answer.explain import Step, find_threads
+from clew.search.retrieval.bridge import Coverage
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Ints

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.ingest.extract import PatternExtractor, about_names
+from clew.indexing.ner.pattern_extractor import PatternExtractor, about_names
 from clew.text import entity_key, sentences
 from clew.types import Chunk, Document, Extraction
 

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.features import FEATURES, Channels, Evidence, Incidence, gather
-from clew.query.second_hop import SECOND_FEATURES, relate
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking.features import FEATURES, Channels, Evidence, Incidence, gather
+from clew.search.ranking.pairwise_features import SECOND_FEATURES, pairwise_features
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
@@ -38,7 +38,7 @@ QUESTION = "In which country was the Skerrow Clock built?"
 
 
 @dataclass(frozen=True)
-class Library:
+class SearchResources:
     """A store with what questions need of it."""
 
     store: SqliteStore
@@ -67,11 +67,11 @@ class Library:
             self.analyse(question), self.snapshot, channels, lambda rows: self.vectors[rows]
         )
 
-    def relate(self, evidence: Evidence, first: Floats) -> Floats:
-        return relate(evidence, self.snapshot, self.vectors[evidence.rows], first)
+    def pairwise_features(self, evidence: Evidence, first: Floats) -> Floats:
+        return pairwise_features(evidence, self.snapshot, self.vectors[evidence.rows], first)
 
 
-def _library(folder: Path, texts: Sequence[tuple[str, str]]) -> Library:
+def _library(folder: Path, texts: Sequence[tuple[str, str]]) -> SearchResources:
     store = SqliteStore(folder, embedder=EMBEDDER)
     with store.batch():
         for number, (title, text) in enumerate(texts):
@@ -79,11 +79,11 @@ def _library(folder: Path, texts: Sequence[tuple[str, str]]) -> Library:
             store.save(make_entry(f"{number:03}", text, title=title, names=NAMES, about=about))
     embedder = HashEmbedder()
     vectors = embedder.embed_documents([f"{title}\n{text}" for title, text in texts])
-    return Library(store, build(store), vectors, embedder)
+    return SearchResources(store, build(store), vectors, embedder)
 
 
 @pytest.fixture(scope="module")
-def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Library]:
+def library(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SearchResources]:
     library = _library(tmp_path_factory.mktemp("features"), TEXTS)
     yield library
     library.store.close()
@@ -101,7 +101,7 @@ def _first(evidence: Evidence, name: str) -> dict[int, float]:
 # --- the first ranking's features --------------------------------------------------------
 
 
-def test_hops_that_share_no_word_with_the_question_are_candidates(library: Library) -> None:
+def test_hops_that_share_no_word_with_the_question_are_candidates(library: SearchResources) -> None:
     found = library.channels(QUESTION)
     retrieved = {*found.vector_rows.tolist(), *found.keyword_rows.tolist()}
     assert not retrieved & {MORN, ANSELM}
@@ -110,7 +110,7 @@ def test_hops_that_share_no_word_with_the_question_are_candidates(library: Libra
     assert evidence.rows.tolist() == sorted(set(evidence.rows.tolist()))
 
 
-def test_features_tell_the_thread_from_the_rest(library: Library) -> None:
+def test_features_tell_the_thread_from_the_rest(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     assert _first(evidence, "seeds_about_share")[CLOCK] == 1
     assert _first(evidence, "seeds_share")[DUNMERE] == 0
@@ -124,7 +124,7 @@ def test_features_tell_the_thread_from_the_rest(library: Library) -> None:
     assert evidence.walk.tolist() == list(walk.values())
 
 
-def test_shares_and_ranks_are_relative(library: Library) -> None:
+def test_shares_and_ranks_are_relative(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     for name in FEATURES:
         values = list(_first(evidence, name).values())
@@ -133,7 +133,7 @@ def test_shares_and_ranks_are_relative(library: Library) -> None:
         assert max(_first(evidence, name).values()) == 0.5, name
 
 
-def test_filters_keep_passages_and_their_bridges_out(library: Library) -> None:
+def test_filters_keep_passages_and_their_bridges_out(library: SearchResources) -> None:
     allowed = [MORN, ANSELM, DUNMERE, *range(4, 40)]
     evidence = library.gather(QUESTION, allowed)
     assert set(evidence.rows.tolist()) <= set(allowed)
@@ -144,7 +144,7 @@ def test_filters_keep_passages_and_their_bridges_out(library: Library) -> None:
 
 
 def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
-    library: Library,
+    library: SearchResources,
 ) -> None:
     asked: list[Ints] = []
 
@@ -162,10 +162,10 @@ def test_vectors_are_asked_for_twice_at_most_and_never_for_the_whole_store(
 @pytest.mark.parametrize(
     "question", ["", "the of", "zeppelin", "Skerrow Clock", "Port Anselm? " * 300]
 )
-def test_odd_questions_have_features(library: Library, question: str) -> None:
+def test_odd_questions_have_features(library: SearchResources, question: str) -> None:
     evidence = library.gather(question)
     assert np.isfinite(evidence.matrix).all()
-    related = library.relate(evidence, evidence.walk)
+    related = library.pairwise_features(evidence, evidence.walk)
     assert related.shape == (len(evidence.rows), len(SECOND_FEATURES))
     assert np.isfinite(related).all()
 
@@ -183,11 +183,11 @@ def test_odd_questions_have_features(library: Library, question: str) -> None:
 def test_odd_stores_have_features(tmp_path: Path, texts: list[tuple[str, str]]) -> None:
     library = _library(tmp_path, texts)
     for vectors in (library.vectors, np.zeros_like(library.vectors)):
-        odd = Library(library.store, library.snapshot, vectors, library.embedder)
+        odd = SearchResources(library.store, library.snapshot, vectors, library.embedder)
         evidence = odd.gather(QUESTION)
         assert evidence.matrix.shape == (len(evidence.rows), len(FEATURES))
         assert evidence.matrix.dtype == np.float32
-        related = odd.relate(evidence, np.zeros(len(evidence.rows), np.float32))
+        related = odd.pairwise_features(evidence, np.zeros(len(evidence.rows), np.float32))
         assert related.shape == (len(evidence.rows), len(SECOND_FEATURES))
         assert np.isfinite(evidence.matrix).all()
         assert np.isfinite(related).all()
@@ -195,7 +195,7 @@ def test_odd_stores_have_features(tmp_path: Path, texts: list[tuple[str, str]]) 
 
 
 @given(st.integers(0, 2**32 - 1))
-def test_incidence_agrees_with_plain_loops(library: Library, seed: int) -> None:
+def test_incidence_agrees_with_plain_loops(library: SearchResources, seed: int) -> None:
     rng = np.random.default_rng(seed)
     rows = np.unique(rng.integers(0, library.snapshot.size, 12))
     incidence = Incidence(library.snapshot, rows)
@@ -218,16 +218,16 @@ def test_incidence_agrees_with_plain_loops(library: Library, seed: int) -> None:
 
 
 def _second(
-    library: Library, evidence: Evidence, best: Sequence[int], name: str
+    library: SearchResources, evidence: Evidence, best: Sequence[int], name: str
 ) -> dict[int, float]:
     """A column, after a first ranking that puts `best` on top, in that order."""
     first = np.zeros(len(evidence.rows), np.float32)
     for points, row in enumerate(reversed(best)):
         first[evidence.rows == row] = points + 1
-    return _column(library.relate(evidence, first), SECOND_FEATURES, name, evidence.rows)
+    return _column(library.pairwise_features(evidence, first), SECOND_FEATURES, name, evidence.rows)
 
 
-def test_links_lead_on_from_the_best_passages(library: Library) -> None:
+def test_links_lead_on_from_the_best_passages(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     other = int(evidence.rows[-1])
     for name in ("link_about", "link_cover", "link_place", "link_shared"):
@@ -239,7 +239,7 @@ def test_links_lead_on_from_the_best_passages(library: Library) -> None:
         assert from_both[DUNMERE] == 0, name
 
 
-def test_pairs_are_linked_by_what_one_of_them_is_about(library: Library) -> None:
+def test_pairs_are_linked_by_what_one_of_them_is_about(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     cover = _second(library, evidence, [CLOCK, DUNMERE], "pair_cover")
     share = float(evidence.coverage.share(evidence.coverage.passages(np.array([CLOCK])))[0])
@@ -251,7 +251,7 @@ def test_pairs_are_linked_by_what_one_of_them_is_about(library: Library) -> None
     assert back[CLOCK] > 0 == back[DUNMERE], "it mentions what another candidate is about"
 
 
-def test_what_is_left_open_is_at_right_angles_to_the_best(library: Library) -> None:
+def test_what_is_left_open_is_at_right_angles_to_the_best(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     residual = _second(library, evidence, [CLOCK, DUNMERE], "residual_2")
     vectors = library.vectors[[CLOCK, DUNMERE]].astype(np.float64)
@@ -266,7 +266,7 @@ def test_what_is_left_open_is_at_right_angles_to_the_best(library: Library) -> N
     assert opened[MORN] == 0
 
 
-def test_the_first_ranking_is_handed_on(library: Library) -> None:
+def test_the_first_ranking_is_handed_on(library: SearchResources) -> None:
     evidence = library.gather(QUESTION)
     assert _second(library, evidence, [MORN, CLOCK], "first")[MORN] == 2
     assert _second(library, evidence, [MORN, CLOCK], "first_rank")[CLOCK] == 1

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError, UnreadableError
-from clew.ingest.fetch import MAX_REDIRECTS, check_url, fetch
+from clew.indexing.reading.fetch import MAX_REDIRECTS, check_url, fetch
 from clew.settings import AccessSettings
 
 LOCAL = AccessSettings(allow_private_addresses=True, max_url_megabytes=0.1, url_seconds=10)
@@ -219,7 +219,9 @@ def test_where_a_redirect_leads_is_checked_like_the_first(
     monkeypatch: pytest.MonkeyPatch, server: str
 ) -> None:
     # The first name passes for a public one; the test's server answers for it.
-    monkeypatch.setattr("clew.ingest.fetch.is_public", lambda address: str(address) != "127.0.0.9")
+    monkeypatch.setattr(
+        "clew.indexing.reading.fetch.is_public", lambda address: str(address) != "127.0.0.9"
+    )
     first = f"http://page.example:{port_of(server)}/to"
     for target in ("http://inner.example/", "http://127.0.0.9/", "//127.0.0.9/"):
         Names(monkeypatch, page=[["127.0.0.1"]], inner=[["127.0.0.9"]])

@@ -12,7 +12,8 @@ from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components, dijkstra
 
 from clew.errors import InputError
-from clew.graph.analysis import (
+from clew.graph.entity_graph import EntityGraph
+from clew.graph.importance import (
     DAMPING,
     EXACT,
     TIERS,
@@ -27,8 +28,7 @@ from clew.graph.analysis import (
     summary,
     tiers,
 )
-from clew.graph.bridges import bridges
-from clew.graph.entity_graph import EntityGraph
+from clew.graph.traversal.cut_vertices import bridges
 from tests.unit.graphs import Tie, graph_of, graphs, ties_of
 
 EMPTY = graph_of(0, [])

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.query import hops
-from clew.query.hops import weigh
+from clew.search.strategies import weighted_hops
+from clew.search.strategies.weighted_hops import weigh
 from clew.testing.fakes import HashEmbedder
-from tests.unit.asked import add, asking, titles
+from tests.unit.asked import add, new_session, titles
 
 CHAIN = {
     "one": "Marta Quill taught at Larkmoor.",
@@ -32,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 
 def inverse_hops(engine: clew.Clew, max_hops: int) -> dict[str, float]:
-    asked = asking(engine, QUESTION, max_hops=max_hops, weights=(0, 1, 0))
+    asked = new_session(engine, QUESTION, max_hops=max_hops, weights=(0, 1, 0))
     found = weigh(asked)
     values = found.scores["hops"]
     np.testing.assert_allclose(
@@ -56,7 +56,7 @@ def test_a_passage_counts_one_over_the_hops_to_it(engine: clew.Clew, max_hops: i
 def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
     engine: clew.Clew, weights: tuple[float, float, float]
 ) -> None:
-    asked = asking(engine, QUESTION, max_hops=3, weights=weights)
+    asked = new_session(engine, QUESTION, max_hops=3, weights=weights)
     found = weigh(asked)
     ids = found.ranking.ids.tolist()
     assert sorted(ids) == sorted(_by_title(engine).values())
@@ -69,7 +69,7 @@ def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
 
 def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
     def first(*weights: float) -> list[str]:
-        asked = asking(engine, QUESTION, max_hops=4, weights=weights)
+        asked = new_session(engine, QUESTION, max_hops=4, weights=weights)
         return titles(asked, weigh(asked).ranking)
 
     assert set(first(1, 0, 0)[:2]) == {"one", "apart"}
@@ -80,14 +80,14 @@ def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
 def test_hops_stop_where_they_lead_everywhere(
     engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hops, "WIDEST", 0)
-    asked = asking(engine, QUESTION, max_hops=4, weights=(0, 1, 0))
+    monkeypatch.setattr(weighted_hops, "WIDEST", 0)
+    asked = new_session(engine, QUESTION, max_hops=4, weights=(0, 1, 0))
     assert set(weigh(asked).scores["hops"].values()) == {0.0, 1.0}
     assert asked.notes == ["hops stopped after 1: 1 passages were reached"]
 
 
 def test_a_question_that_names_nothing_is_weighed_by_the_rest(engine: clew.Clew) -> None:
-    asked = asking(engine, "where do eels go?", weights=(0.6, 0.3, 0.1))
+    asked = new_session(engine, "where do eels go?", weights=(0.6, 0.3, 0.1))
     found = weigh(asked)
     assert titles(asked, found.ranking)[0] == "apart"
     assert set(found.scores["hops"].values()) == {0.0}

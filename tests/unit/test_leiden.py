@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.communities import weighted
-from clew.graph.leiden import WeightedGraph, in_order, leiden
+from clew.graph.communities.hierarchy import weighted
+from clew.graph.communities.leiden import WeightedGraph, in_order, leiden
 from clew.graph.snapshot import Adjacency
 from tests.unit.graphs import graph_of, graphs, modularity
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.ingest.link import Linker
-from clew.ingest.spelling import block_of, similarity
+from clew.indexing.linking.linker import Linker
+from clew.indexing.linking.string_similarity import block_of, similarity
 from clew.settings import LinkSettings
 from clew.text import entity_key
 from clew.types import Alias, AliasEvidence, ChunkExtraction, Extraction, Mention

@@ -21,7 +21,7 @@ from mcp_types import PromptReference, ResourceTemplateReference
 from clew.engine import Clew
 from clew.jobs.uploads import Uploads
 from clew.mcp.engines import Engines
-from clew.tools.catalogue import TOOLS
+from clew.tools.registry import TOOLS
 from clew.types import document_id
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BELL, MILL, TOKENS, served

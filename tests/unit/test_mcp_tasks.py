@@ -12,7 +12,7 @@ import pytest
 
 from clew.mcp.engines import Engines
 from clew.mcp.tasks import TASKS
-from clew.tools.catalogue import TOOLS
+from clew.tools.registry import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import Served, served
 

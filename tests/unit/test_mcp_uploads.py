@@ -20,7 +20,7 @@ from clew.errors import NotFoundError
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.uploads import Uploads
 from clew.mcp.engines import Engines
-from clew.tools.catalogue import TOOLS
+from clew.tools.registry import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, CAROL, DAVE, TOKENS, served
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from clew.engine import Clew
-from clew.query.strategies import STRATEGIES
+from clew.search.strategies import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 

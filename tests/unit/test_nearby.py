@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.query.nearby import NEAREST, Nearest, around, entities_of, nearest_entities
+from clew.search.strategies.local import NEAREST, Nearest, around, entities_of, nearest_entities
 from clew.testing.fakes import HashEmbedder
 from clew.types import Community
-from tests.unit.asked import add, asking, day, titles
+from tests.unit.asked import add, day, new_session, titles
 
 TEXTS = {
     "papers": "Hanna Brevik was taught by Lukas Orne. Hanna Brevik sailed on the Kestrel.",
@@ -39,7 +39,7 @@ def community(*entities: str) -> Community:
 
 
 def test_the_entities_that_the_question_names_are_nearest(engine: clew.Clew) -> None:
-    near = names(engine, nearest_entities(asking(engine, "Tell me about Hanna Brevik")))
+    near = names(engine, nearest_entities(new_session(engine, "Tell me about Hanna Brevik")))
     assert near["Hanna Brevik"] == 1
     assert len(near) <= NEAREST
     assert all(0 <= value <= 1 for value in near.values())
@@ -48,14 +48,14 @@ def test_the_entities_that_the_question_names_are_nearest(engine: clew.Clew) -> 
 
 def test_the_first_of_each_community_is_foremost(engine: clew.Clew) -> None:
     communities = [community("Lukas Orne", "Piet Oss", "Nobody"), community("Kestrel", "Piet Oss")]
-    found = names(engine, entities_of(asking(engine, "anything"), communities))
+    found = names(engine, entities_of(new_session(engine, "anything"), communities))
     assert found == {"Lukas Orne": 1, "Kestrel": 1, "Piet Oss": 0.5}
 
 
 def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
     engine: clew.Clew,
 ) -> None:
-    asked = asking(engine, "Tell me about Hanna Brevik")
+    asked = new_session(engine, "Tell me about Hanna Brevik")
     found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
     assert titles(asked, found.ranking)[0] == "papers"
     assert set(titles(asked, found.ranking)[1:3]) == {"Kestrel", "Lukas Orne"}
@@ -68,7 +68,7 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
 
 def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
     def context(max_hops: int) -> str:
-        asked = asking(engine, "Hanna Brevik", max_hops=max_hops)
+        asked = new_session(engine, "Hanna Brevik", max_hops=max_hops)
         found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
         return found.arrange(asked, ())[0].forms[0].text
 
@@ -77,7 +77,7 @@ def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
 
 
 def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(engine: clew.Clew) -> None:
-    asked = asking(engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
+    asked = new_session(engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
     found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
     assert set(titles(asked, found.ranking)) == {"papers", "Kestrel"}
     (block,) = found.arrange(asked, ())
@@ -86,7 +86,7 @@ def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(engine: 
 
 
 def test_where_no_entity_is_near_meaning_decides(engine: clew.Clew) -> None:
-    asked = asking(engine, "When is bread baked?")
+    asked = new_session(engine, "When is bread baked?")
     found = around(asked, Nearest({}))
     assert titles(asked, found.ranking)[0] == "bread"
     assert asked.notes == ["no entity is near the question; passages were found by meaning alone"]

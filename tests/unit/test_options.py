@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from clew.errors import InputError
-from clew.query.options import Options
+from clew.search.options import Options
 from clew.types import Period
 
 NOW = datetime(2024, 1, 1, tzinfo=UTC)

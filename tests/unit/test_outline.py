@@ -7,11 +7,17 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.query.found import Found
-from clew.query.outline import Hierarchy, Step, by_hierarchy, by_outline, parse_hierarchy
+from clew.search.answer.result import RetrievalResult
+from clew.search.strategies.hierarchy import (
+    Hierarchy,
+    Step,
+    by_hierarchy,
+    by_outline,
+    parse_hierarchy,
+)
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
-from tests.unit.asked import add, asking, day, titles
+from tests.unit.asked import add, day, new_session, titles
 
 
 @pytest.mark.parametrize(
@@ -79,7 +85,7 @@ def context(engine: clew.Clew, question: str, **options: object) -> str:
 
 def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage")
-    outline = text[text.index("Outline of") :].split("\n\n")[0].split("\n")
+    outline = text[text.index("ReportPlan of") :].split("\n\n")[0].split("\n")
     assert outline[0] == "Outline of The book of Vell:"
     assert [line for line in outline if line.startswith("→")] == ["→ The book of Vell › Bells"]
     assert "- The book of Vell › Eels" in outline
@@ -95,13 +101,13 @@ def test_an_outline_names_no_section_that_a_filter_forbids(books: clew.Clew) -> 
 
 def test_where_the_outline_does_not_fit_the_passage_stands_alone(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage", max_tokens=25)
-    assert "Outline of" not in text
+    assert "ReportPlan of" not in text
     assert "the bell was cast again" in text
 
 
 @pytest.mark.parametrize("layer", ["document", "section"])
 def test_a_whole_is_as_near_as_the_mean_of_its_passages(books: clew.Clew, layer: str) -> None:
-    asked = asking(books, "clock bell eels river", layer=layer)
+    asked = new_session(books, "clock bell eels river", layer=layer)
     found = by_outline(asked)
     chunks = books.store.chunks(found.ranking.ids.tolist())
     for chunk, score in zip(chunks, found.ranking.scores.tolist(), strict=True):
@@ -141,9 +147,9 @@ def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
         yield engine
 
 
-def chain(engine: clew.Clew, question: str, **options: object) -> tuple[Found, list[str]]:
+def chain(engine: clew.Clew, question: str, **options: object) -> tuple[RetrievalResult, list[str]]:
     """What is found, and the lines of the chain."""
-    asked = asking(engine, question, hierarchy=CHAIN, **options)
+    asked = new_session(engine, question, hierarchy=CHAIN, **options)
     found = by_hierarchy(asked)
     blocks = found.arrange(asked, ())
     return found, blocks[0].forms[0].text.split("\n") if blocks else asked.notes
@@ -184,7 +190,7 @@ def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -
 
 
 def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
-    asked = asking(register, "Ilse Marn", hierarchy="place -capital_of-> place", layer="place")
+    asked = new_session(register, "Ilse Marn", hierarchy="place -capital_of-> place", layer="place")
     assert titles(asked, by_hierarchy(asked).ranking)
     assert asked.notes == [
         "no entity of type 'place' near the question has the relations of the hierarchy; passages"

@@ -16,8 +16,8 @@ from scipy.sparse.csgraph import dijkstra
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
-from clew.graph.spread import HOP_COST, Budget
+from clew.graph.traversal.breadth_first import HOP_COST, Budget
+from clew.graph.traversal.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
 from tests.unit.graphs import graph_of, graphs, ties_of
 
 STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])
@@ -49,7 +49,7 @@ def test_all_paths_are_found_in_order(graph: EntityGraph, max_hops: int) -> None
     assert sorted(p.ties for p in found.paths) == sorted(p.ties for p in expected)
     ranks = [(len(p.ties), round(cost_of(graph, p), 9)) for p in found.paths]
     assert ranks == sorted(ranks)
-    assert found.met == ()
+    assert found.limits_hit == ()
     assert all_paths(graph, 0, 1, max_hops, limit=2).paths == found.paths[:2]
 
 
@@ -126,7 +126,7 @@ def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit:
     for row, parent, tie in zip(found.entities, found.parents, found.ties, strict=True):
         assert ties_of(graph)[tie] == (min(row, parent), max(row, parent))
         assert far[parent] == far[row] - 1
-    if len(found.met):
+    if len(found.limits_hit):
         assert len(within) >= limit
 
 
@@ -134,20 +134,20 @@ def test_equally_near_entities_come_strongest_first() -> None:
     assert neighbourhood(STAR, [0]).entities == (7, 6, 5, 4, 3, 2, 1)
     few = neighbourhood(STAR, [0], limit=3)
     assert few.entities == (7, 6, 5)
-    assert few.met == ("the neighbourhood holds its nearest 3 entities only",)
+    assert few.limits_hit == ("the neighbourhood holds its nearest 3 entities only",)
 
 
 def test_each_search_says_which_limit_it_met() -> None:
     few = Budget(entities=3)
     kept = neighbourhood(STAR, [0], hops=2, budget=few)
     assert kept.entities == (7, 6, 5), "the strongest are followed"
-    assert kept.met == ("the neighbourhood stopped after 3 entities",)
+    assert kept.limits_hit == ("the neighbourhood stopped after 3 entities",)
     chain = graph_of(30, [(i, i + 1, 1.0) for i in range(29)])
     for search in (shortest_path, strongest_path):
         found = search(chain, 0, 29, max_hops=29, budget=few)
         assert found.paths == ()
-        assert found.met == ("the search for paths stopped after 3 entities",)
-    assert all_paths(chain, 0, 5, max_hops=5, budget=few).met
+        assert found.limits_hit == ("the search for paths stopped after 3 entities",)
+    assert all_paths(chain, 0, 5, max_hops=5, budget=few).limits_hit
 
 
 @pytest.mark.parametrize("search", [shortest_path, all_paths, strongest_path])
@@ -155,7 +155,7 @@ def test_time_is_a_limit(search: Callable[..., Any]) -> None:
     chain = graph_of(6, [(i, i + 1, 1.0) for i in range(5)])
     found = search(chain, 0, 5, max_hops=5, budget=Budget(seconds=-1))
     assert found.paths == ()
-    assert found.met == ("the search for paths stopped after -1 seconds",)
+    assert found.limits_hit == ("the search for paths stopped after -1 seconds",)
 
 
 @pytest.mark.parametrize(

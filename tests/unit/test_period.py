@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.query.period import AskedTime, read_time
+from clew.search.analysis.period import AskedTime, read_time
 
 NOW = datetime(2023, 8, 16, 10, tzinfo=UTC)
 

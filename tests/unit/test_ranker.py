@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from clew.errors import ModelError
-from clew.query import ranker
-from clew.query.features import FEATURES
-from clew.query.ranker import (
+from clew.search.ranking import ranker
+from clew.search.ranking.features import FEATURES
+from clew.search.ranking.ranker import (
     ALL_FEATURES,
     NAMED_ENOUGH,
     TEXT,

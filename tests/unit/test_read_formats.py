@@ -16,7 +16,7 @@ from fpdf import FPDF
 from pypdf import PdfWriter
 
 from clew.errors import UnreadableError
-from clew.ingest.read import ReadResult, read_file
+from clew.indexing.reading.reader import ReadResult, read_file
 from clew.settings import ReadSettings
 from clew.types import Document
 

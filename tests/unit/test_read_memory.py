@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError, UnreadableError
-from clew.ingest.readers.memory import Remembered, read_memory
+from clew.indexing.reading.formats.memory import Remembered, read_memory
 
 
 def database(path: Path, *statements: str) -> Path:
@@ -42,6 +42,20 @@ def test_lines_of_the_reference_server(tmp_path: Path) -> None:
     found = read_memory(file)
     assert entities(found) == [("Anna", "person", "", ("a", "b")), ("Rome", "place", "", ())]
     assert relations(found) == [("Anna", "lives_in", "Rome", 1.0)]
+    assert found.skipped == []
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\x0c", "\x1c"])
+def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path, character: str) -> None:
+    """The reference server writes line separators as they are."""
+    told = f"one{character}two"
+    line = {"type": "entity", "name": "Anna", "entityType": "person", "observations": [told]}
+    file = tmp_path / "memory.jsonl"
+    file.write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8", newline="")
+
+    found = read_memory(file)
+
+    assert entities(found) == [("Anna", "person", "", (told,))]
     assert found.skipped == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
-from clew.ingest.read import ReadResult, read_file
+from clew.indexing.reading.reader import ReadResult, read_file
 from clew.settings import ReadSettings
 from clew.types import Skipped
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import clew
-from clew.query.strategies import STRATEGIES
+from clew.search.strategies import STRATEGIES
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.unit.asked import add
 

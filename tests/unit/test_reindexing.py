@@ -387,7 +387,7 @@ def test_what_assistants_found_stays_with_a_passage_that_stays(
 
 @pytest.fixture
 def small_batches(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.ingest.pipeline.BATCH_CHUNKS", 8)
+    monkeypatch.setattr("clew.indexing.pipeline.BATCH_CHUNKS", 8)
 
 
 @pytest.mark.usefixtures("small_batches")

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 import pytest
 
-from clew.ingest.extract import PatternExtractor
-from clew.ingest.relation_phrases import read_attribute, read_phrase
-from clew.ingest.relations import PRONOUN_FACTOR
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.relations.patterns import PRONOUN_FACTOR
+from clew.indexing.relations.phrases import read_attribute, read_phrase
 from clew.types import Chunk, Document, ExtractedRelation
 
 Fact = tuple[str, str, str]

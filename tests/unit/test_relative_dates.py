@@ -4,8 +4,8 @@ from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
 
-from clew.ingest.extract import PatternExtractor
-from clew.ingest.relative_dates import find_relative_dates
+from clew.indexing.ner.pattern_extractor import PatternExtractor
+from clew.indexing.relations.relative_dates import find_relative_dates
 from clew.times import read_period
 from clew.types import Chunk, Document, Mention, Metadata
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import clew
 from clew.engine import Clew
 from clew.errors import InputError
-from clew.query.relevant import RelevantGraph
+from clew.search.strategies.subgraph import RelevantGraph
 from clew.testing.fakes import HashEmbedder
 
 CHAIN = ["Ada Morn", "Vell Abbey", "Piet Sorrel", "Tarn Mill", "Jo Quill"]

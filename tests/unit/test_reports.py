@@ -11,9 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.graph.communities import partition
-from clew.graph.outlines import best_of_groups
-from clew.graph.reports import SENTENCES, Candidate, ReportMaker, choose, listed, mean_direction
+from clew.graph.communities.hierarchy import partition
+from clew.graph.communities.report_plans import best_of_groups
+from clew.graph.communities.reports import (
+    SENTENCES,
+    Candidate,
+    ReportMaker,
+    choose,
+    listed,
+    mean_direction,
+)
 from clew.ports import CommunityReport
 from clew.testing.entries import make_entry
 from clew.testing.fakes import HashEmbedder

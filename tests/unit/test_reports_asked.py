@@ -8,10 +8,15 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.query.drift import drift
-from clew.query.reports import by_topics, from_reports, relevant_communities, report_blocks
+from clew.search.strategies.community_reports import (
+    by_topics,
+    from_reports,
+    relevant_communities,
+    report_blocks,
+)
+from clew.search.strategies.drift import drift
 from clew.testing.fakes import HashEmbedder
-from tests.unit.asked import add, asking, day, titles
+from tests.unit.asked import add, day, new_session, titles
 
 TEXTS = {
     "Vaccine": "Aldous Reth tried the vaccine at Corvin Hospital. Ines Calder was taught by"
@@ -45,13 +50,13 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 def test_the_community_nearest_to_the_question_comes_first(engine: clew.Clew) -> None:
     for question, first in (("vaccine ward diary", "Aldous Reth"), ("canal toll", "Hob Tarrant")):
-        found = relevant_communities(asking(engine, question))
+        found = relevant_communities(new_session(engine, question))
         assert first in found[0].entities
         assert first not in found[1].entities
 
 
 def test_their_passages_come_in_turns_then_the_rest_by_meaning(engine: clew.Clew) -> None:
-    asked = asking(engine, "the whole")
+    asked = new_session(engine, "the whole")
     communities = relevant_communities(asked)
     found = from_reports(asked, communities)
     firsts = [community.sources[0] for community in communities]
@@ -62,7 +67,7 @@ def test_their_passages_come_in_turns_then_the_rest_by_meaning(engine: clew.Clew
 
 
 def test_a_report_cites_what_it_is_made_of(engine: clew.Clew) -> None:
-    asked = asking(engine, "the whole")
+    asked = new_session(engine, "the whole")
     for community, block in zip(
         relevant_communities(asked), report_blocks(asked, relevant_communities(asked)), strict=True
     ):
@@ -74,7 +79,7 @@ def test_a_report_cites_what_it_is_made_of(engine: clew.Clew) -> None:
 
 
 def test_a_filter_leaves_of_a_report_what_it_lets_through(engine: clew.Clew) -> None:
-    asked = asking(engine, "the whole", until=day("2015-06-01"))
+    asked = new_session(engine, "the whole", until=day("2015-06-01"))
     (block,) = report_blocks(asked, relevant_communities(asked))
     text = block.forms[0].text
     assert "Aldous Reth" in text
@@ -86,14 +91,14 @@ def test_a_filter_leaves_of_a_report_what_it_lets_through(engine: clew.Clew) -> 
 
 
 def test_a_filter_that_lets_nothing_through_leaves_no_report(engine: clew.Clew) -> None:
-    asked = asking(engine, "the whole", since=day("2030-01-01"))
+    asked = new_session(engine, "the whole", since=day("2030-01-01"))
     assert report_blocks(asked, relevant_communities(asked)) == []
 
 
 def test_the_level_is_the_one_asked_for_or_the_finest_that_fits(engine: clew.Clew) -> None:
     with pytest.raises(InputError, match="level 9 cannot be"):
-        relevant_communities(asking(engine, "the whole", level=9))
-    tight = relevant_communities(asking(engine, "the whole", max_tokens=1))
+        relevant_communities(new_session(engine, "the whole", level=9))
+    tight = relevant_communities(new_session(engine, "the whole", max_tokens=1))
     assert {community.level for community in tight} == {0}
 
 
@@ -101,7 +106,7 @@ def test_the_level_is_the_one_asked_for_or_the_finest_that_fits(engine: clew.Cle
 
 
 def test_topics_lead_to_their_passages_and_count_them(engine: clew.Clew) -> None:
-    asked = asking(engine, "ward diary")
+    asked = new_session(engine, "ward diary")
     found = by_topics(asked)
     assert set(titles(asked, found.ranking)[:2]) == {"Ward", "Beds"}
     (block,) = found.arrange(asked, ())
@@ -114,13 +119,13 @@ def test_topics_lead_to_their_passages_and_count_them(engine: clew.Clew) -> None
 def test_topics_without_a_passage_that_a_filter_lets_through_are_not_named(
     engine: clew.Clew,
 ) -> None:
-    asked = asking(engine, "ward diary and canal lock", until=day("2016-06-01"))
+    asked = new_session(engine, "ward diary and canal lock", until=day("2016-06-01"))
     found = by_topics(asked)
     assert set(titles(asked, found.ranking)) == {"Vaccine", "Ward"}
     (block,) = found.arrange(asked, ())
     assert "ward diary" in block.forms[0].text.lower()
     assert "canal" not in block.forms[0].text.lower()
-    nothing = by_topics(asking(engine, "ward diary", since=day("2030-01-01")))
+    nothing = by_topics(new_session(engine, "ward diary", since=day("2030-01-01")))
     assert (nothing.arrange(asked, ()), len(nothing.ranking.ids)) == ([], 0)
 
 
@@ -149,7 +154,7 @@ def test_without_communities_or_topics_something_is_found_and_said(
 def test_drift_starts_from_the_question_and_from_what_the_reports_are_about(
     engine: clew.Clew,
 ) -> None:
-    asked = asking(engine, "an overview of the vaccine, and what Greta Sool paid")
+    asked = new_session(engine, "an overview of the vaccine, and what Greta Sool paid")
     found = drift(asked)
     blocks = found.arrange(asked, ())
     assert [block.heading.partition(":")[0] for block in blocks][-1].startswith("Around")
@@ -160,5 +165,5 @@ def test_drift_starts_from_the_question_and_from_what_the_reports_are_about(
 
 
 def test_reports_take_half_of_the_context_of_drift(engine: clew.Clew) -> None:
-    asked = asking(engine, "an overview", max_tokens=1)
+    asked = new_session(engine, "an overview", max_tokens=1)
     assert not any(b.heading.startswith("Report") for b in drift(asked).arrange(asked, ()))

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import MissingExtraError, ModelError
-from clew.query.rerank import rerank
-from clew.query.retrieve import Ranking
-from clew.query.scaling import min_max, standard_units
+from clew.search.ranking.normalise import min_max, standard_units
+from clew.search.ranking.rerank import rerank
+from clew.search.retrieval.channels import Ranking
 
 if TYPE_CHECKING:
     from clew.ports import Reranker

@@ -8,9 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.query.conditions import parse_conditions
-from clew.query.retrieve import Channels, Ranking, reciprocal_rank_fusion, weighted_fusion
-from clew.query.strategies import STRATEGIES, find_strategy
+from clew.search.analysis.conditions import parse_conditions
+from clew.search.retrieval.channels import (
+    Channels,
+    Ranking,
+    reciprocal_rank_fusion,
+    weighted_fusion,
+)
+from clew.search.strategies import STRATEGIES, find_strategy
 from clew.types import Condition
 
 rankings = st.lists(

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from benchmarks.routing import LABELS, read_labelled
 from clew.errors import ModelError
-from clew.query.period import AskedTime
-from clew.query.route import (
+from clew.search.analysis.period import AskedTime
+from clew.search.analysis.question_patterns import Form, count_words, find_names, question_form
+from clew.search.analysis.route import (
     EXPLORATORY_ALPHA,
     NAVIGATIONAL_ALPHA,
     RULES,
@@ -23,7 +24,6 @@ from clew.query.route import (
     route,
     route_with_model,
 )
-from clew.query.wording import Form, count_words, find_names, question_form
 from clew.text import entity_key
 
 NAMES = ("Skerrow Rock", "Ada Morn", "Titan", "couette flow", "harbour")

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from clew.ingest.extract import PatternExtractor
-from clew.ingest.scripts import has_caseless
+from clew.indexing.ner.caseless_ner import has_caseless
+from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.types import Chunk, Document
 
 TEXTS = {

@@ -13,15 +13,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.query.analyse import Analysis, analyse
-from clew.query.signals import (
+from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking.first_stage_features import (
     PRIOR_DEPTH,
     Channels,
+    FirstStageFeatures,
     Ranked,
-    Signals,
     VectorReader,
     best,
-    read_signals,
+    read_first_stage_features,
     unit,
 )
 from clew.stores.sqlite.store import SqliteStore
@@ -66,10 +66,10 @@ def _vectors() -> Vectors:
     return np.array([make_vector(text) for _, _, text in PASSAGES])
 
 
-def _read(snapshot: Snapshot, channels: Channels, question: str = QUESTION) -> Signals:
+def _read(snapshot: Snapshot, channels: Channels, question: str = QUESTION) -> FirstStageFeatures:
     vectors = _vectors()
     reader = VectorReader(lambda rows: vectors[rows])
-    return read_signals(_analysis(snapshot, question), snapshot, channels, reader)
+    return read_first_stage_features(_analysis(snapshot, question), snapshot, channels, reader)
 
 
 def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> Channels:

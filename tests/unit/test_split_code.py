@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.ingest.code_blocks import code_outline, is_code
-from clew.ingest.split import split
+from clew.indexing.splitting.code_blocks import code_outline, is_code
+from clew.indexing.splitting.split import split
 from clew.settings import SplitSettings
 from clew.types import Chunk, Document
 

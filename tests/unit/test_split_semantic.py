@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.ingest.semantic import mark_topics
-from clew.ingest.split import split
-from clew.ingest.units import Break, Unit
+from clew.indexing.splitting.semantic import mark_topics
+from clew.indexing.splitting.split import split
+from clew.indexing.splitting.units import Break, Unit
 from clew.settings import SplitSettings
 from clew.types import Document
 

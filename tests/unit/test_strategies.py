@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clew
-from clew.ingest.read import document_from_text
+from clew.indexing.reading.reader import document_from_text
 from clew.models.onnx import OnnxEmbedder
-from clew.query.strategies import AUTO, STRATEGIES
+from clew.search.strategies import AUTO, STRATEGIES
 from clew.settings import EmbedSettings
 
 if TYPE_CHECKING:

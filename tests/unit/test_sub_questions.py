@@ -11,8 +11,13 @@ from hypothesis import strategies as st
 
 from clew.errors import ModelError
 from clew.ports import LanguageModel
-from clew.query.retrieve import Ranking
-from clew.query.sub_questions import MAX_PARTS, fuse_by_max, split_question, split_with_model
+from clew.search.analysis.sub_questions import (
+    MAX_PARTS,
+    fuse_by_max,
+    split_question,
+    split_with_model,
+)
+from clew.search.retrieval.channels import Ranking
 from clew.testing.fakes import ScriptedLanguageModel
 
 # --- by rule -------------------------------------------------------------------------------------

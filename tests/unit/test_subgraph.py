@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.spread import Budget, tie_costs
-from clew.graph.steiner import Tree, prize_collecting_tree
-from clew.graph.subgraph import Subgraph, steiner_tree, subgraph_around
+from clew.graph.traversal.breadth_first import Budget, tie_costs
+from clew.graph.traversal.steiner import Tree, prize_collecting_tree
+from clew.graph.traversal.subgraph import Subgraph, steiner_tree, subgraph_around
 from tests.unit.graphs import graph_of, graphs, ties_of
 
 Problem = tuple[list[float], list[tuple[int, int]], list[float]]

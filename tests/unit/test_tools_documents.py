@@ -20,10 +20,10 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.testing.fakes import HashEmbedder
 from clew.tools.audit import audit_to, subjects
-from clew.tools.document_tools import DOCUMENT_TOOLS
-from clew.tools.fitted_text import cut_to_fit, fitting_length, tokens_of
+from clew.tools.documents.table import DOCUMENT_TOOLS
 from clew.tools.spec import Caller
 from clew.tools.toolbox import Toolbox
+from clew.tools.truncate import cut_to_fit, fitting_length, tokens_of
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."

@@ -19,8 +19,8 @@ from openai.types.chat import ChatCompletionFunctionToolParam
 from pydantic import TypeAdapter
 
 from clew.errors import InputError
-from clew.tools.catalogue import TOOLS
 from clew.tools.formats import FORMATS, Format, definitions, strict_schema
+from clew.tools.registry import TOOLS
 from clew.tools.schema import input_schema
 from clew.tools.spec import Parameter, Tool
 from clew.tools.validate import complete

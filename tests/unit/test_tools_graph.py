@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 
 import clew
 from clew.engine import Clew
-from clew.ingest.extract import PatternExtractor
+from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.testing.fakes import HashEmbedder
-from clew.tools.catalogue import TOOLS
-from clew.tools.graph_tools import GRAPH_TOOLS
+from clew.tools.graph.table import GRAPH_TOOLS
+from clew.tools.registry import TOOLS
 from clew.tools.spec import Progress, Tool
 from clew.tools.toolbox import Outcome, Toolbox
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
@@ -148,7 +148,7 @@ def test_without_a_known_name_prominence_alone_counts(
     """The same where an entity's passages are not among the nearest of all."""
     expected = expected_scores(store, "slow water")
     whole = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
-    monkeypatch.setattr("clew.query.entity_search.REACH", 1)
+    monkeypatch.setattr("clew.search.retrieval.entity_search.REACH", 1)
     short = ask(store, "graph_enhanced_search", query="slow water", limit=50)["results"]
 
     assert whole

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.tools.memory_tools import MEMORY_TOOLS
+from clew.tools.memory.table import MEMORY_TOOLS
 from clew.tools.toolbox import Outcome, Toolbox
 
 ANNA = {"name": "Anna_Morn", "entityType": "person", "observations": ["Likes tea", "Paints boats"]}

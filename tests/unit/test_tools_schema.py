@@ -12,8 +12,8 @@ import pytest
 
 import clew
 from clew.testing.fakes import HashEmbedder
-from clew.tools.catalogue import TOOLS
 from clew.tools.formats import definitions
+from clew.tools.registry import TOOLS
 from clew.tools.spec import Parameter, Tool
 from clew.wiring import make_audit
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.graph.reports import mean_direction
-from clew.graph.topics import PER_PASSAGE, make_topics
+from clew.graph.communities.reports import mean_direction
+from clew.graph.communities.topics import PER_PASSAGE, make_topics
 from clew.ports import TopicSet
 from clew.testing.entries import make_entry
 from tests.unit.community_stores import Library

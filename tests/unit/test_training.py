@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from clew.query.ranker import load_ranker, save_ranker
+from clew.search.ranking.ranker import load_ranker, save_ranker
 from clew.testing.fakes import HashEmbedder
 from training.cross_validate import cross_validate, to_markdown
 from training.groups import Group

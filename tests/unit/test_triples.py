@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.ingest.triples import TripleExtractor, relation_type_of
+from clew.indexing.relations.triples import TripleExtractor, relation_type_of
 from clew.ports import Extractor
 from clew.types import Chunk, Document
 

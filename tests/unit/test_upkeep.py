@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from clew.errors import StoreError
-from clew.graph.upkeep import MIN_SIZE, Changed, bring_up_to_date
+from clew.graph.communities.refresh import MIN_SIZE, Changed, refresh_communities
 from clew.ports import CommunityChanges
 from clew.stores.sqlite.communities import SqliteCommunities
 from clew.testing.entries import make_entry
@@ -126,7 +126,7 @@ def test_an_empty_store_has_none(tmp_path: Path) -> None:
 def test_step_names_are_told(library: Library) -> None:
     told: list[str] = []
     parts = library.store, library.communities, library.snapshot(), library.graph()
-    bring_up_to_date(*parts, library.vectors, told.append)
+    refresh_communities(*parts, library.vectors, told.append)
     assert told == ["communities", "reports", "topics", "save"]
 
 
@@ -134,7 +134,7 @@ def test_work_for_an_older_state_is_done_again_later(library: Library) -> None:
     """Chunks that went between the snapshot and the work are in no report."""
     snapshot, graph = library.snapshot(), library.graph()
     library.store.delete([d.id for d in library.store.documents() if d.source == "band 0"])
-    bring_up_to_date(library.store, library.communities, snapshot, graph, library.vectors)
+    refresh_communities(library.store, library.communities, snapshot, graph, library.vectors)
     assert library.communities.built() == snapshot.generation < library.store.generation()
     shown = [source for c in library.communities.communities() for source in c.sources]
     assert len(library.store.chunks(shown)) == len(shown)
@@ -212,6 +212,6 @@ def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
 
     late = Late(library.store.database)
     parts = library.snapshot(), library.graph(), library.vectors
-    assert bring_up_to_date(library.store, late, *parts) == Changed()
+    assert refresh_communities(library.store, late, *parts) == Changed()
     assert late.writes == 1
     assert len(rows(library)) == BANDS

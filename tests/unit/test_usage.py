@@ -11,8 +11,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from clew.query.retrieve import Ranking
-from clew.query.usage import apply_usage
+from clew.search.ranking.usage_boost import apply_usage
+from clew.search.retrieval.channels import Ranking
 from clew.settings import UsageSettings
 
 NOW = datetime(2024, 5, 1, 12, tzinfo=UTC)

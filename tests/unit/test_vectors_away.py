@@ -106,7 +106,7 @@ def test_it_is_left_alone_for_a_while(engine: Clew) -> None:
 
 
 def test_it_is_tried_again_afterwards(engine: Clew, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.resources.AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", 0.0)
     distant(engine).away = True
     engine.search(QUESTION)
     distant(engine).away = False

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.graph.paths import all_paths
-from clew.query.ways import PATHS, TOGETHER, paths_between, read_paths
+from clew.graph.traversal.paths import all_paths
+from clew.search.strategies.entity_paths import PATHS, TOGETHER, paths_between, read_paths
 from clew.testing.fakes import HashEmbedder
-from tests.unit.asked import add, asking, day
+from tests.unit.asked import add, day, new_session
 
 TEXTS = {
     "Larkmoor days": "Marta Quill was taught by Sefton Hale.",
@@ -28,7 +28,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 
 def test_paths_come_with_the_sentence_of_each_tie_and_its_source(engine: clew.Clew) -> None:
-    asked = asking(engine, QUESTION, max_hops=3)
+    asked = new_session(engine, QUESTION, max_hops=3)
     texts = {block.forms[0].text: block for block in paths_between(asked)}
     way = (
         "Marta Quill — taught_by → Sefton Hale: “Marta Quill was taught by Sefton Hale.”\n"
@@ -41,7 +41,7 @@ def test_paths_come_with_the_sentence_of_each_tie_and_its_source(engine: clew.Cl
 
 
 def test_the_fewest_hops_come_first(engine: clew.Clew) -> None:
-    asked = asking(engine, "Marta Quill, Osric Dane and Sefton Hale", max_hops=3)
+    asked = new_session(engine, "Marta Quill, Osric Dane and Sefton Hale", max_hops=3)
     hops = [block.forms[0].text.count("\n") + 1 for block in paths_between(asked)]
     assert hops == sorted(hops)
     assert hops[0] == 1
@@ -49,22 +49,22 @@ def test_the_fewest_hops_come_first(engine: clew.Clew) -> None:
 
 
 def test_too_few_names_and_no_path_are_said(engine: clew.Clew) -> None:
-    alone = asking(engine, "Who is Piet Oss?")
+    alone = new_session(engine, "Who is Piet Oss?")
     assert paths_between(alone) == []
     assert alone.notes == ["the question names fewer than two entities of the graph: no paths"]
-    apart = asking(engine, "How is Piet Oss connected to Marta Quill?", max_hops=2)
+    apart = new_session(engine, "How is Piet Oss connected to Marta Quill?", max_hops=2)
     assert paths_between(apart) == []
     assert apart.notes == ["no path of at most 2 hops ties them"]
 
 
 def test_a_path_does_not_lead_through_what_a_filter_forbids(engine: clew.Clew) -> None:
-    every = paths_between(asking(engine, QUESTION, max_hops=2))
-    early = paths_between(asking(engine, QUESTION, max_hops=2, until=day("2021-01-01")))
+    every = paths_between(new_session(engine, QUESTION, max_hops=2))
+    early = paths_between(new_session(engine, QUESTION, max_hops=2, until=day("2021-01-01")))
     assert {"Short"} in [{c.title for c in block.forms[0].citations} for block in every]
     assert [[c.title for c in block.forms[0].citations] for block in early] == [
         ["Larkmoor days", "Verity"]
     ]
-    none = asking(engine, QUESTION, max_hops=2, since=day("2023-01-01"))
+    none = new_session(engine, QUESTION, max_hops=2, since=day("2023-01-01"))
     assert paths_between(none) == []
 
 

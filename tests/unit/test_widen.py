@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 import clew
-from clew.query.asking import Asking
-from clew.query.cache import RecentlyUsed
-from clew.query.options import Options
-from clew.query.retrieve import Ranking
-from clew.query.widen import NAMES_A_SEED, Widening, widen, widened_ranking
+from clew.search.analysis.query_expansion import NAMES_A_SEED, Widening, widen, widened_ranking
+from clew.search.cache import RecentlyUsed
+from clew.search.options import Options
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import QuerySession
 from clew.testing.fakes import HashEmbedder
 from clew.types import Condition
 
@@ -87,11 +87,11 @@ def engine(
         yield engine
 
 
-def asking(engine: clew.Clew, question: str, *where: Condition) -> Asking:
+def new_session(engine: clew.Clew, question: str, *where: Condition) -> QuerySession:
     options = Options(
         strategy="hybrid", limit=4, max_tokens=1000, where=where, now=datetime.now(UTC)
     )
-    return Asking(engine, question, options)
+    return QuerySession(engine, question, options)
 
 
 def sources(engine: clew.Clew, ranking: Ranking) -> list[str]:
@@ -116,9 +116,9 @@ def test_a_passage_under_another_name_is_found_by_widening_alone(
 
 
 def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
-    alias = widen(asking(engine, ASKED["alias"]))
-    synonym = widen(asking(engine, ASKED["synonym"]))
-    neighbour = widen(asking(engine, ASKED["neighbour"]))
+    alias = widen(new_session(engine, ASKED["alias"]))
+    synonym = widen(new_session(engine, ASKED["synonym"]))
+    neighbour = widen(new_session(engine, ASKED["neighbour"]))
 
     assert alias.aliases == ("SLT",)
     assert alias.seeds == (engine.entity("SLT").id,)
@@ -128,7 +128,7 @@ def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
 
 
 def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> None:
-    found = widen(asking(engine, "What was Drill 39 for?"))
+    found = widen(new_session(engine, "What was Drill 39 for?"))
 
     drills = engine.embedder.embed_documents(["Drill 39", "Drill 40"])
     assert found.seeds == (engine.entity("Drill 39").id,)
@@ -137,7 +137,7 @@ def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> Non
 
 
 def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
-    question = asking(engine, ASKED["neighbour"])
+    question = new_session(engine, ASKED["neighbour"])
     [seed] = widen(question).seeds
     graph = engine.entity_graph
     others, ties = graph.row(int(np.flatnonzero(graph.entity_ids == seed)[0]))
@@ -153,7 +153,9 @@ def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
 
 
 def test_nothing_is_said_twice(engine: clew.Clew) -> None:
-    found = widen(asking(engine, "Does the Skerrow Lighthouse Trust, SLT, know Ada Morn's clock?"))
+    found = widen(
+        new_session(engine, "Does the Skerrow Lighthouse Trust, SLT, know Ada Morn's clock?")
+    )
 
     assert "SLT" not in found.names
     assert "Skerrow Lighthouse Trust" not in found.names
@@ -163,19 +165,19 @@ def test_nothing_is_said_twice(engine: clew.Clew) -> None:
 
 @pytest.mark.parametrize("question", ["What is known of nobody at all?", "", "?"])
 def test_a_question_without_names_is_left_alone(engine: clew.Clew, question: str) -> None:
-    assert widen(asking(engine, question)) == Widening()
-    assert widened_ranking(asking(engine, question)).ids.tolist() == []
+    assert widen(new_session(engine, question)) == Widening()
+    assert widened_ranking(new_session(engine, question)).ids.tolist() == []
 
 
 def test_an_empty_store(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as empty:
-        assert widened_ranking(asking(empty, ASKED["alias"])).ids.tolist() == []
+        assert widened_ranking(new_session(empty, ASKED["alias"])).ids.tolist() == []
 
 
 def test_widening_keeps_to_the_filters(engine: clew.Clew) -> None:
     gold = Condition(name="gold", operator="=", value="true")
 
-    found = widened_ranking(asking(engine, ASKED["alias"], gold))
+    found = widened_ranking(new_session(engine, ASKED["alias"], gold))
 
     assert sources(engine, found) == ["alias"]
 
@@ -189,9 +191,9 @@ def test_names_are_embedded_in_one_batch_and_kept(
     kept: RecentlyUsed[str, Vector] = RecentlyUsed(100)
     embedder.batches.clear()
 
-    first = widen(asking(engine, ASKED["synonym"]), kept)
+    first = widen(new_session(engine, ASKED["synonym"]), kept)
     [batch] = embedder.batches
-    again = widen(asking(engine, ASKED["synonym"]), kept)
+    again = widen(new_session(engine, ASKED["synonym"]), kept)
 
     assert {"Quellin Mill", "Grindhouse Nine"} <= set(batch)
     assert len(batch) <= 65
@@ -202,6 +204,6 @@ def test_names_are_embedded_in_one_batch_and_kept(
 def test_a_cache_that_keeps_nothing_changes_nothing(engine: clew.Clew) -> None:
     nothing: RecentlyUsed[str, Vector] = RecentlyUsed(0)
 
-    assert widen(asking(engine, ASKED["synonym"]), nothing) == widen(
-        asking(engine, ASKED["synonym"])
+    assert widen(new_session(engine, ASKED["synonym"]), nothing) == widen(
+        new_session(engine, ASKED["synonym"])
     )

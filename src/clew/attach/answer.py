@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.query.retrieve import Ranking, reciprocal_rank_fusion
+from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Row

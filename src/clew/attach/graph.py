@@ -11,7 +11,7 @@ from clew.attach.names import read_names, shown_names
 from clew.attach.queries import LIMITS, graph_query, hybrid_query, make_patterns
 from clew.attach.wording import Span, lucene_phrases, lucene_words, spans
 from clew.errors import InputError, ModelError
-from clew.query.retrieve import RRF_K
+from clew.search.retrieval.channels import RRF_K
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

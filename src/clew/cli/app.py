@@ -8,21 +8,21 @@ from typing import Annotated
 import typer
 
 from clew.cli.commands import (
-    asking,
     attach,
     copies,
     copying,
     demo,
     entities,
-    exploring,
+    graph,
     importing,
     indexing,
+    inspect,
     install,
-    looking,
+    maintenance,
+    search,
     serving,
     subgraphs,
     tools,
-    upkeep,
 )
 from clew.cli.common import (
     Common,
@@ -78,10 +78,10 @@ def _common_options(
 
 app.command("demo")(command(demo.demo))
 app.command("index")(command(indexing.index))
-app.command("search")(command(asking.search))
-app.command("query", hidden=True)(command(asking.search))
-app.command("documents")(command(looking.documents))
-app.command("show")(command(looking.show))
+app.command("search")(command(search.search))
+app.command("query", hidden=True)(command(search.search))
+app.command("documents")(command(inspect.documents))
+app.command("show")(command(inspect.show))
 app.command("delete")(command(indexing.delete))
 
 entity = typer.Typer(
@@ -97,22 +97,22 @@ entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
-app.command("path")(command(exploring.path))
-app.command("timeline")(command(exploring.timeline))
-app.command("communities")(command(exploring.communities))
-app.command("topics")(command(exploring.topics))
+app.command("path")(command(graph.path))
+app.command("timeline")(command(graph.timeline))
+app.command("communities")(command(graph.communities))
+app.command("topics")(command(graph.topics))
 app.command("subgraph")(command(subgraphs.subgraph))
-app.command("stats")(command(looking.stats))
-app.command("check")(command(upkeep.check))
-app.command("audit")(command(upkeep.audit))
+app.command("stats")(command(inspect.stats))
+app.command("check")(command(maintenance.check))
+app.command("audit")(command(maintenance.audit))
 app.command("reindex")(command(copies.reindex))
 app.command("backup")(command(copies.backup))
 app.command("restore")(command(copies.restore))
 app.command("copy")(command(copying.copy))
 app.command("schema")(command(attach.schema))
 app.command("attach")(command(attach.attach))
-app.command("eval")(command(upkeep.evaluate))
-app.command("export")(command(looking.export))
+app.command("eval")(command(maintenance.evaluate))
+app.command("export")(command(inspect.export))
 app.command("import")(command(importing.import_memory))
 app.command("tools")(command(tools.tools))
 app.command("call")(command(tools.call))

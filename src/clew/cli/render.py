@@ -8,9 +8,9 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
+from clew.cli.date_ranges import moment, stretch
 from clew.cli.output import printable, shown_source
-from clew.cli.stretches import moment, stretch
-from clew.query.ways import TOGETHER
+from clew.search.strategies.entity_paths import TOGETHER
 from clew.text import one_line, terms
 from clew.types import (
     Hit,

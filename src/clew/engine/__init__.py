@@ -5,11 +5,11 @@ from __future__ import annotations
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from clew.engine.asking import Asking, SearchOptions
-from clew.engine.editing import Editing
-from clew.engine.exploring import NEIGHBOR_DEPTH, Exploring, Neighbor
+from clew.engine.entities import Editing
+from clew.engine.graph import NEIGHBOR_DEPTH, Exploring, Neighbor
 from clew.engine.indexing import Indexing
-from clew.engine.upkeep import Upkeep
+from clew.engine.maintenance import Upkeep
+from clew.engine.search import Asking, SearchOptions
 
 if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
@@ -27,6 +27,6 @@ class Clew(Indexing, Asking, Exploring, Editing, Upkeep):
     def tools(self) -> Toolbox:
         """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
         # The tools call the engine; that it offers them is all that it knows of them.
-        from clew.tools.catalogue import make_toolbox
+        from clew.tools.registry import make_toolbox
 
         return make_toolbox(self)

@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.engine.resources import Resources, not_one
+from clew.engine.state import Resources, not_one
 from clew.errors import NotFoundError
 from clew.text import whole_number
 
@@ -26,7 +26,7 @@ class Documents(Resources):
 
     def documents(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
         """All documents, or those that meet every filter, by source."""
-        from clew.query.conditions import parse_conditions
+        from clew.search.analysis.conditions import parse_conditions
 
         return self.store.documents(where=parse_conditions(where))
 

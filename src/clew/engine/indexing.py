@@ -17,9 +17,9 @@ from clew.wiring import make_refusals
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clew.engine.resources import Progress
-    from clew.ingest.inputs import Input
-    from clew.ingest.reread import Reread
+    from clew.engine.state import Progress
+    from clew.indexing.inputs import Input
+    from clew.indexing.reextract import Reread
     from clew.types import (
         Document,
     )
@@ -47,8 +47,8 @@ class Indexing(Documents):
         or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
         paths is gone. Raises `InputError` for a path that does not exist.
         """
-        from clew.ingest.inputs import FileInput
-        from clew.ingest.read import find_files
+        from clew.indexing.inputs import FileInput
+        from clew.indexing.reading.reader import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
@@ -63,7 +63,7 @@ class Indexing(Documents):
         self, documents: Iterable[Document], *, progress: Progress | None = None
     ) -> IndexReport:
         """Index documents that the caller has made; those that are unchanged are left alone."""
-        from clew.ingest.inputs import DocumentInput
+        from clew.indexing.inputs import DocumentInput
 
         return self._index([DocumentInput(document) for document in documents], progress=progress)
 
@@ -86,8 +86,8 @@ class Indexing(Documents):
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.ingest.inputs import Said, TextInput
-        from clew.ingest.read import text_source
+        from clew.indexing.inputs import Said, TextInput
+        from clew.indexing.reading.reader import text_source
 
         given = TextInput(
             source=source or text_source(text),
@@ -107,7 +107,7 @@ class Indexing(Documents):
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
-        from clew.ingest.run import IndexRun
+        from clew.indexing.incremental import IndexRun
 
         self._claim_embedder()
         refusals, limits = make_refusals(self.journal), self.settings.limits
@@ -180,7 +180,7 @@ class Indexing(Documents):
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
         """
-        from clew.ingest.reread import reread
+        from clew.indexing.reextract import reread
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self.store.grouping():

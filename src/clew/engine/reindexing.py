@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from clew.engine.resources import Resources
+from clew.engine.state import Resources
 from clew.errors import InputError
 from clew.types import IndexReport, document_id
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.engine.resources import Progress
-    from clew.ingest.isolation.steps import Prepared
-    from clew.ingest.pipeline import Progress as Made
+    from clew.engine.state import Progress
+    from clew.indexing.isolation.steps import Prepared
+    from clew.indexing.pipeline import Progress as Made
     from clew.stores.sqlite.staging import Staging
     from clew.stores.sqlite.store import SqliteStore
     from clew.types import AliasEvidence, Document, Extraction
@@ -82,7 +82,7 @@ class Reindexing(Resources):
 
     def _build_and_switch(self, store: SqliteStore, say: Progress) -> Made:
         """`documents` are those switched to."""
-        from clew.ingest.pipeline import Progress as Made
+        from clew.indexing.pipeline import Progress as Made
         from clew.stores.sqlite.switch import is_switched, switch
 
         made, attempts = Made(), 0
@@ -113,7 +113,7 @@ class Reindexing(Resources):
         self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
     ) -> Made:
         """Make what is not ready, of the documents given or of all."""
-        from clew.ingest.again import Making
+        from clew.indexing.reprocess import Making
         from clew.stores.sqlite.switch import read_outdated
 
         outdated = read_outdated(store.database, staging.target, ids)
@@ -158,7 +158,7 @@ class Reindexing(Resources):
         self, ids: Sequence[str], written: dict[str, str], count: _Count
     ) -> Iterator[Prepared]:
         """The documents of those that are still there; `written` learns when each was written."""
-        from clew.ingest.again import prepare_again
+        from clew.indexing.reprocess import prepare_again
 
         runner = self._ingest.runner
         for id_ in ids:

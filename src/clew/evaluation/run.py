@@ -152,7 +152,7 @@ def _remarks(dataset: BeirDataset, strategies: Sequence[str], skipped: int) -> d
 
 
 def _was_trained_on(digest: str) -> bool:
-    from clew.query.ranker import shipped
+    from clew.search.ranking.ranker import shipped
 
     return digest in shipped().trained_on
 

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from clew.derived_files import derived_path, read_arrays, write_arrays
-from clew.graph.analysis import EntityRanks, entity_ranks
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
+from clew.graph.importance import EntityRanks, entity_ranks
 from clew.graph.snapshot_files import current_snapshot
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from clew.types import Context
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from clew.graph.analysis import EntityRanks
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.subgraph import Subgraph
+    from clew.graph.importance import EntityRanks
+    from clew.graph.traversal.subgraph import Subgraph
     from clew.ports import GraphStore, PassageStore
     from clew.types import Entity, Relation
 

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import InputError
-from clew.ingest.access import existing_path, is_clews_own, permitted_path
+from clew.indexing.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Clew
-    from clew.ingest.inputs import Input
+    from clew.indexing.inputs import Input
     from clew.settings import Settings
     from clew.types import Skipped
 
@@ -93,7 +93,7 @@ class Ingestion:
 
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
-        from clew.ingest.read import file_source, find_files
+        from clew.indexing.reading.reader import file_source, find_files
 
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
@@ -122,8 +122,8 @@ class Ingestion:
 
     def _input(self, given: Given, name: str) -> Input:
         """What is to be read of a text, a file, an upload or an address, as the caller names it."""
-        from clew.ingest.inputs import RawInput, Said, TextInput
-        from clew.ingest.read import text_source
+        from clew.indexing.inputs import RawInput, Said, TextInput
+        from clew.indexing.reading.reader import text_source
 
         said = Said(title=given.get("title", ""), metadata=given.get("metadata") or {})
         if "text" in given:
@@ -143,7 +143,7 @@ class Ingestion:
         """Bytes, or the file that has them, and a file name."""
         settings = self._settings(given)
         if "url" in given:
-            from clew.ingest.fetch import fetch
+            from clew.indexing.reading.fetch import fetch
 
             found = fetch(given["url"], settings.access)
             return found.data, found.name

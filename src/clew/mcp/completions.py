@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from mcp_types import Completion
 
-from clew.mcp.permissions import COMPLETED, may_read
+from clew.mcp.auth.permissions import COMPLETED, may_read
 from clew.mcp.resources import visible
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError
-from clew.mcp.threads import Threads
+from clew.mcp.http.threads import Threads
 from clew.wiring import make_embedder, make_reranker
 
 if TYPE_CHECKING:
@@ -158,7 +158,7 @@ class Engines:
 
     def _open(self, namespace: str) -> Opened:
         from clew.jobs.kinds import make_runner
-        from clew.tools.catalogue import make_toolbox
+        from clew.tools.registry import make_toolbox
 
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:

@@ -12,14 +12,14 @@ from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp_types import Resource, ResourceTemplate
 
 from clew.errors import NotFoundError
-from clew.mcp.permissions import may_read
+from clew.mcp.auth.permissions import may_read
 from clew.text import whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clew.mcp.auth.permissions import What
     from clew.mcp.engines import Engines
-    from clew.mcp.permissions import What
     from clew.tools.spec import Caller
     from clew.types import DocumentInfo
 

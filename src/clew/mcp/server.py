@@ -28,15 +28,15 @@ from mcp_types import (
 from clew import __version__
 from clew.errors import ClewError, InputError
 from clew.mcp import calls, completions, resources, sampling
-from clew.mcp.access import anonymous, auth_settings, chosen_namespace
-from clew.mcp.asking import Asking
-from clew.mcp.callers import SESSION, Callers
-from clew.mcp.changes import LIST, Changes, look
+from clew.mcp.auth.access import anonymous, auth_settings, chosen_namespace
+from clew.mcp.auth.permissions import may_prompt
 from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
-from clew.mcp.permissions import may_prompt
+from clew.mcp.http.callers import SESSION, Callers
 from clew.mcp.prompts import prompts
+from clew.mcp.request_context import RequestContext
 from clew.mcp.resources import JSON, Place
+from clew.mcp.subscriptions import LIST, Changes, look
 from clew.mcp.tasks import Tasks
 from clew.tools.spec import Caller
 from clew.tools.toolbox import may_call
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request as HttpRequest
 
     from clew.engine import Clew
-    from clew.mcp.access import Access
+    from clew.mcp.auth.access import Access
     from clew.settings import Settings
     from clew.tools.spec import Tool
 
@@ -102,7 +102,7 @@ def create_server(
     if isinstance(engine, Engines):
         return ClewServer(engine, access=access, seconds=seconds)
     if tools is None:
-        from clew.tools.catalogue import TOOLS
+        from clew.tools.registry import TOOLS
 
         tools = TOOLS
     return ClewServer(Engines(settings, tools, engine), access=access, seconds=seconds)
@@ -118,7 +118,7 @@ class ClewServer(MCPServer[None]):
         self._engines = engines
         self._access = access
         self._seconds = seconds
-        self._asking: ContextVar[Asking] = ContextVar("asking")
+        self._asking: ContextVar[RequestContext] = ContextVar("asking")
         self.callers = Callers(engines.settings.serve, engines.settings.quota)
         """What is under way over HTTP."""
         self._changes = Changes(self._asking, self.callers.lives)
@@ -174,7 +174,7 @@ class ClewServer(MCPServer[None]):
     async def _bind(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Around every message: find out who asks, and of which namespace."""
         place = self.place(ctx.request)
-        asking = Asking(place)
+        asking = RequestContext(place)
         if ctx.method == "subscriptions/listen":
             asking.seen = await look(place, _listened(ctx.params or {}))
         bound = self._asking.set(asking)
@@ -313,7 +313,10 @@ class ClewServer(MCPServer[None]):
         """A prompt; one that the caller may not see is as unknown as one that is not there."""
         if not may_prompt(self._asking.get().place.caller, name):
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}")
-        return await super().get_prompt(name, arguments, context)
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
 
     # --- completion
 

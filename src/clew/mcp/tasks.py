@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from clew.mcp.asking import Asking
+    from clew.mcp.request_context import RequestContext
     from clew.mcp.resources import Place
     from clew.ports import Job
 
@@ -48,7 +48,7 @@ class Tasks(Extension):
 
     identifier = TASKS
 
-    def __init__(self, asking: ContextVar[Asking]) -> None:
+    def __init__(self, asking: ContextVar[RequestContext]) -> None:
         self._asking = asking
 
     def methods(self) -> Sequence[MethodBinding]:
@@ -139,7 +139,7 @@ def _task(job: Job, place: Place) -> dict[str, Any]:
 def _result(place: Place, job: Job) -> CallToolResult:
     """What the tool would have answered, had it waited."""
     from clew.mcp.calls import to_result
-    from clew.tools.document_writing import status_of
+    from clew.tools.documents.writing import status_of
     from clew.tools.toolbox import Outcome
 
     with place.engines.lend(place.namespace) as opened:

@@ -6,8 +6,8 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
-from clew.tools.fitted_text import shortened
 from clew.tools.spec import Parameter
+from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
-from clew.ingest.by_hand import CAUSAL, LONGEST_NAME, snake_case, written_relation
+from clew.indexing.manual_graph import CAUSAL, LONGEST_NAME, snake_case, written_relation
 from clew.text import entity_key
 from clew.tools.budget import MAX_TOKENS, fitting, read_cursor
 from clew.tools.schema import input_schema, shape
@@ -16,7 +16,7 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ingest.assistant import FoundRelation, ReadingReport
+    from clew.indexing.agent_extraction import FoundRelation, ReadingReport
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import StoredChunk
 
@@ -180,7 +180,7 @@ def upsert(call: Call, arguments: Arguments) -> Result:
 
 
 def _found(given: Arguments) -> FoundRelation:
-    from clew.ingest.assistant import FoundRelation
+    from clew.indexing.agent_extraction import FoundRelation
 
     return FoundRelation(
         head=given["source"],

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import ClewError, InputError
-from clew.tools.fitted_text import shortened
 from clew.tools.spec import Call, Caller, Progress
+from clew.tools.truncate import shortened
 from clew.tools.validate import complete
 
 if TYPE_CHECKING:

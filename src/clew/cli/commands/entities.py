@@ -33,7 +33,7 @@ def show(
 
 
 def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidence]) -> None:
-    from clew.cli.stretches import stretch
+    from clew.cli.date_ranges import stretch
     from clew.cli.tables import facts, table
 
     console = stdout_console()
@@ -100,7 +100,7 @@ def retract(
     if common.json:
         write_json({"retracted": retracted})
     else:
-        typer.echo(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+        write_line(f"{retracted:,} of {len(set(relations)):,} relations retracted")
 
 
 def neighbors(

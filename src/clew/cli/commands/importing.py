@@ -12,7 +12,7 @@ from clew.cli.errors import INCOMPLETE
 from clew.cli.output import stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
-    from clew.ingest.take_over import TakenOver
+    from clew.indexing.import_memory import TakenOver
 
 
 def import_memory(

@@ -27,7 +27,7 @@ ProfileOption = Annotated[
 def mcp(common: Common, profile: ProfileOption = None) -> None:
     """Serve an assistant on standard input and output (Model Context Protocol)."""
     settings = _settings(common, profile=profile)
-    from clew.mcp.serve import serve_stdio
+    from clew.mcp.http.serve import serve_stdio
 
     with bare_standard_output():
         serve_stdio(settings)
@@ -54,7 +54,7 @@ def serve(
 ) -> None:
     """Serve assistants over HTTP (Model Context Protocol), each with a token of its own."""
     settings = _settings(common, host=host, port=port, profile=profile)
-    from clew.mcp.serve import serve_http
+    from clew.mcp.http.serve import serve_http
 
     serve_http(settings, insecure=insecure, fixtures=fixtures, say=note)
 
@@ -68,7 +68,7 @@ def token(
     ] = False,
 ) -> None:
     """Make a token for a caller of `clew serve`, and the lines of clew.toml that let it in."""
-    from clew.mcp import tokens
+    from clew.mcp.auth import tokens
     from clew.settings import SETTINGS_FILE
 
     settings = _settings(common)
@@ -78,17 +78,13 @@ def token(
         note(f"The token of {name} is revoked; running servers see it within seconds.")
         return
     made, digest = tokens.new_token()
+    lines = tokens.token_settings(name, digest, settings.namespace)
     if common.json:
         write_json({"token": made, "sha256": digest})
         return
     write_line(made)
     note("It is shown once. Add to clew.toml:")
-    for line in (
-        "[[serve.tokens]]",
-        f'name = "{name}"',
-        f'sha256 = "{digest}"',
-        f'namespaces = ["{settings.namespace}"]',
-    ):
+    for line in lines.rstrip("\n").split("\n"):
         note(line)
 
 

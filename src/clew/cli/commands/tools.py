@@ -56,8 +56,8 @@ def tools(
     profile: ProfileOption = ToolProfile.core,
 ) -> None:
     """Print the definitions of the tools for assistants, as a vendor's client takes them."""
-    from clew.tools.catalogue import TOOLS
     from clew.tools.formats import definitions
+    from clew.tools.registry import TOOLS
 
     chosen = [tool for tool in TOOLS if profile.value in tool.profiles]
     write_json(definitions(chosen, format.value))

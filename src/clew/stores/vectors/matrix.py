@@ -235,8 +235,12 @@ class VectorMatrix:
             return state
         # In blocks, so that the matrix is never in memory twice.
         blocks = (living[start : start + _BLOCK] for start in range(0, len(living), _BLOCK))
-        arrays = {"ids": state.ids[living], "vectors": map(state.rows, blocks)}
-        path = write_arrays(self._folder, _KIND, state.generation, arrays)
+        path = write_arrays(
+            self._folder,
+            _KIND,
+            state.generation,
+            {"ids": state.ids[living], "vectors": map(state.rows, blocks)},
+        )
         return _mapped(path, state.generation) or state
 
 

@@ -1,0 +1,142 @@
+"""`clew path`, `timeline`, `communities` and `topics`."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import note
+from clew.cli.options import AsOfOption, NameArgument
+from clew.cli.output import stdout_console, write_json, write_line
+from clew.cli.progress import steps
+from clew.text import one_line, quoted
+
+if TYPE_CHECKING:
+    from clew.engine import Clew
+    from clew.types import Community, Provenance, TimelineEntry
+
+LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
+
+
+def path(
+    common: Common,
+    source: Annotated[str, typer.Argument(metavar="A", help="An entity, by any name.")],
+    target: Annotated[str, typer.Argument(metavar="B", help="Another entity.")],
+    max_hops: Annotated[
+        int, typer.Option(metavar="N", min=1, max=5, help="Steps of a path, at most.")
+    ] = 3,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Paths, at most.")] = 5,
+    weighted: Annotated[
+        bool,
+        typer.Option("--weighted", help="The strongest path alone: strong ties are worth a hop."),
+    ] = False,
+) -> None:
+    """Show how two entities are tied: the paths between them, fewest hops first."""
+    with common.open() as engine:
+        found, notes = engine.paths(
+            source, target, max_hops=max_hops, limit=limit, weighted=weighted
+        )
+    if common.json:
+        write_json({"paths": found, "notes": notes})
+        return
+    if found:
+        from clew.cli.render import print_path
+
+        console = stdout_console()
+        for way in found:
+            print_path(console, way)
+    for remark in notes:
+        note(f"Note: {remark}")
+    if not found:
+        note(f"No path of at most {max_hops} hops.")
+
+
+def timeline(
+    common: Common,
+    name: NameArgument,
+    limit: LimitOption = 100,
+    as_of: AsOfOption = None,
+) -> None:
+    """Print what is known of an entity, in order of time."""
+    with common.open() as engine:
+        found = engine.timeline(name, limit=limit, as_of=as_of)
+    if common.json:
+        write_json(found)
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(_when(e), e.text, _where(e)) for e in found]
+        stdout_console().print(table(("when", "what", "source"), rows))
+    else:
+        note(f"Nothing that is known of {name!r} has a date.")
+
+
+def _when(entry: TimelineEntry) -> str:
+    from clew.cli.date_ranges import stretch
+
+    return entry.period.text or stretch(entry.period.start, entry.period.end)
+
+
+def _where(entry: TimelineEntry) -> str:
+    origin = entry.provenance
+    return "" if origin is None else origin.title or origin.source
+
+
+def communities(
+    common: Common,
+    level: Annotated[int, typer.Option(metavar="N", min=0, help="Level; 0 is the coarsest.")] = 0,
+    limit: LimitOption = 20,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Print the reports, not the list alone.")
+    ] = False,
+) -> None:
+    """List the communities of the graph: entities that are tied to each other most."""
+    with common.open() as engine:
+        _update(engine, common)
+        found = engine.community_reports(level, limit)
+        origins = engine.store.provenance([id_ for c in found for id_ in c.sources])
+    sources = {c.id: [origins[id_] for id_ in c.sources if id_ in origins] for c in found}
+    if common.json:
+        write_json([{**asdict(c), "sources": sources[c.id]} for c in found])
+    elif reports:
+        for community in found:
+            write_line(_report(community, sources[community.id]))
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(c.id, c.level, c.size, c.title, ", ".join(c.entities[:5])) for c in found]
+        stdout_console().print(table(("id", "level", "entities", "title", "central"), rows))
+    if not found:
+        note("No communities: it takes three entities that are tied.")
+
+
+def _report(community: Community, sources: list[Provenance]) -> str:
+    """A report in Markdown, with the documents that it is made of."""
+    places = dict.fromkeys(f"- {one_line(origin.title or origin.source)}" for origin in sources)
+    head = [f"# {one_line(community.title)}", "", quoted(community.summary), ""]
+    return "\n".join([*head, "Sources:", "", *places, ""])
+
+
+def topics(common: Common, limit: LimitOption = 50) -> None:
+    """List the topics of the store: key phrases that several passages are on."""
+    with common.open() as engine:
+        _update(engine, common)
+        found = engine.topics(limit)
+    if common.json:
+        write_json(found)
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
+        stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
+    else:
+        note("No topics: it takes a phrase that stands in several passages.")
+
+
+def _update(engine: Clew, common: Common) -> None:
+    """Make what is missing of communities and topics; it may take a while, so it is shown."""
+    with steps(shown=not common.json) as progress:
+        engine.update_communities(progress)

@@ -1,0 +1,170 @@
+"""`clew documents`, `show`, `stats` and `export`."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import note
+from clew.cli.options import OutputOption, WhereOption
+from clew.cli.output import shown_source, stdout_console, write_json, write_line, write_whole
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from clew.graph.statistics import GraphOverview, RankedEntity
+    from clew.types import DocumentInfo, DocumentVersion
+
+
+TITLED = 100
+"""Characters of a title in a list: a longer one would widen every line."""
+
+
+class ExportFormat(StrEnum):
+    """What `clew export` writes."""
+
+    graphml = "graphml"
+    jsonl = "jsonl"
+
+
+def documents(common: Common, where: WhereOption = None) -> None:
+    """List the documents of the store."""
+    with common.open() as engine:
+        found = engine.documents(where or ())
+    if common.json:
+        write_json([asdict(document) for document in found])
+    elif found:
+        from clew.cli.tables import table
+        from clew.tools.truncate import shortened
+
+        rows = [(d.id, d.chunks, shortened(d.title, TITLED), shown_source(d.source)) for d in found]
+        stdout_console().print(table(("id", "chunks", "title", "source"), rows))
+
+
+def show(
+    common: Common,
+    name: Annotated[
+        str,
+        typer.Argument(help="A document's id, source or end of a source; `<id>#3` for a chunk."),
+    ],
+    text: Annotated[bool, typer.Option("--text", help="Print the text alone.")] = False,
+    versions: Annotated[
+        bool, typer.Option("--versions", help="Print the digests of the texts that it has had.")
+    ] = False,
+) -> None:
+    """Print a document, or one chunk of it."""
+    with common.open() as engine:
+        if versions:
+            _print_versions(common, engine.versions(name))
+            return
+        content = engine.text(name)
+        document = engine.document(name.rpartition("#")[0] if _is_chunk(name) else name)
+    if common.json:
+        write_json({**asdict(document), "name": name, "text": content})
+        return
+    if not text:
+        _print_facts(document)
+    write_line(content)
+
+
+def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
+    if common.json:
+        write_json(found)
+        return
+    from clew.cli.tables import table
+
+    rows = [(v.version, v.sha256, v.indexed_at, v.replaced_at) for v in found]
+    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced"), rows))
+
+
+def _is_chunk(name: str) -> bool:
+    """Whether the name is a chunk's: `<document id>#<ordinal>`, the id being 16 hex digits."""
+    document, _, ordinal = name.rpartition("#")
+    return len(document) == 16 and ordinal.isdecimal()
+
+
+def _print_facts(document: DocumentInfo) -> None:
+    from clew.cli.tables import facts
+
+    known = {name: value for name, value in asdict(document).items() if value not in (None, "")}
+    known.pop("recipe", None)
+    console = stdout_console()
+    console.print(facts(known))
+    console.print()
+
+
+def stats(
+    common: Common,
+    graph: Annotated[
+        bool,
+        typer.Option("--graph", help="Also the graph of entities: its size, hubs and bridges."),
+    ] = False,
+) -> None:
+    """Print what the store holds, by number."""
+    with common.open() as engine:
+        found = engine.stats()
+        overview = engine.graph_statistics() if graph else None
+    if common.json:
+        write_json(found if overview is None else {**found, "graph": overview})
+        return
+    from clew.cli.tables import facts
+
+    console = stdout_console()
+    console.print(facts(found))
+    if overview is not None:
+        _print_graph(console, overview)
+
+
+def _print_graph(console: Console, overview: GraphOverview) -> None:
+    from clew.cli.tables import facts, table
+
+    console.print()
+    console.print(facts({"graph": asdict(overview.statistics)}))
+    columns = ("type", "tier", "salience", "degree", "PageRank", "betweenness")
+    for name, ranked in (("hub", overview.hubs), ("between", overview.between)):
+        if ranked:
+            console.print()
+            console.print(table((name, *columns), [_ranked(entry) for entry in ranked]))
+    severed = [(cut.name, cut.severed) for cut in overview.cut_entities]
+    severed += [(" — ".join(bridge.ends), bridge.severed) for bridge in overview.bridges]
+    if severed:
+        console.print()
+        console.print(table(("without", "come off"), severed))
+    for remark in overview.notes:
+        note(f"Note: {remark}")
+
+
+def _ranked(entry: RankedEntity) -> tuple[str | float, ...]:
+    entity = entry.entity
+    about = (entity.name, entity.entity_type, entity.tier, entity.salience_score)
+    return (*about, entry.degree, entry.pagerank, entry.betweenness)
+
+
+def export(
+    common: Common,
+    format: Annotated[
+        ExportFormat,
+        typer.Option(
+            "--format",
+            metavar="FORMAT",
+            help="`graphml`: the graph; `jsonl`: everything, as JSON Lines.",
+        ),
+    ] = ExportFormat.jsonl,
+    output: OutputOption = None,
+) -> None:
+    """Write the graph, or all that the store holds, in a format that other programs read."""
+    with common.open() as engine:
+        pieces = engine.export(format.value)
+        if output is None:
+            sys.stdout.writelines(pieces)
+            return
+        write_whole(output, pieces)
+    if common.json:
+        write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
+    else:
+        write_line(f"{output.stat().st_size:,} bytes written to {output}")

@@ -1,0 +1,1 @@
+"""Communities and topics of the entity graph, with extractive reports."""

@@ -1,0 +1,261 @@
+"""The hierarchy of communities of the entity graph, kept up to date piece by piece.
+
+Level 0 is Leiden's clustering of the whole graph; a community of more than `MAX_SIZE` entities is
+clustered again on its own, which gives the next level.
+
+After a change, a community is *touched* where the ties of a member changed or a member came or
+went. All others are kept. What is touched is clustered anew with its untouched parts as one node
+each: first the touched communities of level 0 together, then what each of the new ones consists
+of. Nodes are only ever placed among what is touched, but count with all their ties, so that
+modularity is that of the whole. Once a third of the entities has changed, all are placed anew.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.communities.cluster import ENTITY, Nodes, find_clusters
+from clew.graph.communities.leiden import WeightedGraph, sums
+from clew.graph.snapshot import Adjacency, distinct, find_sorted
+from clew.ports import Partition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from clew.graph.communities.cluster import Cluster
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.snapshot import Floats, Ints
+    from clew.types import Ids
+
+    Marks = NDArray[np.bool_]
+
+DRIFT = 0.25
+"""How much the strength of an entity's ties may change, against the others', and count as same.
+
+Every document changes how rare entities are, and with it a little of every tie.
+"""
+REDONE_SHARE = 1 / 3
+"""Share of the entities that may change before all are placed anew."""
+
+
+def partition(graph: EntityGraph, previous: Partition | None = None) -> Partition:
+    """The communities of all entities that have ties; `previous` is kept where it is untouched.
+
+    Deterministic. Ids of communities whose members stay the same stay the same.
+    """
+    ties = _Ties.of(graph)
+    if previous is None:
+        return _assemble(ties, *_single(ties), _nothing(), moved=0)
+    changed, rescaled = _compare(ties, previous)
+    moved = previous.moved + len(changed)
+    if moved > REDONE_SHARE * len(ties.entity_ids):
+        return _assemble(ties, *_single(ties), previous, moved=0)
+    kept = ~touched(previous, changed)
+    return _assemble(rescaled, *_around(ties, previous, kept), previous, moved=moved)
+
+
+def changed_entities(graph: EntityGraph, previous: Partition) -> Ids:
+    """Ids (sorted) of the entities that came, went, or whose ties changed."""
+    return _compare(_Ties.of(graph), previous)[0]
+
+
+def touched(partition: Partition, entity_ids: Ids) -> Marks:
+    """(K,) whether each community has one of the entities (sorted) as a member."""
+    _, hit = find_sorted(entity_ids, partition.members[:, 1])
+    return np.isin(partition.ids, partition.members[hit, 0])
+
+
+@dataclass(frozen=True, slots=True)
+class _Ties:
+    """The entities that have ties, as nodes, and what tells whether their ties changed."""
+
+    graph: WeightedGraph
+    entity_ids: Ids
+    neighbourhoods: Ints
+    strengths: Floats
+
+    @classmethod
+    def of(cls, graph: EntityGraph) -> _Ties:
+        counts = np.diff(graph.starts)
+        first = graph.starts[:-1][counts > 0]
+        whole = weighted(graph)
+        hashes = _scatter(graph.entity_ids)[graph.neighbours]
+        return cls(
+            graph=whole,
+            entity_ids=graph.entity_ids[counts > 0],
+            neighbourhoods=_run_sums(hashes, first).view(np.int64),
+            strengths=_run_sums(whole.weights, first).astype(np.float32),
+        )
+
+
+def weighted(graph: EntityGraph) -> WeightedGraph:
+    """The entities that have ties, in order, with the strengths of these as weights."""
+    tied = np.diff(graph.starts) > 0
+    number = np.cumsum(tied) - 1
+    starts = np.append(graph.starts[:-1][tied], len(graph.neighbours))
+    weights = graph.strengths[graph.ties].astype(np.float64)
+    return WeightedGraph(Adjacency(starts, number[graph.neighbours]), weights)
+
+
+def _run_sums(values: NDArray[np.generic], starts: Ints) -> NDArray[np.generic]:
+    return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+def _scatter(ids: Ids) -> NDArray[np.uint64]:
+    """Numbers that look random, so that sums of them tell sets apart (SplitMix64, Steele 2014)."""
+    code = (ids.astype(np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+    code = (code ^ (code >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    code = (code ^ (code >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return code ^ (code >> np.uint64(31))
+
+
+def _compare(ties: _Ties, previous: Partition) -> tuple[Ids, _Ties]:
+    """Entities that changed, sorted; the ties with the strengths that the next run compares with.
+
+    Those are the present ones of what changed; all others keep theirs, on the present scale, so
+    that many small changes are noticed as one large one is.
+    """
+    place, known = find_sorted(previous.entity_ids, ties.entity_ids)
+    now, then = ties.strengths[known], previous.strengths[place[known]]
+    scale = float(np.median(now / then)) if len(now) else 1.0
+    kept = then * scale
+    same = previous.neighbourhoods[place[known]] == ties.neighbourhoods[known]
+    same &= np.abs(now - kept) <= DRIFT * kept
+    unchanged = np.zeros(len(known), dtype=bool)
+    unchanged[known] = same
+    strengths = ties.strengths.copy()
+    strengths[unchanged] = kept[same]
+    gone = previous.entity_ids[~find_sorted(ties.entity_ids, previous.entity_ids)[1]]
+    changed = np.sort(np.concatenate([ties.entity_ids[~unchanged], gone]))
+    return changed, _Ties(ties.graph, ties.entity_ids, ties.neighbourhoods, strengths)
+
+
+def _single(ties: _Ties) -> tuple[Nodes, Adjacency]:
+    """Every entity a node; the entities of each node."""
+    size = ties.graph.size
+    every = np.arange(size)
+    nodes = Nodes(
+        graph=ties.graph,
+        numbers=every,
+        inner=np.zeros(size),
+        levels=np.full(size, ENTITY),
+        sizes=np.ones(size, dtype=np.int64),
+        communities=np.zeros(size, dtype=np.int64),
+    )
+    return nodes, Adjacency.from_pairs(every, every, size)
+
+
+def _around(ties: _Ties, previous: Partition, kept: Marks) -> tuple[Nodes, Adjacency]:
+    """Nodes for the largest communities kept and for all other entities; the entities of each."""
+    whole = np.flatnonzero(kept & ~np.isin(previous.parents, previous.ids[kept]))
+    place, hit = find_sorted(previous.ids[whole], previous.members[:, 0])
+    node = np.full(ties.graph.size, -1, dtype=np.int64)
+    node[np.searchsorted(ties.entity_ids, previous.members[hit, 1])] = place[hit]
+    alone = np.flatnonzero(node < 0)
+    size = len(whole) + len(alone)
+    node[alone] = np.arange(len(whole), size)
+    rows, weights = ties.graph.rows, ties.graph.weights
+    heads, tails = node[ties.graph.heads()], node[rows.items]
+    apart = heads != tails
+    levels = np.full(size, ENTITY)
+    levels[: len(whole)] = previous.levels[whole]
+    communities = np.zeros(size, dtype=np.int64)
+    communities[: len(whole)] = previous.ids[whole]
+    nodes = Nodes(
+        graph=WeightedGraph.from_pairs(heads[apart], tails[apart], weights[apart], size),
+        numbers=np.arange(size),
+        inner=sums(heads[~apart], weights[~apart], size),
+        levels=levels,
+        sizes=np.bincount(node, minlength=size),
+        communities=communities,
+    )
+    order = np.argsort(node, kind="stable")
+    return nodes, Adjacency.from_pairs(node[order], order, size)
+
+
+def _assemble(
+    ties: _Ties, nodes: Nodes, entities: Adjacency, before: Partition, *, moved: int
+) -> Partition:
+    """The new hierarchy with its ids; communities that stay come with all that is below them."""
+    found = find_clusters(nodes)
+    members = [
+        np.sort(ties.entity_ids[entities.items[entities.entries(cluster.nodes)[0]]])
+        for cluster in found
+    ]
+    ids, next_id = _ids(found, members, before)
+    levels = _integers(cluster.level for cluster in found)
+    parents = _integers(ids[c.parent] if c.parent >= 0 else 0 for c in found)
+    stay = _integers(cluster.kept for cluster in found) > 0
+    below, rise = _below(before, ids[stay], levels[stay])
+    held = np.column_stack(
+        [
+            np.repeat(ids, _integers(len(m) for m in members)),
+            np.concatenate([ties.entity_ids[:0], *members]),
+        ]
+    )
+    held = np.concatenate([held, before.members[np.isin(before.members[:, 0], before.ids[below])]])
+    ids = np.concatenate([ids, before.ids[below]])
+    order = np.argsort(ids)
+    return Partition(
+        ids=ids[order],
+        levels=np.concatenate([levels, before.levels[below] - rise])[order],
+        parents=np.concatenate([parents, before.parents[below]])[order],
+        members=held[np.lexsort((held[:, 1], held[:, 0]))],
+        entity_ids=ties.entity_ids,
+        neighbourhoods=ties.neighbourhoods,
+        strengths=ties.strengths,
+        moved=moved,
+        next_id=next_id,
+    )
+
+
+def _integers(values: Iterable[int]) -> Ints:
+    return np.fromiter(values, dtype=np.int64)
+
+
+def _ids(found: list[Cluster], members: list[Ids], before: Partition) -> tuple[Ids, int]:
+    """Ids of the communities found, those of the same members as before the same; the next one."""
+    starts = np.searchsorted(before.members[:, 0], before.ids)
+    sets = np.split(before.members[:, 1], starts[1:])
+    known = {s.tobytes(): i for s, i in zip(sets, before.ids.tolist(), strict=False)}
+    ids, next_id = [], before.next_id
+    for cluster, held in zip(found, members, strict=True):
+        same = cluster.kept or known.get(held.tobytes(), 0)
+        ids.append(same or next_id)
+        next_id += not same
+    return _integers(ids), next_id
+
+
+def _below(before: Partition, ids: Ids, levels: Ints) -> tuple[Ints, Ints]:
+    """Places of what was below these communities; by how many levels each rises with them."""
+    parents = find_sorted(before.ids, before.parents)[0]
+    root = np.full(len(before.ids), -1, dtype=np.int64)
+    for level in distinct(before.levels):
+        at = np.flatnonzero(before.levels == level)
+        root[at] = np.where(before.parents[at] > 0, root[parents[at]], -1)
+        place, stays = find_sorted(before.ids[at], ids)
+        root[at[place[stays]]] = np.flatnonzero(stays)
+    own = find_sorted(before.ids, ids)[0]
+    below = np.setdiff1d(np.flatnonzero(root >= 0), own)
+    rise = (before.levels[own] - levels)[root[below]]
+    return below, rise
+
+
+def _nothing() -> Partition:
+    none = np.empty(0, dtype=np.int64)
+    return Partition(
+        ids=none,
+        levels=none,
+        parents=none,
+        members=none.reshape(0, 2),
+        entity_ids=none,
+        neighbourhoods=none,
+        strengths=none.astype(np.float32),
+        moved=0,
+        next_id=1,
+    )

@@ -1,0 +1,225 @@
+"""Key phrases of passages: word sequences that come back, found without a language model.
+
+Candidates are the sequences of 2 to 4 words without a stop word or a mark between them (RAKE, Rose
+et al. 2010). Those of several passages are kept, longer ones grown from shorter ones (Apriori,
+Agrawal & Srikant 1994). What stands mostly inside longer phrases is worth less: C-value (Frantzi,
+Ananiadou & Mima 2000).
+"""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.snapshot import Adjacency, distinct
+from clew.text import STOP_WORDS, fold, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.graph.snapshot import Ints
+
+LONGEST = 4
+"""Words of a phrase, at most."""
+
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
+_PARTICIPLE = re.compile(r"\w{4}ed$", re.IGNORECASE)
+_BREAK = -1
+_WORDINGS = 50
+"""Occurrences that decide how a phrase is worded."""
+# Words that begin, end or fill sentences of every subject: they name none.
+_EMPTY = STOP_WORDS | frozenset(
+    """able across actually added almost along already although always amazing among another
+    anything around asked away awesome back bad became become becomes began begin best better big
+    bit brought called came cannot case certain come comes coming cool day days decided definitely
+    different done dont due early either else end enough especially even ever every everyone
+    everything exactly example fact far feel feels felt few find first five former forward found
+    four full gave get gets getting give given giving glad go goes going gone good got great group
+    guess had haha happy hard hello herself hey hi himself hope however huge important include
+    included includes including indeed instead keep kept kind knew know known large last late
+    later latter least left less let like little lol long look looked looking looks lot lots love
+    made main make makes making many may maybe mean means mentioned met might mine minute minutes
+    moment month months morning much must myself near nearly need needed needs never next nice
+    night none nothing number often oh ok okay old one ones onto others ourselves part particular
+    people perhaps place point possible pretty probably put quite rather read real really recent
+    recently said saw say says second seem seems seen sent set seven several shall show showed
+    shown shows since six small something sometimes soon sorry sort sounds started still stuff
+    such super sure take taken takes taking talk talked tell ten thank thanks thats themselves
+    thing things think third though thought three throughout time times today together told
+    tomorrow took totally toward towards tried truly try trying turn two type upon us use used
+    uses using usually various want wanted wants way ways week weeks well went whatever whether
+    whole within without wonderful word words work worked works wow yeah year years yes yesterday
+    yet yours yourself yourselves""".split()
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Phrases:
+    """Phrases that several passages hold, shorter ones first; numbers are positions."""
+
+    lengths: Ints
+    """(P,) words."""
+    independence: NDArray[np.float64]
+    """(P,) 0 to 1: the share of its occurrences that C-value leaves a phrase."""
+    occurrences: Ints
+    """(n, 3): phrase, place of the passage, how often; sorted."""
+    _words: Words
+    _starts: Adjacency
+    """By phrase: where it begins."""
+
+    def key(self, phrase: int) -> str:
+        """Its stems, joined by spaces."""
+        first = int(self._starts.row(phrase)[0])
+        numbers = self._words.stems[first : first + int(self.lengths[phrase])].tolist()
+        return " ".join(self._words.stem_texts[number] for number in numbers)
+
+    def name(self, phrase: int) -> str:
+        """As it is most often worded; the first of equals."""
+        length = int(self.lengths[phrase])
+        wordings = Counter(
+            tuple(self._words.words[start : start + length].tolist())
+            for start in self._starts.row(phrase)[:_WORDINGS].tolist()
+        )
+        (best, _), *_ = wordings.most_common(1)
+        return " ".join(self._words.word_texts[number] for number in best)
+
+
+def find_phrases(texts: Iterable[str], at_least: int = 2) -> Phrases:
+    """The phrases that at least so many of the texts hold."""
+    words = read_words(texts)
+    levels: list[_Level] = []
+    shorter = words.stems
+    for length in range(2, LONGEST + 1):
+        level = _extend(words, shorter, length, at_least)
+        levels.append(level)
+        shorter = level.numbers
+    return _gather(words, levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """All texts in a row, a break after each and wherever a phrase cannot go on."""
+
+    stems: Ints
+    """(N,) numbers of the stems; -1 for a break."""
+    words: Ints
+    """(N,) numbers of the words as they are written; -1 for a break."""
+    passages: Ints
+    """(N,) place of the text."""
+    ends: NDArray[np.bool_]
+    """(N,) whether a phrase may end there; "film directed" is half of one."""
+    stem_texts: Sequence[str]
+    word_texts: Sequence[str]
+
+
+def read_words(texts: Iterable[str]) -> Words:
+    """The words of texts, by number."""
+    stem_numbers: dict[str, int] = {}
+    word_numbers: dict[str, int] = {}
+    stem_of: dict[str, int] = {}
+    stems, words, passages = array("q"), array("q"), array("q")
+    for place, text in enumerate(texts):
+        before = len(words)
+        for word in _TOKEN.findall(text):
+            number = stem_of.get(word)
+            if number is None:
+                stem = _stem(word)
+                number = stem_numbers.setdefault(stem, len(stem_numbers)) if stem else _BREAK
+                stem_of[word] = number
+            stems.append(number)
+            words.append(word_numbers.setdefault(word, len(word_numbers)))
+        stems.append(_BREAK)
+        words.append(_BREAK)
+        passages.extend([place] * (len(words) - before))
+    numbers = np.array(words, dtype=np.int64)
+    ending = np.array([not _PARTICIPLE.search(word) for word in word_numbers], dtype=bool)
+    return Words(
+        stems=np.array(stems, dtype=np.int64),
+        words=numbers,
+        passages=np.array(passages, dtype=np.int64),
+        ends=np.append(ending, False)[numbers],
+        stem_texts=tuple(stem_numbers),
+        word_texts=tuple(word_numbers),
+    )
+
+
+def _stem(word: str) -> str:
+    """The stem that a word has in a phrase; empty for one that is in none."""
+    folded = fold(word)
+    if len(folded) < 3 or not folded[0].isalpha() or folded in _EMPTY:
+        return ""
+    if folded.endswith("ly") or "'" in folded or "’" in folded:  # adverbs, "didn't"
+        return ""
+    found = terms(word)
+    unspaced = len(found) > 1 and "-" not in word  # bigrams of a script without spaces
+    return "" if unspaced else "-".join(found)
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Phrases of one length."""
+
+    numbers: Ints
+    """(N,) the phrase that begins at each place; -1 for none."""
+    size: int
+    """Number of phrases."""
+
+
+def _extend(words: Words, shorter: Ints, length: int, at_least: int) -> _Level:
+    """Phrases of one word more than `shorter`, those that enough passages hold."""
+    last = length - 1
+    within_limits = (words.stems[last:] >= 0) & words.ends[last:]
+    starts = np.flatnonzero((shorter[: len(within_limits)] >= 0) & within_limits)
+    codes = shorter[starts] * max(len(words.stem_texts), 1) + words.stems[starts + last]
+    phrases, phrase = np.unique(codes, return_inverse=True)
+    held = distinct(phrase * (int(words.passages.max(initial=0)) + 1) + words.passages[starts])
+    holders = held // (int(words.passages.max(initial=0)) + 1)
+    frequent = np.bincount(holders, minlength=len(phrases)) >= at_least
+    number = np.where(frequent, np.cumsum(frequent) - 1, _BREAK)
+    numbers = np.full(len(shorter), _BREAK, dtype=np.int64)
+    numbers[starts] = number[phrase]
+    return _Level(numbers, int(frequent.sum()))
+
+
+def _gather(words: Words, levels: Sequence[_Level]) -> Phrases:
+    sizes = [level.size for level in levels]
+    first = np.cumsum([0, *sizes])
+    starts = [np.flatnonzero(level.numbers >= 0) for level in levels]
+    phrase = np.concatenate(
+        [level.numbers[at] + base for level, at, base in zip(levels, starts, first, strict=False)]
+    )
+    at = np.concatenate(starts)
+    order = np.lexsort((at, phrase))
+    rows = Adjacency.from_pairs(phrase[order], at[order], int(first[-1]))
+    width = int(words.passages.max(initial=0)) + 1
+    held, counts = np.unique(phrase * width + words.passages[at], return_counts=True)
+    return Phrases(
+        lengths=np.repeat(np.arange(2, LONGEST + 1), sizes),
+        independence=np.concatenate(
+            [_independence(*pair) for pair in zip(levels, [*levels[1:], None], strict=True)]
+        ),
+        occurrences=np.column_stack([*np.divmod(held, width), counts]),
+        _words=words,
+        _starts=rows,
+    )
+
+
+def _independence(level: _Level, longer: _Level | None) -> NDArray[np.float64]:
+    """1 - t / (c · f): f occurrences, t of them within c longer phrases."""
+    if longer is None:
+        return np.ones(level.size)
+    frequency = np.bincount(level.numbers[level.numbers >= 0], minlength=level.size)
+    at = np.flatnonzero(longer.numbers >= 0)
+    inner = np.concatenate([level.numbers[at], level.numbers[at + 1]])
+    outer = np.concatenate([longer.numbers[at], longer.numbers[at]])
+    nested = np.bincount(inner, minlength=level.size)
+    pairs = distinct(inner * max(longer.size, 1) + outer)
+    kinds = np.bincount(pairs // max(longer.size, 1), minlength=level.size)
+    return np.clip(1 - nested / np.maximum(kinds * frequency, 1), 0, 1)

@@ -1,0 +1,276 @@
+"""Topics: names and key phrases that several documents are on, and the themes that they form.
+
+A passage is on the few candidates that weigh most in it: tf · idf, times log2(1 + words) and, for
+phrases, what C-value leaves them. A candidate is a topic where two documents are on it, or three
+passages of one. Themes are Leiden's communities of topics that share stretches of documents.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from clew.graph.communities.leiden import WeightedGraph, leiden, sums
+from clew.graph.communities.phrases import find_phrases
+from clew.graph.communities.report_plans import best_of_groups
+from clew.graph.communities.reports import listed, mean_direction
+from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
+from clew.ports import GraphStore, SnapshotSource, TopicSet
+from clew.text import entity_key, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.graph.communities.phrases import Phrases
+    from clew.graph.snapshot import Ints, Snapshot
+    from clew.ports import VectorIndex
+    from clew.types import Ids
+
+    Values = NDArray[np.float64]
+
+MAX_TOPICS = 4000
+"""Topics of a store; those that weigh most in all passages together."""
+PER_PASSAGE = 5
+"""Topics that a passage is on, at most."""
+_DOCUMENTS = 2
+"""Documents that make a topic."""
+_PASSAGES = 3
+"""Passages of one document that make a topic."""
+_COMMON_SHARE = 0.2
+"""Share of the passages beyond which a name or phrase says nothing of any of them."""
+_COMMON = 10
+"""Passages up to which that is not asked."""
+_ABOUT = 2
+"""Occurrences that it counts for to be what the passage's document is about."""
+_STRETCH = 10
+"""Passages of a document that count as one when it is asked which topics go together."""
+_PER_STRETCH = 20
+"""Topics of a stretch that are tied to each other."""
+
+
+class TopicStore(GraphStore, SnapshotSource, Protocol):
+    """What topics are read from."""
+
+
+def make_topics(store: TopicStore, vectors: VectorIndex, snapshot: Snapshot) -> TopicSet:
+    """The topics of all passages, those of most documents first."""
+    candidates = _candidates(store, snapshot)
+    numbers, passages = _assign(candidates, snapshot, store.chunk_ids())
+    documents = _document_counts(numbers, passages, snapshot, candidates.size)
+    held = np.bincount(numbers, minlength=candidates.size)
+    order = np.lexsort((-held, -documents))
+    chosen = order[held[order] > 0]
+    place = np.zeros(candidates.size, dtype=np.int64)
+    place[chosen] = np.arange(len(chosen))
+    topics = place[numbers]
+    order = np.lexsort((passages, topics))
+    on = Adjacency.from_pairs(topics[order], passages[order], len(chosen))
+    keys = tuple(candidates.key(number) for number in chosen.tolist())
+    names = tuple(candidates.name(number) for number in chosen.tolist())
+    return _described(vectors, snapshot, on, keys, names, documents[chosen])
+
+
+def _described(
+    vectors: VectorIndex,
+    snapshot: Snapshot,
+    on: Adjacency,
+    keys: tuple[str, ...],
+    names: tuple[str, ...],
+    documents: Ints,
+) -> TopicSet:
+    """The topics with their vectors and themes; `on` gives the passages by topic."""
+    passages = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(keys))]
+    own = [mean_direction(vectors.vectors(ids)) for ids in passages]
+    directions = np.array(own, dtype=np.float32)
+    themes = _themes(on, snapshot)
+    groups = [np.flatnonzero(themes == theme) for theme in distinct(themes)]
+    topic = np.repeat(np.arange(len(keys)), np.diff(on.starts))
+    return TopicSet(
+        keys=keys,
+        names=names,
+        vectors=directions,
+        themes=themes,
+        documents=documents,
+        chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
+        theme_titles=tuple(listed([names[place] for place in group[:3]]) for group in groups),
+        theme_vectors=np.array(
+            [mean_direction(directions[group]) for group in groups], dtype=np.float32
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    """What passages may be on: names by number, then phrases."""
+
+    entity_names: Sequence[str]
+    phrases: Phrases
+    numbers: Ints
+    """(n,)"""
+    passages: Ints
+    """(n,) rows of the snapshot."""
+    weights: Values
+    """(n,) above 0: what each weighs in a passage that holds it."""
+
+    @property
+    def size(self) -> int:
+        return len(self.entity_names) + len(self.phrases.lengths)
+
+    def key(self, number: int) -> str:
+        known = len(self.entity_names)
+        if number < known:
+            return f"name: {entity_key(self.entity_names[number])}"
+        return f"phrase: {self.phrases.key(number - known)}"
+
+    def name(self, number: int) -> str:
+        known = len(self.entity_names)
+        return self.entity_names[number] if number < known else self.phrases.name(number - known)
+
+
+def _candidates(store: TopicStore, snapshot: Snapshot) -> _Candidates:
+    frequent, names = _frequent_entities(store, snapshot)
+    numbers, passages, weights = _of_names(snapshot, frequent, names)
+    phrases, held = _find_phrases(store, snapshot)
+    named = {" ".join(terms(name)) for name in names}
+    keys = (phrases.key(phrase).replace("-", " ") for phrase in range(len(phrases.lengths)))
+    own = np.array([key not in named for key in keys], dtype=bool)
+    held = held[own[held[:, 0]]]
+    return _Candidates(
+        entity_names=names,
+        phrases=phrases,
+        numbers=np.concatenate([numbers, len(names) + held[:, 0]]),
+        passages=np.concatenate([passages, held[:, 1]]),
+        weights=np.concatenate([weights, _of_phrases(phrases, held)]),
+    )
+
+
+def _frequent_entities(
+    store: TopicStore, snapshot: Snapshot
+) -> tuple[NDArray[np.bool_], list[str]]:
+    """(E,) whether the texts of several passages name an entity; the names of those, in order.
+
+    Titles alone make no topics, nor do dates.
+    """
+    entity, about = snapshot.passage_entities.items, snapshot.passage_about
+    value = snapshot.passage_weights / snapshot.entity_idf[entity] ** 2
+    named = value - ABOUT_WEIGHT * about > 0.5
+    passages = np.bincount(entity[named], minlength=len(snapshot.entity_ids))
+    dates = store.entities_of_type("date")
+    frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
+    names = store.entity_names(snapshot.entity_ids[frequent].tolist())
+    frequent &= np.isin(snapshot.entity_ids, list(names))
+    return frequent, [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
+
+
+def _of_names(
+    snapshot: Snapshot, frequent: NDArray[np.bool_], names: Sequence[str]
+) -> tuple[Ints, Ints, Values]:
+    """Number, passage and frequency · length of each name in each passage that holds it."""
+    entity = snapshot.passage_entities.items
+    passage = np.repeat(np.arange(snapshot.size), np.diff(snapshot.passage_entities.starts))
+    often = np.minimum(snapshot.passage_weights / snapshot.entity_idf[entity] ** 2, 1 + _ABOUT)
+    kept = frequent[entity]
+    number = (np.cumsum(frequent) - 1)[entity[kept]]
+    lengths = np.array([len(name.split()) for name in names], dtype=np.int64)
+    return number, passage[kept], often[kept] * np.log2(1 + lengths[number])
+
+
+def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]:
+    """Phrases, and (n, 3) phrase, row of the passage, how often."""
+    rows: list[int] = []
+
+    def texts() -> Iterator[str]:
+        places = {chunk_id: row for row, chunk_id in enumerate(snapshot.chunk_ids.tolist())}
+        for passage in store.passages():
+            if passage.chunk_id in places:
+                rows.append(places[passage.chunk_id])
+                yield passage.text
+
+    phrases = find_phrases(texts(), _DOCUMENTS)
+    held = phrases.occurrences.copy()
+    held[:, 1] = np.array(rows, dtype=np.int64)[held[:, 1]]
+    return phrases, held
+
+
+def _of_phrases(phrases: Phrases, held: Ints) -> Values:
+    """Frequency · length · independence of each phrase in each passage that holds it."""
+    length = np.log2(1 + phrases.lengths[held[:, 0]])
+    return np.minimum(held[:, 2], 1 + _ABOUT) * length * phrases.independence[held[:, 0]]
+
+
+def _assign(candidates: _Candidates, snapshot: Snapshot, present: Ids) -> tuple[Ints, Ints]:
+    """(topic, passage) pairs: the best few of each passage, of those that are on enough."""
+    numbers, passages = candidates.numbers, candidates.passages
+    frequency = np.bincount(numbers, minlength=candidates.size)
+    weights = candidates.weights * np.log1p(snapshot.size / np.maximum(frequency, 1))[numbers]
+    common = frequency > max(_COMMON, _COMMON_SHARE * snapshot.size)
+    there = find_sorted(present, snapshot.chunk_ids)[1]
+    usable = (weights > 0) & ~common[numbers] & there[passages]
+    while True:
+        left = np.flatnonzero(usable)
+        best = left[best_of_groups(passages[left], weights[left], snapshot.size, PER_PASSAGE).items]
+        enough = _enough(numbers[best], passages[best], snapshot, candidates.size)
+        if enough[numbers[best]].all():
+            break
+        usable &= enough[numbers]
+    total = sums(numbers[best], weights[best], candidates.size)
+    heaviest = np.zeros(candidates.size, dtype=bool)
+    heaviest[np.argsort(-total, kind="stable")[:MAX_TOPICS]] = True
+    best = best[heaviest[numbers[best]]]
+    return numbers[best], passages[best]
+
+
+def _enough(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> NDArray[np.bool_]:
+    documents = _document_counts(numbers, passages, snapshot, size)
+    return (documents >= _DOCUMENTS) | (np.bincount(numbers, minlength=size) >= _PASSAGES)
+
+
+def _document_counts(numbers: Ints, passages: Ints, snapshot: Snapshot, size: int) -> Ints:
+    """(size,) documents whose passages are on each topic."""
+    known = distinct(snapshot.columns.documents)
+    document = np.searchsorted(known, snapshot.columns.documents)[passages]
+    pairs = distinct(numbers * max(len(known), 1) + document)
+    return np.bincount(pairs // max(len(known), 1), minlength=size)
+
+
+def _themes(on: Adjacency, snapshot: Snapshot) -> Ints:
+    """(T,) the theme of each topic, from 0 on; `on` gives the passages by topic.
+
+    Topics are tied by the stretches that they share, over the root of the product of those that
+    each has (Salton's cosine).
+    """
+    topics = len(on.starts) - 1
+    topic = np.repeat(np.arange(topics), np.diff(on.starts))
+    stretch = _stretches(snapshot)[on.items]
+    codes, counts = np.unique(stretch * max(topics, 1) + topic, return_counts=True)
+    where, which = np.divmod(codes, max(topics, 1))
+    spread = np.bincount(which, minlength=topics)
+    kept = best_of_groups(
+        where, counts.astype(np.float64), int(where.max(initial=-1)) + 1, _PER_STRETCH
+    )
+    first, second = _pairs(kept)
+    heads, tails = which[first], which[second]
+    weights = 1 / np.sqrt(spread[heads] * spread[tails])
+    return leiden(WeightedGraph.from_pairs(heads, tails, weights, topics))
+
+
+def _stretches(snapshot: Snapshot) -> Ints:
+    """(C,) a number for the stretch of its document that each passage stands in."""
+    documents = snapshot.columns.documents
+    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
+    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
+    return np.cumsum(ordinal % _STRETCH == 0) - 1
+
+
+def _pairs(rows: Adjacency) -> tuple[Ints, Ints]:
+    """All ordered pairs of different items of one row."""
+    counts = np.diff(rows.starts)
+    owner = np.repeat(np.arange(len(counts)), counts)
+    entries, place = rows.entries(owner)
+    first, second = rows.items[place], rows.items[entries]
+    apart = first != second
+    return first[apart], second[apart]

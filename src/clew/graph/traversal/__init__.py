@@ -1,0 +1,1 @@
+"""Traversal of the entity graph: search, paths, subgraphs, cut vertices."""

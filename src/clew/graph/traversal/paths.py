@@ -1,0 +1,261 @@
+"""Paths between entities, and what lies around them.
+
+Every search is bounded by hops, by entities and by time, and says in `limits_hit` which of the
+last two stopped it. A path costs what its ties cost, see `breadth_first.tie_costs`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.graph.traversal.breadth_first import (
+    HOP_COST,
+    BreadthFirstSearch,
+    Budget,
+    Limits,
+    cheapest,
+    check_rows,
+    entries_of,
+    tie_costs,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.snapshot import Ints
+    from clew.graph.traversal.breadth_first import Costs
+
+MAX_HOPS = 5
+"""Hops of a path where all are asked for, at most."""
+MAX_DEPTH = 3
+"""Hops of a neighbourhood, at most."""
+SEARCH = "the search for paths"
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A way from one entity to another that meets none twice."""
+
+    entities: tuple[int, ...]
+    """Rows of the graph, both ends among them."""
+    ties: tuple[int, ...]
+    """Numbers of the ties between them; one less."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Paths:
+    """What a search for paths found."""
+
+    paths: tuple[Path, ...]
+    limits_hit: tuple[str, ...] = ()
+    """A sentence for each limit that stopped the search; there may be more, or better ones."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Neighbourhood:
+    """The entities around some, nearest first, and among equally near ones the cheapest first."""
+
+    entities: tuple[int, ...]
+    """Rows of the graph; the seeds are not among them."""
+    hops: tuple[int, ...]
+    """From the nearest seed, from 1."""
+    parents: tuple[int, ...]
+    """The entity before, on the cheapest of the shortest ways."""
+    ties: tuple[int, ...]
+    """The tie from it."""
+    limits_hit: tuple[str, ...] = ()
+    """A sentence for each limit that was met; there are more entities within the hops."""
+
+
+def shortest_path(
+    graph: EntityGraph, start: int, end: int, max_hops: int = MAX_HOPS, budget: Budget | None = None
+) -> Paths:
+    """The path of fewest hops between two rows, the cheapest of them; none where none is found.
+
+    From both ends at once, always on from the one that has fewer ties to look at.
+    """
+    check_rows(graph, (start, end))
+    _check("max_hops", max_hops, least=0)
+    if start == end:
+        return Paths(paths=(Path((start,), ()),))
+    meter = Limits(budget or Budget(), SEARCH)
+    sides = BreadthFirstSearch(graph, [start], meter), BreadthFirstSearch(graph, [end], meter)
+    while sum(side.depth for side in sides) < max_hops and all(len(s.level) for s in sides):
+        nearer, other = sorted(sides, key=lambda side: side.effort)
+        reached = nearer.hop()
+        meeting = reached[other.hops[reached] >= 0]
+        if len(meeting):
+            best = meeting[np.argmin(nearer.costs[meeting] + other.costs[meeting])]
+            return Paths(paths=(_joined(*sides, int(best)),), limits_hit=meter.limits_hit)
+        if not meter.within_limits:
+            break
+    return Paths(paths=(), limits_hit=meter.limits_hit)
+
+
+def _joined(forward: BreadthFirstSearch, backward: BreadthFirstSearch, meeting: int) -> Path:
+    entities, ties = forward.backtrack(meeting)
+    further, more = backward.backtrack(meeting)
+    return Path((*reversed(entities), *further[1:]), (*reversed(ties), *more))
+
+
+def all_paths(
+    graph: EntityGraph,
+    start: int,
+    end: int,
+    max_hops: int = 3,
+    limit: int = 10,
+    budget: Budget | None = None,
+) -> Paths:
+    """The paths between two rows: those of fewest hops first, among them the cheapest.
+
+    Raises `InputError` for `max_hops` outside 1 to 5 or a limit below 1. Beginnings of paths are
+    followed together, a hop at a time; where there is no room for all, the cheapest are.
+    """
+    check_rows(graph, (start, end))
+    _check("max_hops", max_hops, most=MAX_HOPS)
+    _check("limit", limit)
+    if start == end:
+        return Paths(paths=(Path((start,), ()),))
+    meter = Limits(budget or Budget(), SEARCH)
+    distances = _hops_to(graph, end, max_hops - 1, meter)
+    found: list[Path] = []
+    for hops in range(1, max_hops + 1):
+        if len(found) < limit and meter.within_limits:
+            found += _paths_of(graph, start, end, hops, distances, meter)[: limit - len(found)]
+    return Paths(paths=tuple(found), limits_hit=meter.limits_hit)
+
+
+def _hops_to(graph: EntityGraph, end: int, depth: int, meter: Limits) -> Ints:
+    """(E,) hops to an entity; more than any path has for those that are further than `depth`."""
+    spread = BreadthFirstSearch(graph, [end], meter)
+    while spread.depth < depth and len(spread.level) and meter.within_limits:
+        spread.hop()
+    return np.where(spread.hops < 0, MAX_HOPS + 1, spread.hops)
+
+
+def _paths_of(
+    graph: EntityGraph, start: int, end: int, hops: int, distances: Ints, meter: Limits
+) -> list[Path]:
+    """All paths of exactly so many hops, the cheapest first."""
+    entities = np.full((1, 1), start)
+    ties = np.zeros((1, 0), dtype=np.int64)
+    costs = np.zeros(1)
+    for left in range(hops - 1, -1, -1):
+        neighbours, by, owner = entries_of(graph, entities[:, -1])
+        fits = (distances[neighbours] <= left) & ((neighbours == end) == (left == 0))
+        on = np.flatnonzero(fits)
+        on = on[(entities[owner[on]] != neighbours[on, None]).all(axis=1)]
+        costs = costs[owner[on]] + tie_costs(graph, by[on])
+        room = meter.room
+        meter.use(len(on))
+        if len(on) > room:
+            kept = np.argsort(costs, kind="stable")[:room]
+            on, costs = on[kept], costs[kept]
+        entities = np.column_stack([entities[owner[on]], neighbours[on]])
+        ties = np.column_stack([ties[owner[on]], by[on]])
+    order = np.lexsort((*entities.T[::-1], costs))
+    return [
+        Path(tuple(e), tuple(t))
+        for e, t in zip(entities[order].tolist(), ties[order].tolist(), strict=True)
+    ]
+
+
+def strongest_path(
+    graph: EntityGraph, start: int, end: int, max_hops: int = MAX_HOPS, budget: Budget | None = None
+) -> Paths:
+    """The cheapest path between two rows of at most so many hops; none where none is found.
+
+    It may have more hops than the shortest, over stronger ties. Bellman (1958) and Ford, by hops:
+    only what became cheaper is followed, and nothing that costs more than a path that is known.
+    """
+    shortest = shortest_path(graph, start, end, max_hops, budget)
+    if not shortest.paths or start == end:
+        return shortest
+    meter = Limits(budget or Budget(), SEARCH)
+    costs = np.full(len(graph.entity_ids), np.inf)
+    costs[start] = 0
+    costs[end] = tie_costs(graph, np.array(shortest.paths[0].ties)).sum()
+    levels: list[tuple[Ints, Ints, Ints]] = []
+    level = np.array([start])
+    best = shortest.paths[0]
+    while len(levels) < max_hops and len(level) and meter.within_limits:
+        level, parents, ties = _cheaper(graph, level, costs, end, meter)
+        levels.append((level, parents, ties))
+        if end in level:
+            best = _traced(levels, end)
+        level = level[level != end]
+    return Paths(paths=(best,), limits_hit=meter.limits_hit)
+
+
+def _cheaper(
+    graph: EntityGraph, level: Ints, costs: Costs, end: int, meter: Limits
+) -> tuple[Ints, Ints, Ints]:
+    """What one hop from a level makes cheaper to reach: entities, those before them, the ties."""
+    neighbours, ties, owner = entries_of(graph, level)
+    reached = costs[level[owner]] + tie_costs(graph, ties)
+    # What is not the end has to go on by another hop.
+    bound = np.where(neighbours == end, reached, reached + HOP_COST)
+    on = np.flatnonzero((reached < costs[neighbours]) & (bound < costs[end]))
+    on = on[cheapest(neighbours[on], reached[on], len(costs))]
+    room = meter.room
+    meter.use(len(on))
+    if len(on) > room:
+        on = on[np.argsort(reached[on], kind="stable")[:room]]
+    costs[neighbours[on]] = reached[on]
+    return neighbours[on], level[owner[on]], ties[on]
+
+
+def _traced(levels: Sequence[tuple[Ints, Ints, Ints]], end: int) -> Path:
+    """The path by which the last of the levels reached the end."""
+    entities, ties = [end], []
+    for level, parents, by in reversed(levels):
+        at = int(np.flatnonzero(level == entities[-1])[0])
+        entities.append(int(parents[at]))
+        ties.append(int(by[at]))
+    return Path(tuple(reversed(entities)), tuple(reversed(ties)))
+
+
+def neighbourhood(
+    graph: EntityGraph,
+    seeds: Sequence[int],
+    hops: int = 1,
+    limit: int = 50,
+    budget: Budget | None = None,
+) -> Neighbourhood:
+    """At most `limit` entities around some rows, nearest first, then by cost, then by id.
+
+    Raises `InputError` for `hops` outside 1 to 3 or a limit below 1.
+    """
+    check_rows(graph, seeds)
+    _check("hops", hops, most=MAX_DEPTH)
+    _check("limit", limit)
+    meter = Limits(budget or Budget(), "the neighbourhood")
+    spread = BreadthFirstSearch(graph, seeds, meter)
+    levels: list[Ints] = []
+    found = 0
+    while spread.depth < hops and len(spread.level) and found <= limit and meter.within_limits:
+        level = spread.hop()
+        levels.append(level[np.lexsort((level, spread.costs[level]))])
+        found += len(level)
+    entities = np.concatenate([np.zeros(0, dtype=np.int64), *levels])[:limit]
+    limits_hit = (
+        (f"the neighbourhood holds its nearest {limit} entities only",) if found > limit else ()
+    )
+    return Neighbourhood(
+        entities=tuple(entities.tolist()),
+        hops=tuple(spread.hops[entities].tolist()),
+        parents=tuple(spread.parents[entities].tolist()),
+        ties=tuple(spread.ties[entities].tolist()),
+        limits_hit=(*meter.limits_hit, *limits_hit),
+    )
+
+
+def _check(name: str, value: int, *, least: int = 1, most: int | None = None) -> None:
+    if value < least or (most is not None and value > most):
+        bounds = f"at least {least}" if most is None else f"{least} to {most}"
+        raise InputError(f"{name} {value!r} cannot be; expected {bounds}")

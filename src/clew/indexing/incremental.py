@@ -1,0 +1,187 @@
+"""One run of indexing: which documents are new or changed, which are gone, what was skipped."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from clew.errors import LimitError, UnreadableError
+from clew.indexing.isolation.requests import Contents, Prepare
+from clew.indexing.isolation.steps import Prepared
+from clew.indexing.reading.formats.common import text_digest
+from clew.indexing.reading.reader import file_source
+from clew.types import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from clew.indexing.inputs import Input
+    from clew.indexing.pipeline import Ingest
+    from clew.ports import RefusalLog
+    from clew.settings import LimitSettings
+    from clew.types import Document, DocumentInfo
+
+    Progress = Callable[[str, int, int | None], None]
+
+    class Known(Protocol):
+        """What a run needs of a store."""
+
+        def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
+            """(origin, sha256, recipe) by source."""
+            ...
+
+        def documents(self, *, ids: Sequence[str]) -> list[DocumentInfo]:
+            """Documents by id."""
+            ...
+
+        def delete(self, document_ids: Sequence[str]) -> int:
+            """Delete documents."""
+            ...
+
+
+class IndexRun:
+    """Keeps the books of one run; the documents it yields are to be indexed, in that order.
+
+    What takes more than a limit is not read again in the same state, unless `retry` is given.
+    """
+
+    def __init__(
+        self,
+        store: Known,
+        ingest: Ingest,
+        refusals: RefusalLog,
+        limits: LimitSettings,
+        *,
+        full: Callable[[int], str | None],
+        retry: bool = False,
+        progress: Progress | None = None,
+    ) -> None:
+        """`full` says why the store cannot hold so many documents."""
+        self._store = store
+        self._recipe = ingest.recipe
+        self._runner = ingest.runner
+        self._refusals = refusals
+        self._limits = limits.model_dump(exclude={"isolation", "workers"})
+        self._full = full
+        self._retry = retry
+        self._progress = progress
+        self._known = dict(store.document_digests())
+        self._stored: defaultdict[str, set[str]] = defaultdict(set)
+        for source, (origin, _, _) in self._known.items():
+            self._stored[origin].add(source)
+        self._new: set[str] = set()
+        self._last: set[str] = set()  # with one of these saved, a file is done
+        self._total = 0
+        self._done = 0
+        self.added = 0
+        self.updated = 0
+        self.unchanged = 0
+        self.pruned = 0
+        self.skipped: list[Skipped] = []
+
+    def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
+        """Read inputs; yield what is new or changed. What cannot be read is noted and left."""
+        self._total = len(inputs)
+        for item in inputs:
+            try:
+                yield from self._changed_in(item)
+            except UnreadableError as error:
+                self.skipped.append(Skipped(source=error.source, reason=error.reason))
+                self._advance()
+
+    def saved(self, document: Document) -> None:
+        """Note that a document is stored."""
+        if document.source in self._known:
+            self.updated += 1
+        else:
+            self.added += 1
+        if document.source in self._last:
+            self._advance()
+
+    def prune(self, roots: Sequence[Path]) -> None:
+        """Drop documents whose file lies below one of the roots and is gone from the disk."""
+        below = [file_source(root) for root in roots]
+        for origin, sources in self._stored.items():
+            lies_below = any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
+            if lies_below and _is_gone(Path(origin)):
+                self._drop(sources)
+
+    def _changed_in(self, item: Input) -> Iterator[Prepared]:
+        source, digest = item.source, item.digest()
+        if self._is_unchanged(source, digest):
+            self._advance()
+            return
+        state = text_digest(json.dumps([digest, self._recipe, self._limits]))
+        if not self._retry and (reason := self._refusals.reason(source, state)):
+            raise LimitError(source, reason)
+        try:
+            yield from self._prepared(item)
+        except LimitError as error:
+            self._refusals.refuse(source, state, error.reason)
+            raise
+
+    def _prepared(self, item: Input) -> Iterator[Prepared]:
+        stored = self._stored[item.source]
+        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._recipe}
+        with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
+            for part in found:
+                if not isinstance(part, Prepared):
+                    self._take(part, stored)
+                elif self._fits(part.document):
+                    yield part
+
+    def _fits(self, document: Document) -> bool:
+        """Whether there is room for a document; where not, it is noted and left."""
+        new = {document.source} - self._known.keys() - self._new
+        reason = self._full(len(self._known) + len(self._new) + len(new))
+        if reason is None:
+            self._new |= new
+            return True
+        self.skipped.append(Skipped(source=document.source, reason=reason))
+        if document.source in self._last:
+            self._advance()
+        return False
+
+    def _take(self, contents: Contents, stored: set[str]) -> None:
+        self.skipped.extend(contents.skipped)
+        self.unchanged += len(contents.sources) - len(contents.changed)
+        # A record that cannot be read has no name: what it was before may be any of those missing.
+        if not contents.skipped:
+            self._drop(stored - set(contents.sources))
+        if contents.changed:
+            self._last.add(contents.changed[-1])
+        else:
+            self._advance()
+
+    def _is_unchanged(self, source: str, digest: str) -> bool:
+        known = self._known.get(source)
+        if known is None or not digest or known[1:] != (digest, self._recipe):
+            return False
+        self.unchanged += 1
+        return True
+
+    def _drop(self, sources: Iterable[str]) -> None:
+        from clew.types import document_id
+
+        self.pruned += self._store.delete([document_id(source) for source in sorted(sources)])
+
+    def _advance(self) -> None:
+        self._done += 1
+        self._show()
+
+    def _show(self) -> None:
+        """Say how far the run is; whoever is told may end it."""
+        if self._progress:
+            self._progress("index", self._done, self._total)
+
+
+def _is_gone(path: Path) -> bool:
+    """Whether there is no such file; one that cannot be looked at may still be there."""
+    try:
+        path.stat()
+    except OSError as error:
+        return isinstance(error, FileNotFoundError | NotADirectoryError)
+    return False

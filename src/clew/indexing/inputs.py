@@ -1,0 +1,203 @@
+"""What can be read: a file, bytes, a text, or a document made by the caller."""
+
+from __future__ import annotations
+
+import json
+import os
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from clew.errors import UnreadableError
+from clew.indexing.access import open_real
+from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
+from clew.indexing.reading.reader import (
+    document_from_text,
+    file_digest,
+    file_source,
+    read_file,
+    read_raw,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.settings import LimitSettings, ReadSettings
+    from clew.types import Document
+
+
+class Input(Protocol):
+    """Something to read, as a value that can be sent to another process."""
+
+    @property
+    def source(self) -> str:
+        """Identity of what is read; documents within it add a part of their own."""
+        ...
+
+    @property
+    def size(self) -> int:
+        """Bytes or characters, about."""
+        ...
+
+    def digest(self) -> str:
+        """Tells one state of it from another. Raises `UnreadableError` where it cannot be read."""
+        ...
+
+    def read(self, limits: LimitSettings) -> ReadResult:
+        """Its documents. Raises `UnreadableError`, `LimitError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class FileInput:
+    """A file as it is."""
+
+    path: Path
+    settings: ReadSettings
+
+    @property
+    def source(self) -> str:
+        """See `Input`."""
+        return file_source(self.path)
+
+    @property
+    def size(self) -> int:
+        """See `Input`."""
+        try:
+            return os.stat(self.path).st_size
+        except OSError:
+            return 0
+
+    def digest(self) -> str:
+        """See `Input`."""
+        return file_digest(self.path, self.settings)
+
+    def read(self, limits: LimitSettings) -> ReadResult:
+        """See `Input`."""
+        return read_file(self.path, self.settings, limits=limits)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Said:
+    """What a caller says of a document, which goes before what it says itself."""
+
+    title: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def of(self, document: Document) -> Document:
+        """The document with it."""
+        metadata = json_safe(self.metadata)
+        if not metadata and not self.title:
+            return document
+        # A change of what is said counts as a change of the document.
+        said = json.dumps([document.sha256, self.title, metadata], sort_keys=True)
+        return replace(
+            document,
+            title=self.title or document.title,
+            metadata={**document.metadata, **metadata},
+            sha256=text_digest(said),
+        )
+
+    def digest(self, digest: str) -> str:
+        """A digest of what is said and of what it is said of."""
+        return text_digest(
+            json.dumps([digest, self.title, json_safe(self.metadata)], sort_keys=True)
+        )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RawInput:
+    """Bytes in hand, or those of a file, under a source of the caller's."""
+
+    source: str
+    data: bytes | Path
+    name: str
+    """Of the file; its ending says how it is read."""
+    settings: ReadSettings
+    said: Said = Said()
+
+    @property
+    def size(self) -> int:
+        """See `Input`."""
+        if isinstance(self.data, bytes):
+            return len(self.data)
+        return FileInput(self.data, self.settings).size
+
+    def digest(self) -> str:
+        """See `Input`."""
+        if isinstance(self.data, Path):
+            return self.said.digest(file_digest(self.data, self.settings))
+        import hashlib
+
+        return self.said.digest(hashlib.sha256(self.data).hexdigest())
+
+    def read(self, limits: LimitSettings) -> ReadResult:
+        """See `Input`."""
+        data = self.data if isinstance(self.data, bytes) else _file_bytes(self.data)
+        raw = RawFile(
+            source=self.source, data=data, settings=self.settings, name=self.name, limits=limits
+        )
+        found = read_raw(raw)
+        return replace(found, documents=tuple(map(self.said.of, found.documents)))
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class TextInput:
+    """A text, which may be marked up."""
+
+    source: str
+    text: str
+    media_type: str = "text/plain"
+    said: Said = Said()
+
+    @property
+    def size(self) -> int:
+        """See `Input`."""
+        return len(self.text)
+
+    def digest(self) -> str:
+        """See `Input`."""
+        return self.said.digest(text_digest(f"{self.media_type}\n{self.text}"))
+
+    def read(self, limits: LimitSettings) -> ReadResult:
+        """See `Input`."""
+        document = document_from_text(
+            self.text,
+            source=self.source,
+            title=self.said.title,
+            media_type=self.media_type,
+            metadata=self.said.metadata,
+        )
+        return ReadResult(documents=(document,))
+
+
+@dataclass(frozen=True, slots=True)
+class DocumentInput:
+    """A document that the caller has made."""
+
+    document: Document
+
+    @property
+    def source(self) -> str:
+        """See `Input`."""
+        return self.document.source
+
+    @property
+    def size(self) -> int:
+        """See `Input`."""
+        return len(self.document.text)
+
+    def digest(self) -> str:
+        """See `Input`."""
+        return self.document.sha256 or text_digest(self.document.text)
+
+    def read(self, limits: LimitSettings) -> ReadResult:
+        """See `Input`."""
+        if not self.document.text.strip():
+            raise UnreadableError(self.source, "empty")
+        return ReadResult(documents=(self.document,))
+
+
+def _file_bytes(path: Path) -> bytes:
+    with open_real(path) as file:
+        return file.read()

@@ -1,0 +1,51 @@
+"""The steps that see a document's text, each within the limits of the settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.indexing.reading.formats.common import check_limit
+from clew.indexing.splitting.split import split
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.indexing.splitting.split import Tokens
+    from clew.ports import Extractor
+    from clew.settings import LimitSettings, SplitSettings
+    from clew.types import Chunk, Document, Extraction, Split
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A document that only lacks its embeddings."""
+
+    document: Document
+    split: Split
+    extraction: Extraction
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Steps:
+    """How documents are split and extracted, and what that may take."""
+
+    tokens: Tokens
+    extractor: Extractor
+    split_settings: SplitSettings
+    limits: LimitSettings
+
+    def prepare(self, document: Document) -> Prepared:
+        """Split and extract one document. Raises `LimitError`."""
+        parts = split(document, self.split_settings, self.tokens)
+        check_limit(self.limits, "chunks", len(parts.chunks), document.source)
+        return Prepared(document, parts, self.extract(document, parts.chunks))
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
+        """What the chunks of a document name and state. Raises `LimitError`."""
+        found = self.extractor.extract(document, chunks)
+        sentences = sum(len(chunk.sentences) for chunk in found.chunks)
+        names = sum(len(chunk.mentions) + len(chunk.relations) for chunk in found.chunks)
+        check_limit(self.limits, "sentences", sentences, document.source)
+        check_limit(self.limits, "names", names, document.source)
+        return found

@@ -1,0 +1,1 @@
+"""Linking: names that mean one entity are tied together."""

@@ -1,0 +1,290 @@
+"""What people and assistants write by hand: entities, relations, and observations about entities.
+
+An observation is indexed like any text, as a document of its own that is titled by its entity:
+every strategy finds it, and writers in several processes never have to agree on one text.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, NotFoundError
+from clew.indexing.reading.formats.common import clean_text, text_digest
+from clew.text import entity_key
+from clew.types import Document, NewRelation, document_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
+
+    from clew.indexing.isolation.steps import Prepared
+    from clew.indexing.pipeline import Ingest
+    from clew.ports import Store
+    from clew.types import NewEntity, Relation, Vectors
+
+    Ready = tuple[Prepared, Vectors]
+    """A document that only needs to be saved."""
+
+
+WORDING = "wording"
+"""Where a relation's context keeps its type as it was written, if that is no snake_case."""
+CAUSAL = "causes"
+"""The type that says by itself that one thing causes the other."""
+LONGEST_NAME = 200
+"""Characters of an entity's name that an assistant found, at most."""
+LONGEST_TYPE = 60
+"""Characters of a relation's type, at most."""
+_SNAKE_CASE = re.compile(r"[^\W\d_][^\W_]*(?:_[^\W_]+)*")
+_CAMEL_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
+_BETWEEN_WORDS = re.compile(r"[\W_]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Writing by hand into one store. Each method writes all that it is given, or nothing."""
+
+    store: Store
+    ingest: Callable[[], Ingest]
+    """The steps of indexing; asked for where there is a text to index."""
+    writing: AbstractContextManager[object]
+    """Held while something is saved."""
+
+    def find(self, names: Sequence[str]) -> dict[str, int]:
+        """Ids of the entities made by hand, by those of the names that are theirs."""
+        known = self.store.resolve([entity_key(name) for name in names])
+        made = set(self.store.made_by_hand(ids=list(known.values())))
+        found = {name: known.get(entity_key(name), 0) for name in names}
+        return {name: entity_id for name, entity_id in found.items() if entity_id in made}
+
+    def add_entities(
+        self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
+    ) -> list[tuple[int, bool]]:
+        """Make entities with what is told of each; (id, whether it is new) of each, in order.
+
+        One that was made by hand before is left as it is, and what is told of it left out. Raises
+        `InputError` for a name without letters or digits and for a blank observation.
+        """
+        texts = [_clean(of_one) for of_one in observations] or [[] for _ in entities]
+        known = self.find([entity.name for entity in entities])
+        ready = [
+            [] if entity.name in known else self._ready(entity_key(entity.name), entity.name, told)
+            for entity, told in zip(entities, texts, strict=True)
+        ]
+        with self.writing, self.store.batch():
+            added = self.store.add_entities(entities)
+            for (_, is_new), documents in zip(added, ready, strict=True):
+                self._save(documents if is_new else ())
+        return added
+
+    def add_observations(
+        self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
+    ) -> list[list[str]]:
+        """Add what is told of entities made by hand, by (name, texts); what was new of each.
+
+        It is dated by this moment, unless it was told at some other. Raises `NotFoundError` where
+        an entity was not made by hand, `InputError` for a blank text.
+        """
+        ids = self._ids([name for name, _ in told])
+        ready: list[list[Ready]] = []
+        seen: set[tuple[int, str]] = set()
+        for entity_id, (_, texts) in zip(ids, told, strict=True):
+            stored = self._stored(entity_id, _clean(texts))
+            new = [text for text, found in stored.items() if not found]
+            new = [text for text in new if (entity_id, text) not in seen]
+            seen.update((entity_id, text) for text in new)
+            (entity,) = self.store.entities([entity_id])
+            ready.append(self._ready(entity.key, entity.name, new, dated=dated))
+        with self.writing, self.store.batch():
+            # What another process has deleted or told meanwhile is not to be told (again).
+            ids = self._ids([name for name, _ in told])
+            return [
+                self._save(self._unknown(entity_id, documents))
+                for entity_id, documents in zip(ids, ready, strict=True)
+            ]
+
+    def delete_observations(self, told: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
+        """Delete what was told of entities made by hand, by (name, texts); how many of each.
+
+        Raises `NotFoundError` where an entity was not made by hand.
+        """
+        with self.writing, self.store.batch():
+            ids = self._ids([name for name, _ in told])
+            return [
+                self.store.delete(self._documents(entity_id, texts))
+                for entity_id, (_, texts) in zip(ids, told, strict=True)
+            ]
+
+    def update_entity(
+        self, name: str, *, entity_type: str | None = None, content: str | None = None
+    ) -> None:
+        """Give an entity made by hand another type, another description or both."""
+        with self.writing:
+            (entity_id,) = self._ids([name])
+            self.store.update_entity(entity_id, entity_type=entity_type, content=content)
+
+    def delete_entities(self, names: Sequence[str]) -> list[str]:
+        """Take back entities made by hand, with all that was written of them; the names found."""
+        with self.writing, self.store.batch():
+            found = self.find(names)
+            self.store.delete_entities(list(found.values()))
+        return list(found)
+
+    def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
+        """Write relations between entities of any kind; each as it is then, and whether it is new.
+
+        Raises `InputError` for values that cannot be, `NotFoundError` for an unknown entity.
+        """
+        for relation in relations:
+            check_relation(relation)
+        with self.writing:
+            return self.store.add_relations(relations)
+
+    def delete_relations(self, relation_ids: Sequence[int]) -> int:
+        """Delete relations written by hand; how many they were."""
+        with self.writing:
+            return self.store.delete_relations(relation_ids)
+
+    def _ids(self, names: Sequence[str]) -> list[int]:
+        found = self.find(names)
+        missing = [name for name in dict.fromkeys(names) if name not in found]
+        if missing:
+            shown = ", ".join(repr(name) for name in missing[:5])
+            raise NotFoundError(
+                f"no entity made by hand is named {shown}; make it first (create_entities)"
+            )
+        return [found[name] for name in names]
+
+    def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
+        stored = self._stored(entity_id, [clean_text(text) for text in texts])
+        return list(chain.from_iterable(stored.values()))
+
+    def _stored(self, entity_id: int, texts: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the documents that hold each text, under any name that the entity has."""
+        origins = [origin_of(alias.key) for alias in self.store.aliases(entity_id=entity_id)]
+        ids = {text: [document_id(source_of(o, text)) for o in origins] for text in texts}
+        wanted = [one for of_text in ids.values() for one in of_text]
+        there = {document.id for document in self.store.documents(ids=wanted)}
+        return {text: [i for i in of_text if i in there] for text, of_text in ids.items()}
+
+    def _unknown(self, entity_id: int, documents: Sequence[Ready]) -> list[Ready]:
+        stored = self._stored(entity_id, [item.document.text for item, _ in documents])
+        return [ready for ready in documents if not stored[ready[0].document.text]]
+
+    def _ready(
+        self, key: str, name: str, texts: Sequence[str], *, dated: bool = True
+    ) -> list[Ready]:
+        if not texts:
+            return []
+        moment = datetime.now(UTC) if dated else None
+        return self.ingest().complete([_observation(key, name, text, moment) for text in texts])
+
+    def _save(self, documents: Sequence[Ready]) -> list[str]:
+        for item, vectors in documents:
+            self.ingest().save(item, vectors)
+        return [item.document.text for item, _ in documents]
+
+
+def origin_of(key: str) -> str:
+    """The origin of what was told of the entity of a key."""
+    return f"memory:{key}"
+
+
+def source_of(origin: str, text: str) -> str:
+    """The source of an observation: the same text of the same entity is the same document."""
+    return f"{origin}#{text_digest(text)[:16]}"
+
+
+def _observation(key: str, name: str, text: str, moment: datetime | None) -> Document:
+    origin = origin_of(key)
+    return Document(
+        source=source_of(origin, text),
+        origin=origin,
+        text=text,
+        title=name,
+        sha256=text_digest(text),
+        created_at=moment,
+    )
+
+
+def _clean(texts: Sequence[str]) -> list[str]:
+    cleaned = list(dict.fromkeys(map(clean_text, texts)))
+    for text in cleaned:
+        if not text.strip():
+            raise InputError(
+                f"an observation cannot be {text!r}; expected a text with a visible character"
+            )
+    return cleaned
+
+
+# --- relations ---------------------------------------------------------------------------
+
+
+def snake_case(text: str) -> str:
+    """The words of a relation's type in lower case, joined by underscores; empty without any."""
+    return _BETWEEN_WORDS.sub("_", _CAMEL_STEP.sub("_", text).lower()).strip("_")
+
+
+def written_relation(
+    source_id: int, target_id: int, wording: str, *, weight: float = 1.0
+) -> NewRelation:
+    """A relation whose type is written in any way: in snake_case, its wording kept beside it.
+
+    Raises `InputError` where no type can be made of it.
+    """
+    relation_type = snake_case(wording)
+    check_type(relation_type or wording)
+    return NewRelation(
+        source_id=source_id,
+        target_id=target_id,
+        relation_type=relation_type,
+        weight=weight,
+        is_causal=relation_type == CAUSAL,
+        context={WORDING: wording} if wording != relation_type else None,
+    )
+
+
+def check_relation(relation: NewRelation) -> None:
+    """Raise `InputError` where a value of the relation cannot be."""
+    check_type(relation.relation_type)
+    check_share("weight", relation.weight)
+    if relation.context is not None:
+        _check_context(relation.context)
+    start, end = relation.valid_from, relation.valid_until
+    if start is not None and end is not None and end <= start:
+        raise InputError(
+            f"valid_until {end.isoformat()} is not after valid_from {start.isoformat()}; give a"
+            " later one, or leave it out"
+        )
+
+
+def check_type(relation_type: str) -> None:
+    """Raise `InputError` where a type is no snake_case name of at most 60 characters."""
+    is_name = _SNAKE_CASE.fullmatch(relation_type) and relation_type == relation_type.lower()
+    if not is_name or len(relation_type) > LONGEST_TYPE:
+        likely = snake_case(relation_type)[:LONGEST_TYPE].strip("_") or "relates_to"
+        raise InputError(
+            f"relation_type {relation_type!r} cannot be; expected a snake_case name of at most"
+            f" {LONGEST_TYPE} characters, such as {likely!r}"
+        )
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise `InputError` where a number does not lie between 0 and 1."""
+    if not (math.isfinite(value) and 0 <= value <= 1):
+        raise InputError(f"{name} {value!r} cannot be; expected a number from 0 to 1")
+
+
+def _check_context(context: Mapping[str, object]) -> None:
+    try:
+        json.dumps(dict(context), allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(
+            f"context {context!r} is no JSON ({error}); expected strings, finite numbers, true,"
+            " false, null, lists and objects of these"
+        ) from error

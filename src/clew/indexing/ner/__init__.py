@@ -1,0 +1,1 @@
+"""Named entity recognition without a language model: names, their types, coreference."""

@@ -1,0 +1,154 @@
+"""From a chunk's text to the candidate names of each of its sentences."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from clew.indexing.ner.acronyms import find_definitions, find_statements, may_state
+from clew.indexing.ner.cased_ner import find_names
+from clew.indexing.ner.caseless_ner import CaselessNames
+from clew.indexing.ner.code_identifiers import find_identifiers, find_ticked
+from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
+from clew.indexing.ner.quoted_titles import find_quoted
+from clew.indexing.ner.spans import Found, Span
+from clew.indexing.relations.dates import find_dates
+from clew.indexing.relations.relative_dates import find_relative_dates
+from clew.text import sentences
+from clew.types import AliasEvidence
+
+_BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")
+_FARTHEST_HEAD = 60
+"""Characters of a parenthesis that may stand between a name and "also known as"."""
+ACRONYM_SCORE = 0.95
+STATED_SCORE = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Scanner:
+    """Reads the chunks of one document."""
+
+    title: str
+    """Without its parenthesis."""
+    phrase: str
+    """A title of several words that capitals alone do not show to be one name; may be empty."""
+    is_code: bool
+    caseless: CaselessNames | None
+    """None for a document without letters of a caseless script."""
+
+    def scan(self, text: str, written: datetime | None = None) -> list[Found]:
+        """One `Found` a sentence, in order; relative dates go by when the text was `written`."""
+        stated = may_state(text)
+        return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
+
+    def _sentence(
+        self, text: str, start: int, end: int, stated: bool, written: datetime | None
+    ) -> Found:
+        if self.is_code:
+            return Found(start, end, _ordered(find_identifiers(text, start, end)))
+        spans = self._candidates(text, start, end, written)
+        aliases = []
+        if "(" in text[start:end]:
+            for short, long in find_definitions(text, start, end):
+                spans += [_defined(text, *long), _defined(text, *short)]
+                aliases.append(_alias(text, short, long, (start, end)))
+        spans = [_typed(span, text, start, end) for span in spans]
+        ordered = _ordered(spans)
+        if stated:
+            aliases += _stated(text, start, end, ordered, self.title)
+        return Found(start, end, ordered, tuple(aliases))
+
+    def _candidates(self, text: str, start: int, end: int, written: datetime | None) -> list[Span]:
+        """Titles and code as one, then whatever does not lie within them."""
+        whole = list(find_quoted(text, start, end))
+        if "`" in text:
+            whole += find_ticked(text, start, end)
+        if self.phrase:
+            whole += _find_phrase(self.phrase, text, start, end)
+        found = [*find_dates(text, start, end), *find_names(text, start, end)]
+        if written is not None:
+            found += find_relative_dates(text, start, end, written)
+        if self.caseless:
+            found += self.caseless.find(text, start, end)
+        return whole + _outside(found, whole) if whole else found
+
+
+def _find_phrase(phrase: str, text: str, start: int, end: int) -> Iterator[Span]:
+    """Where a title stands in the text as it is written."""
+    at = text.find(phrase, start, end)
+    while at >= 0:
+        after = at + len(phrase)
+        if not text[max(start, at - 1) : at].isalnum() and not text[after : after + 1].isalnum():
+            yield Span(at, after, phrase, type_of_name(phrase))
+        at = text.find(phrase, after, end)
+
+
+def _outside(spans: Sequence[Span], whole: Sequence[Span]) -> list[Span]:
+    return [s for s in spans if not any(w.start <= s.start and s.end <= w.end for w in whole)]
+
+
+def _ordered(spans: Iterable[Span]) -> tuple[Span, ...]:
+    return tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
+
+
+def _typed(span: Span, text: str, start: int, end: int) -> Span:
+    if span.entity_type != "name" or span.nested:
+        return span
+    kind = type_in_context(text, span.start, span.end, start, end)
+    return span._replace(entity_type=kind) if kind else span
+
+
+def _defined(text: str, start: int, end: int) -> Span:
+    name = text[start:end]
+    return Span(start, end, name, type_of_name(name))
+
+
+def _alias(
+    text: str, short: tuple[int, int], long: tuple[int, int], sentence: tuple[int, int]
+) -> AliasEvidence:
+    return AliasEvidence(
+        alias=text[slice(*short)],
+        name=text[slice(*long)],
+        method="acronym",
+        score=ACRONYM_SCORE,
+        evidence=text[slice(*sentence)],
+    )
+
+
+def _stated(
+    text: str, start: int, end: int, spans: tuple[Span, ...], title: str
+) -> Iterator[AliasEvidence]:
+    """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
+    for left, right in find_statements(text, start, end):
+        head = _neighbour(text, spans, left)
+        alias = next((s for s in spans if right <= s.start <= right + 4 and not s.nested), None)
+        if head is None or alias is None or not _may_be_alias(alias):
+            continue
+        is_birth_name = text.startswith("born", left)
+        if not is_birth_name or (is_person_shaped(head.name) and is_person_shaped(alias.name)):
+            is_subject = alias.name == title
+            yield AliasEvidence(
+                alias=head.name if is_subject else alias.name,
+                name=alias.name if is_subject else head.name,
+                method="exact",
+                score=STATED_SCORE,
+                evidence=text[start:end],
+            )
+
+
+def _may_be_alias(span: Span) -> bool:
+    """Whether the name is telling enough to stand for another wherever it is found."""
+    return " " in span.name and span.entity_type != "date"
+
+
+def _neighbour(text: str, spans: tuple[Span, ...], position: int) -> Span | None:
+    """The name that ends right before `position`, but for punctuation."""
+    for span in reversed(spans):
+        if span.end <= position and not span.nested and span.entity_type != "date":
+            if _BETWEEN_ALIASES.fullmatch(text, span.end, position):
+                return span
+            if position - span.end > _FARTHEST_HEAD:
+                return None
+    return None

@@ -1,0 +1,245 @@
+"""Names in scripts that have capitals: Latin, Cyrillic, Greek, Armenian and their kin."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from clew.indexing.ner.entity_types import type_of_name
+from clew.indexing.ner.spans import Span
+from clew.indexing.ner.type_lexicon import COURTESY, DEMONYMS, ORGANISATION_PREFIXES, ROLES
+from clew.indexing.ner.word_lists import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS, word_list
+
+# Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
+# extensions; Coptic; Cyrillic and Latin extensions.
+_CASED = ((0x41, 0x590), (0x10A0, 0x1100), (0x1E00, 0x2000), (0x2C00, 0x2D30), (0xA640, 0xA7FF))
+UPPER = "".join(chr(c) for low, high in _CASED for c in range(low, high) if chr(c).isupper())
+# Letters of scripts without spaces, which Python's \w takes for part of a Latin word beside them.
+_UNSPACED = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+    "\uff66-\uff9f"
+)
+_W = rf"[^\W_{_UNSPACED}]"
+LONGEST_NAME = 16
+"""Words of a name, connectors not counted."""
+_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
+# A full stop belongs to these; by length, since a look behind has one width.
+_DOTTED = (
+    r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
+    r"Mrs\.|Rev\.|Ste\.|Col\.|Gen\.|Sgt\.|Maj\.|Gov\.|Sen\.|Rep\.|Hon\.|Vol\.|Inc\.|Ltd\.",
+    r"Prof\.|Capt\.|Bros\.|Corp\.",
+)
+_STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOTTED)})"
+# Every alternative begins with a capital, so that the search skips whatever is none in C.
+_WORD = (
+    rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{_W})"  # U.S., J.R.R.
+    rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
+    rf"|{_W}*(?:[-‐’'·]{_W}+|/[{UPPER}]{{2,}}|&[{UPPER}]{_W}*)*(?:\+\+|\#|{_STOP})?)"
+)
+_PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
+_FOLLOWER = (
+    rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{_W}+|(?:{_PREFIXES})[-‐’'][{UPPER}]{_W}*(?:[-‐]{_W}+)*)"
+)
+_CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, reverse=True))
+_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{_W}|[.,:/–-]\d|[%°])"  # a year is no part of a name
+_SPAN = re.compile(
+    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
+    rf"|,?[ ](?:Jr|Sr)\b\.?){{0,{LONGEST_NAME - 1}}}"
+)
+_SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
+_NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
+_JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
+
+_OPENERS = frozenset('"“„«‘([*_•>|#-–—:!?…¿¡\n')
+_AMBIGUOUS_CALENDAR = frozenset(("may", "april", "june", "august", "march"))
+_GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
+    "center centre foundation campaign fund prize agency movement coalition alliance award"
+)
+_CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
+_TOKEN = re.compile(r"\S+")
+_ELISION = re.compile(r"(?:l|d|j|c|n|s|qu)'", re.IGNORECASE)  # French "L'écrivain"
+
+Token = tuple[int, str]
+"""A word and where it starts."""
+
+
+def find_names(text: str, start: int, end: int) -> list[Span]:
+    """Capitalised spans of the sentence `text[start:end]`, each followed by the names in it.
+
+    "University of Chicago" is followed by "Chicago"; "Nolan's Inception" by "Nolan" and
+    "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
+    """
+    found: list[Span] = []
+    if _is_shouted(text, start, end):
+        return found
+    position = start
+    while match := _SPAN.search(text, position, end):
+        left, position = match.span()
+        left = _with_prefix(text, start, left)
+        if left >= 0:
+            position = _with_joint(text, left, position, end)
+            found += _read_span(text, left, position, _opens(text, start, left))
+    return found
+
+
+def is_one_name(text: str) -> bool:
+    """Whether capitals and connectors alone show the whole text to be one name."""
+    return _SPAN.fullmatch(text) is not None
+
+
+def _is_shouted(text: str, start: int, end: int) -> bool:
+    """Whether a sentence of several words is all in capitals, so that they say nothing."""
+    if not text[start : start + 3].isupper():
+        return False
+    sentence = text[start:end]
+    return sentence.isupper() and sentence.count(" ") > 2
+
+
+def _with_prefix(text: str, start: int, left: int) -> int:
+    """Where the name really starts ("iPhone", "al-Rashid", "20th Century"); -1 within a word."""
+    if left == start:
+        return left
+    before = text[left - 1]
+    if before == " ":
+        if left - 2 >= start and text[left - 2] in "0123456789htd":
+            number = _NUMBER_BEFORE.search(text, max(start, left - 10), left)
+            return number.start() if number else left
+        return left
+    if before in "-‐’'" or before.isalnum():
+        small = _SMALL_PREFIX.search(text, max(start, left - 4), left)
+        if small:
+            return small.start()
+        return -1 if before.isalnum() and before.isascii() else left
+    return left
+
+
+def _with_joint(text: str, left: int, right: int, end: int) -> int:
+    """The end of a group's name that goes on: "Department of Health | and Human Services"."""
+    joint = _JOINT.match(text, right, end)
+    if joint is None:
+        return right
+    head, _, rest = text[left:right].partition(" ")
+    tail = text[left:right].rpartition(" ")[2].casefold()
+    is_for = text.startswith(" for", right)
+    named = head.casefold() in _GROUP_HEADS and rest.startswith(("of ", "for "))
+    if not ((named and not is_for) or (is_for and tail in _GROUP_HEADS)):
+        return right
+    more = _SPAN.match(text, joint.end(), end)
+    return more.end() if more else right
+
+
+def _opens(text: str, start: int, position: int) -> bool:
+    """Whether a word at `position` would be capitalised anyhow."""
+    before = position - 1
+    while before >= start and text[before] == " ":
+        before -= 1
+    return before < start or text[before] in _OPENERS
+
+
+def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[Span]:
+    raw = text[left:right]
+    if raw.isalnum():
+        return _single(left, raw, opens)
+    tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
+    first, last = _trim(tokens, opens)
+    if last - first == 1:
+        return _single(*tokens[first], opens and first == 0)
+    return _several(tokens[first:last]) if last > first else ()
+
+
+def _single(start: int, token: str, opens: bool) -> Sequence[Span]:
+    name = _bare(token)
+    lower = name.casefold().strip(".").replace("’", "'")
+    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
+        return ()
+    if "'" in lower and _CONTRACTION.search(lower):
+        return ()
+    initial = opens and name[1:].islower()
+    return (Span(start, start + len(name), name, type_of_name(name), initial),)
+
+
+def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
+    """Range of the tokens without those that stand there for the sentence's sake."""
+    first, last = 0, len(tokens)
+    while first < last and _is_filler(tokens, first, opens):
+        first += 1
+    while 0 < first < last and tokens[first][1].isdigit():  # "September 23"
+        first += 1
+    while last > first and tokens[last - 1][1] in CONNECTORS:
+        last -= 1
+    return first, last
+
+
+def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
+    token = tokens[i][1]
+    lower = token.casefold().replace("’", "'").strip(".")
+    if (
+        token in CONNECTORS
+        or lower in ("the", "i", "i'm", "i've", "i'd", "i'll")
+        or lower in COURTESY
+    ):
+        return True
+    if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
+        return True
+    if opens and lower in STARTERS:
+        return len(token) == 1 or not token.isupper()
+    if lower in CALENDAR:
+        return lower not in _AMBIGUOUS_CALENDAR
+    # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
+    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
+
+
+def _several(tokens: Sequence[Token]) -> Sequence[Span]:
+    if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
+        return ()
+    whole = _span(tokens)
+    found = [whole]
+    for part in _parts(tokens, whole.entity_type):
+        if len(part) > 1 or _names_alone(part[0][1]):
+            found.append(_span(part, nested=True))
+    return found
+
+
+def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
+    """Names within a name: around a possessive, beside "of", around "and", after a demonym."""
+    for i, (_, token) in enumerate(tokens[:-1]):
+        before, after = tokens[:i], tokens[i + 1 :]
+        if token.endswith(("'s", "’s")):
+            yield tokens[: i + 1]
+            yield after
+        elif token == "of":
+            yield _without_article(after)
+            if len(before) > 1:
+                yield before
+        elif i == 0 and token.casefold() in DEMONYMS and kind in ("name", "person"):
+            yield tokens[:1]
+            yield after
+        elif i == 0 and token.isdigit():
+            yield after
+
+
+def _without_article(tokens: Sequence[Token]) -> Sequence[Token]:
+    return tokens[1:] if tokens[0][1] in CONNECTORS else tokens
+
+
+def _names_alone(token: str) -> bool:
+    lower = _bare(token).casefold().strip(".")
+    return (
+        len(lower) > 1
+        and not token[0].isdigit()
+        and token[0].isupper()
+        and lower not in STARTERS
+        and lower not in CALENDAR
+        and lower not in COMMON_WORDS
+    )
+
+
+def _span(tokens: Sequence[Token], *, nested: bool = False) -> Span:
+    name = _bare(" ".join([token for _, token in tokens]))
+    start, (last_start, last) = tokens[0][0], tokens[-1]
+    return Span(start, last_start + len(_bare(last)), name, type_of_name(name), nested=nested)
+
+
+def _bare(token: str) -> str:
+    """Without the possessive at its end."""
+    return token[:-2] if token.endswith(("'s", "’s")) else token

@@ -1,0 +1,148 @@
+"""What a whole document says about its names: who a surname stands for, what is short for what."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.ner.spans import Found, Span
+from clew.indexing.ner.type_lexicon import DEMONYMS, FIRST_NAMES, PLACES
+from clew.indexing.ner.word_lists import COMMON_WORDS, STARTERS
+from clew.text import entity_key
+from clew.types import AliasEvidence
+
+_WORD = re.compile(r"\w+")
+# Endings of ordinary derived words, which no list could hold: "Practicing", "Congratulations".
+_DERIVED = re.compile(
+    r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$"
+)
+_GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
+_SHORTEST_NICKNAME = 3
+_NICKNAME_SCORE = 0.8
+_NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """A document's knowledge of its names."""
+
+    full: Mapping[str, str]
+    """The name in full by the short name that stands for it ("Nolan", "Mel", "WHO")."""
+    short: frozenset[str]
+    """First names, surnames and nicknames among them."""
+    nicknames: tuple[AliasEvidence, ...]
+    """Short names that mean the same person outside this document, too."""
+    types: Mapping[str, str]
+    """Entity type by key, where any place of the document shows one."""
+    told: frozenset[str]
+    """Single words that are names wherever they stand."""
+    words: frozenset[str]
+    """All words of the document, as written."""
+
+    def is_name(self, span: Span) -> bool:
+        """Whether a word that opens a sentence is a name, going by the rest of the document."""
+        if not span.initial or span.name in self.told or span.name in self.full:
+            return True
+        lower = span.name.casefold()
+        if lower in COMMON_WORDS or lower in self.words:
+            return False
+        return lower in FIRST_NAMES or lower in PLACES or not _DERIVED.search(lower)
+
+    def resolve(self, name: str) -> str:
+        """The name in full."""
+        return self.full.get(name, name)
+
+    def type_of(self, span: Span, name: str) -> str:
+        """The kind of thing: what the place shows, else what the document shows."""
+        if span.entity_type != "name" and name == span.name:
+            return span.entity_type
+        return self.types.get(entity_key(name), span.entity_type)
+
+
+def read_names(
+    text: str,
+    found: Sequence[Sequence[Found]],
+    about: Sequence[tuple[str, str]],
+    aliases: Sequence[AliasEvidence],
+    speakers: Iterable[str],
+) -> Names:
+    """Put together what all chunks of a document show.
+
+    `found` has one list of sentences a chunk; `speakers` are the names before the colon in a
+    conversation.
+    """
+    spans = [span for chunk in found for sentence in chunk for span in sentence.spans]
+    speakers = frozenset(speakers)
+    types: dict[str, str] = {}
+    for name, kind in [
+        *((s, "person") for s in speakers),
+        *about,
+        *((s.name, s.entity_type) for s in spans),
+    ]:
+        if kind != "name":
+            types.setdefault(entity_key(name), kind)
+    told = frozenset(span.name for span in spans if not span.initial) | speakers
+    nicknames = tuple(_nicknames(spans, speakers))
+    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(_persons(spans, about, types))
+    return Names(
+        full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
+        short=frozenset(short),
+        nicknames=nicknames,
+        types=types,
+        told=told,
+        words=frozenset(_WORD.findall(text) if any(s.initial for s in spans) else ()),
+    )
+
+
+def _persons(
+    spans: Sequence[Span], about: Sequence[tuple[str, str]], types: Mapping[str, str]
+) -> list[str]:
+    """Full names of persons, the document's own subject first."""
+    names = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
+    return [n for n in names if is_person_shaped(n) and types.get(entity_key(n)) == "person"]
+
+
+def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
+    """First names and surnames that belong to one person of the document only."""
+    owners: dict[str, list[str]] = {}
+    for person in persons:
+        tokens = person.split()
+        while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
+            tokens.pop()
+        for part in dict.fromkeys((tokens[0], tokens[-1])):
+            owners.setdefault(part, []).append(person)
+    return {
+        part: names[0]
+        for part, names in owners.items()
+        if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
+    }
+
+
+def _stands_alone(part: str) -> bool:
+    return len(part) > 2 and part.isalpha() and part.casefold() not in _NEVER_A_PERSON
+
+
+def _same_person(name: str, other: str) -> bool:
+    """Whether two full names may be one person's: one has all words of the other."""
+    first, second = set(name.split()), set(other.split())
+    return first <= second or second <= first
+
+
+def _nicknames(spans: Sequence[Span], speakers: frozenset[str]) -> Iterator[AliasEvidence]:
+    """Short names: "Mel" for the speaker "Melanie", where no other speaker's name begins so."""
+    if not speakers:
+        return
+    names = {span.name for span in spans if not span.nested} - speakers
+    for name in sorted(names):
+        if len(name) >= _SHORTEST_NICKNAME and name.isalpha() and name.casefold() not in STARTERS:
+            meant = [s for s in speakers if s.startswith(name) and " " not in s]
+            if len(meant) == 1:
+                yield AliasEvidence(
+                    alias=name,
+                    name=meant[0],
+                    method="exact",
+                    score=_NICKNAME_SCORE,
+                    evidence=f"short for {meant[0]}, who speaks here",
+                )

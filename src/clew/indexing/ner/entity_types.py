@@ -1,0 +1,122 @@
+"""What kind of thing a name names, from the name itself and from what the text says of it."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+
+from clew.indexing.ner.type_lexicon import (
+    DEMONYMS,
+    FIRST_NAMES,
+    NAME_SUFFIXES,
+    ORGANISATION_NOUNS,
+    ORGANISATION_PREFIXES,
+    PERSON_NOUNS,
+    PLACE_NOUNS,
+    PLACE_PREFIXES,
+    PLACES,
+    PRODUCT_NOUNS,
+    TITLES,
+    WORK_NOUNS,
+)
+from clew.indexing.ner.word_lists import word_list
+
+_NOUNS = {
+    **dict.fromkeys(PRODUCT_NOUNS, "product"),
+    **dict.fromkeys(WORK_NOUNS, "work"),
+    **dict.fromkeys(ORGANISATION_NOUNS, "organisation"),
+    **dict.fromkeys(PLACE_NOUNS, "place"),
+    **dict.fromkeys(PERSON_NOUNS, "person"),
+}
+AFTER_NAME = r"(?:[^\w(]{0,9}+\([^()]*+\),? ?|\W{0,9}+)"
+"""What may stand between a name and the verb: punctuation, a parenthesis."""
+_IS_A = re.compile(
+    rf"{AFTER_NAME}(?:is|was|are|were|became) (?:an?|the|one of the) "
+    r"(?P<what>[\w'’ -]{3,80})"
+)
+_LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
+_WHERE = re.compile(
+    r"\b(?:born|died|located|situated|lives?|lived|living|based|village|city|town|suburb|capital"
+    r"|raised|moved|resides|buried|headquartered) (?:in|of|to|near|at) (?:the )?$"
+)
+_BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
+_END_OF_PHRASE = re.compile(
+    r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
+)
+_SURNAME_SUFFIXES = word_list(
+    "hill hills lake bay park street forest castle church falls bank banks"
+)
+_PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
+
+
+@lru_cache(maxsize=50_000)
+def type_of_name(name: str) -> str:
+    """The kind that the name's own words show, else `name`."""
+    tokens = name.replace(".", "").casefold().split()
+    if not tokens:
+        return "name"
+    first, last = tokens[0], tokens[-1]
+    if len(tokens) == 1:
+        return "place" if first in PLACES else "name"
+    if len(tokens) == 2 and first in FIRST_NAMES and last in _SURNAME_SUFFIXES:
+        return "person"
+    for kind, suffixes in NAME_SUFFIXES.items():
+        if last in suffixes:
+            return kind
+    if first in ORGANISATION_PREFIXES and tokens[1] in ("of", "for"):
+        return "organisation"
+    if first in PLACE_PREFIXES:
+        return "place"
+    if is_person_shaped(name) and (first in FIRST_NAMES or first in TITLES):
+        return "person"
+    return "name"
+
+
+@lru_cache(maxsize=50_000)
+def is_person_shaped(name: str) -> bool:
+    """Two to five capitalised words of letters, none of which names a place or a group."""
+    tokens = name.split()
+    if not 2 <= len(tokens) <= 5 or not name[0].isupper() or tokens[-1][0].islower():
+        return False
+    lower = [token.casefold().strip(".") for token in tokens]
+    if (
+        lower[-1] in PLACES
+        or lower[0] in DEMONYMS
+        or not {"of", "the", "&", "for"}.isdisjoint(lower)
+    ):
+        return False
+    if any(lower[-1] in suffixes for suffixes in NAME_SUFFIXES.values()):
+        return False
+    return all(t.replace(".", "").replace("-", "").replace("'", "").isalpha() for t in tokens)
+
+
+def type_in_context(text: str, left: int, right: int, start: int, end: int) -> str | None:
+    """The kind that the words around the name `text[left:right]` show; None where they do not.
+
+    "… was an American actor", "… (born 1970", "lived in …"; `start` and `end` are the sentence's.
+    """
+    said = _IS_A.match(text, right, end)
+    if said and (kind := type_of_description(said["what"])):
+        return kind
+    if _LIFE.match(text, right, end):
+        return "person"
+    where = text.endswith(_BEFORE_PLACES, start, left)
+    return "place" if where and _WHERE.search(text, max(start, left - 24), left) else None
+
+
+def type_of_description(description: str) -> str | None:
+    """The kind of an indefinite description, by the last known noun of its first phrase."""
+    phrase = _END_OF_PHRASE.split(description.casefold(), maxsplit=1)[0]
+    for word in reversed(phrase.replace("-", " ").split()):
+        kind = _NOUNS.get(word) or _NOUNS.get(word.removesuffix("s"))
+        if kind:
+            return kind
+    return None
+
+
+def split_parenthesis(title: str) -> tuple[str, str | None]:
+    """("The House on the Dune", "1952 film") of "The House on the Dune (1952 film)"."""
+    match = _PARENTHESIS.search(title)
+    if match is None or match.start() == 0:
+        return title.strip(), None
+    return title[: match.start()].strip(), match["inside"]

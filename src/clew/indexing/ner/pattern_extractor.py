@@ -1,0 +1,217 @@
+"""Names, dates and relations by patterns, without a language model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby, repeat
+
+from clew.indexing.ner.candidate_mentions import STATED_SCORE, Scanner
+from clew.indexing.ner.cased_ner import is_one_name
+from clew.indexing.ner.caseless_ner import CaselessNames, has_caseless
+from clew.indexing.ner.coreference import Names, read_names
+from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
+from clew.indexing.ner.entity_types import (
+    is_person_shaped,
+    split_parenthesis,
+    type_of_description,
+    type_of_name,
+)
+from clew.indexing.ner.spans import Found, Span
+from clew.indexing.relations.patterns import Topic, find_relations
+from clew.indexing.splitting.code_blocks import is_code
+from clew.text import STOP_WORDS, entity_key
+from clew.times import written_at
+from clew.types import (
+    AliasEvidence,
+    Chunk,
+    ChunkExtraction,
+    Document,
+    ExtractedRelation,
+    Extraction,
+    Mention,
+)
+
+
+class PatternExtractor:
+    """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
+
+    name = "pattern/2"
+
+    def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
+        """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
+        about = about_names(document.title)
+        scanner = _scanner(document)
+        whole = written_at(document.metadata, document.created_at)
+        written = list(_written(chunks, whole))
+        found = [scanner.scan(c.text, at) for c, at in zip(chunks, written, strict=True)]
+        aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
+        fuller = list(_full_name_of_subject(about, found))
+        if fuller:
+            about = tuple((name, "person") for name, _ in about)
+            aliases += fuller
+        speakers = find_speakers(chunks)
+        names = read_names(document.text, found, about, aliases, speakers)
+        aliases += names.nicknames
+        subject = about[-1][0] if about else None
+        return Extraction(
+            chunks=tuple(
+                _read_chunk(chunk.text, sentences, names, _Telling(subject, speakers, at))
+                for chunk, sentences, at in zip(chunks, found, written, strict=True)
+            ),
+            about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
+            aliases=tuple(dict.fromkeys(aliases)),
+        )
+
+
+def _written(chunks: Sequence[Chunk], whole: datetime | None) -> Iterator[datetime | None]:
+    """When each chunk was written; the chunks of one row share their metadata, read once."""
+    for _, group in groupby(chunks, key=lambda chunk: id(chunk.metadata)):
+        same = list(group)
+        yield from repeat(written_at(same[0].metadata, whole), len(same))
+
+
+def about_names(title: str) -> tuple[tuple[str, str], ...]:
+    """(name, entity_type) of a title, of it without parenthesis, and of the part before a comma."""
+    bare, inside = split_parenthesis(title)
+    if not bare:
+        return ()
+    kind = (inside and type_of_description(inside)) or type_of_name(bare)
+    names = [(title.strip(), kind), (bare, kind)]
+    if ", " in bare:
+        names.append((bare.split(", ", 1)[0], kind))
+    return tuple(dict.fromkeys(n for n in names if len(entity_key(n[0])) > 1))
+
+
+def _scanner(document: Document) -> Scanner:
+    caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
+    title, _ = split_parenthesis(document.title)
+    phrase = title if " " in title and not is_one_name(title) else ""
+    return Scanner(
+        title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless
+    )
+
+
+def _full_name_of_subject(
+    about: Sequence[tuple[str, str]], found: Sequence[Sequence[Found]]
+) -> Iterator[AliasEvidence]:
+    """The document's first words, where they are the person of its title with more names.
+
+    "Rafael Baledón": "Rafael Baledón Cárdenas was a Mexican actor".
+    """
+    if not about or not found or not found[0] or not found[0][0].spans:
+        return
+    title, first = about[-1][0], found[0][0].spans[0]
+    if first.start > 1 or not (is_person_shaped(title) and is_person_shaped(first.name)):
+        return
+    if "person" not in (about[-1][1], first.entity_type):
+        return
+    words, more = title.split(), first.name.split()
+    if len(more) > len(words) and set(words) <= set(more):
+        yield AliasEvidence(
+            alias=first.name,
+            name=title,
+            method="exact",
+            score=STATED_SCORE,
+            evidence=f"{first.name} opens the text titled {title}",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Telling:
+    """What a chunk's words go by: of whom, by whom, and when they were written."""
+
+    subject: str | None
+    """What the document is about."""
+    speakers: Collection[str]
+    """Who speaks in the document, if it is a conversation."""
+    written: datetime | None
+
+
+def _read_chunk(
+    text: str, found: Sequence[Found], names: Names, telling: _Telling
+) -> ChunkExtraction:
+    turns = find_turns(text, telling.speakers)
+    mentions: list[Mention] = []
+    relations: list[ExtractedRelation] = []
+    shortened: set[str] = set()
+    for ordinal, sentence in enumerate(found):
+        spans = [span for span in sentence.spans if names.is_name(span)]
+        given = {alias.alias for alias in sentence.aliases}
+        mentions.extend(_short_names(spans, ordinal, names, shortened))
+        mentions.extend(_mentions(spans, ordinal, names, given))
+        topics = list(_topics(sentence.start, telling.subject, turns, names))
+        if len(spans) > 1 or topics:
+            place = (sentence.start, sentence.end, ordinal)
+            told = _apart(spans, names)
+            relations.extend(find_relations(text, place, told, topics, telling.written))
+    return ChunkExtraction(
+        sentences=tuple((sentence.start, sentence.end) for sentence in found),
+        mentions=tuple(mentions),
+        relations=tuple(relations),
+    )
+
+
+def _topics(
+    start: int, subject: str | None, turns: Sequence[Turn], names: Names
+) -> Iterator[Topic]:
+    """Whom the pronoun may mean that opens the sentence at `start`."""
+    if subject:
+        yield Topic(subject, start)
+    turn = turn_at(turns, start)
+    if turn and turn.speaker:
+        yield Topic(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
+
+
+def _mentions(
+    spans: Sequence[Span], sentence: int, names: Names, given: Collection[str]
+) -> Iterator[Mention]:
+    """One mention a name, where it stands first, with how often it is said.
+
+    Names `given` as aliases in this sentence are mentioned as such, so that they are known.
+    """
+    places: dict[str, list[Span]] = {}
+    for span in spans:
+        key = entity_key(span.name if span.name in given else names.resolve(span.name))
+        if len(key) > 1 and (key not in STOP_WORDS or span.name in given):
+            places.setdefault(key, []).append(span)
+    for same in places.values():
+        first = same[0]
+        name = first.name if first.name in given else names.resolve(first.name)
+        yield Mention(
+            name=name,
+            entity_type=names.type_of(first, name),
+            sentence=sentence,
+            start=first.start,
+            end=first.end,
+            count=len(same) if len(same) == 1 else len({span.start for span in same}),
+        )
+
+
+def _short_names(
+    spans: Sequence[Span], sentence: int, names: Names, seen: set[str]
+) -> Iterator[Mention]:
+    """A surname beside the full name that it stands for, once a chunk: questions may use either."""
+    for span in spans:
+        if span.name not in seen and span.name in names.short:
+            seen.add(span.name)
+            yield Mention(
+                name=span.name,
+                entity_type="person",
+                sentence=sentence,
+                start=span.start,
+                end=span.end,
+            )
+
+
+def _apart(spans: Sequence[Span], names: Names) -> list[Span]:
+    """Names in full that do not overlap, the longer first."""
+    kept: list[Span] = []
+    for span in spans:
+        if not span.nested and (not kept or span.start >= kept[-1].end):
+            full = names.resolve(span.name)
+            kind = names.type_of(span, full)
+            is_same = full == span.name and kind == span.entity_type
+            kept.append(span if is_same else span._replace(name=full, entity_type=kind))
+    return kept

@@ -1,0 +1,1 @@
+"""Reading: find files or fetch an address, then turn bytes into documents."""

@@ -1,0 +1,223 @@
+"""Fetching a document from the web: bounded, and never from where only this machine can reach.
+
+The name is looked up once for each hop of a redirect, every address that it has is checked, and the
+connection goes to an address that was checked: an answer that changes between check and connection
+(DNS rebinding) changes nothing.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+import threading
+import time
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
+
+import httpx2
+
+from clew.errors import InputError, UnreadableError
+from clew.indexing.reading.formats.media_types import media_type_of, suffix_of
+from clew.indexing.reading.special_addresses import is_public
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from clew.indexing.reading.special_addresses import Address
+    from clew.settings import AccessSettings
+
+MAX_REDIRECTS = 5
+_SCHEMES = ("http", "https")
+# Types that say less than the ending of the name does.
+_VAGUE = ("", "text/plain", "application/octet-stream", "binary/octet-stream")
+_HEADERS = {"User-Agent": "clew", "Accept-Encoding": "identity"}
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Fetched:
+    """What an address answered with."""
+
+    url: str
+    """The address asked for, before redirects."""
+    data: bytes
+    name: str
+    """A file name with the ending of what was sent, by which a reader is chosen."""
+
+
+def check_url(url: str, settings: AccessSettings) -> None:
+    """Raise `InputError` for an address that would not be fetched, before anything is sent."""
+    if not settings.allow_urls:
+        raise InputError(
+            f"url {url!r} cannot be fetched: the setting access.allow_urls is off; give the text"
+            " itself, or a path"
+        )
+    parsed = _parsed(url)
+    in_range = parsed.port is None or 0 < parsed.port < 65_536
+    if parsed.scheme not in _SCHEMES or not parsed.host or not in_range:
+        raise InputError(f"url {url!r} cannot be; expected one such as https://example.org/a.html")
+    if parsed.userinfo:
+        raise InputError("url holds a user name or password; give it without, they would be stored")
+    with suppress(ValueError):  # a name is looked up when it is fetched
+        _check_address(url, ipaddress.ip_address(parsed.host), settings)
+
+
+def fetch(url: str, settings: AccessSettings) -> Fetched:
+    """The bytes behind an http or https address.
+
+    Raises `InputError` for an address that may not be fetched, the ones that a redirect leads to
+    among them, and `UnreadableError` where the server fails, or answers with too much or too late.
+    """
+    check_url(url, settings)
+    with (
+        _Deadline(settings.url_seconds) as deadline,
+        _network_errors(url, deadline),
+        httpx2.Client(
+            transport=_CheckedTransport(settings, deadline),
+            headers=_HEADERS,
+            trust_env=False,  # a proxy would look names up by itself
+        ) as client,
+    ):
+        request = client.build_request("GET", url)
+        for _ in range(MAX_REDIRECTS + 1):
+            # Not followed by the client, which would read all that comes with a redirect.
+            with closing(client.send(request, stream=True)) as response:
+                if response.next_request is None:
+                    return _fetched(response, url, settings, deadline)
+                request = response.next_request
+    raise UnreadableError(url, f"more than {MAX_REDIRECTS} redirects")
+
+
+class _Deadline:
+    """Ends whatever connection is open when the time is up, even of a server that drips on."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self._end = time.monotonic() + seconds
+        self._timer = threading.Timer(seconds, self._hang_up)
+        self._timer.daemon = True
+        self._stream: Any = None  # httpcore's, which has no public type
+
+    def __enter__(self) -> Self:
+        self._timer.start()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._timer.cancel()
+
+    @property
+    def left(self) -> float:
+        """Seconds, 0 at the least."""
+        return max(0.0, self._end - time.monotonic())
+
+    def watch(self, event: str, info: Mapping[str, Any]) -> None:
+        """The `trace` of httpcore: what is connected, then what is wrapped in TLS."""
+        if event.endswith(("connect_tcp.complete", "start_tls.complete")):
+            self._stream = info["return_value"]
+
+    def _hang_up(self) -> None:
+        if self._stream is not None:
+            with suppress(OSError):  # it has ended by itself
+                self._stream.get_extra_info("socket").shutdown(socket.SHUT_RDWR)
+
+
+class _CheckedTransport(httpx2.BaseTransport):
+    """Sends each request, that of a redirect like the first, to an address that was checked."""
+
+    def __init__(self, settings: AccessSettings, deadline: _Deadline) -> None:
+        self._settings = settings
+        self._deadline = deadline
+        # No connection is kept: it would be another host's with the same address.
+        limits = httpx2.Limits(max_keepalive_connections=0)
+        self._inner = httpx2.HTTPTransport(limits=limits, trust_env=False)
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        url = request.url
+        check_url(str(url), self._settings)
+        address = _checked_address(url, self._settings)
+        seconds = self._deadline.left
+        pinned = httpx2.Request(
+            request.method,
+            url.copy_with(host=str(address)),
+            headers=request.headers,  # `Host` among them, as the caller wrote it
+            stream=request.stream,
+            extensions={
+                **request.extensions,
+                "sni_hostname": url.host,  # whom the certificate is checked against, too
+                "timeout": dict.fromkeys(("connect", "read", "write", "pool"), seconds),
+                "trace": self._deadline.watch,
+            },
+        )
+        return self._inner.handle_request(pinned)
+
+    def close(self) -> None:
+        self._inner.close()
+
+
+def _checked_address(url: httpx2.URL, settings: AccessSettings) -> Address:
+    """The first address of a host, all of them allowed."""
+    try:
+        # As bytes: a name that cannot be encoded is one that is not known.
+        found = socket.getaddrinfo(url.raw_host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise UnreadableError(str(url), f"no address of {url.host!r} is known") from error
+    addresses = [ipaddress.ip_address(str(item[4][0]).partition("%")[0]) for item in found]
+    for address in addresses:
+        _check_address(str(url), address, settings)
+    return addresses[0]
+
+
+def _check_address(url: str, address: Address, settings: AccessSettings) -> None:
+    if not settings.allow_private_addresses and not is_public(address):
+        raise InputError(
+            f"url {url!r} leads to {str(address)!r}, which is no public address; give a public one,"
+            " or set access.allow_private_addresses"
+        )
+
+
+def _fetched(
+    response: httpx2.Response, url: str, settings: AccessSettings, deadline: _Deadline
+) -> Fetched:
+    if response.status_code != httpx2.codes.OK:
+        raise UnreadableError(url, f"the server answered {response.status_code}")
+    limit = int(settings.max_url_megabytes * 1_000_000)
+    data = bytearray()
+    for block in response.iter_bytes():
+        data += block
+        if len(data) > limit:
+            raise UnreadableError(url, f"larger than {settings.max_url_megabytes:g} MB")
+    if not deadline.left:  # a body that was hung up on may look whole
+        raise httpx2.ReadTimeout("the time is up")
+    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
+    return Fetched(url=url, data=bytes(data), name=_name(response.url, kind))
+
+
+def _name(url: httpx2.URL, kind: str) -> str:
+    """A file name whose ending says what was sent: what the server says, else what the URL does."""
+    path = PurePosixPath(unquote(url.path))
+    if kind in _VAGUE or media_type_of(path.suffix.lower()) == kind:
+        return path.name
+    return f"{path.stem or 'index'}{suffix_of(kind) or path.suffix}"
+
+
+def _parsed(url: str) -> httpx2.URL:
+    try:
+        return httpx2.URL(url)
+    except httpx2.InvalidURL as error:
+        raise InputError(
+            f"url {url!r} cannot be read ({error}); expected one such as https://example.org/a.html"
+        ) from error
+
+
+@contextmanager
+def _network_errors(url: str, deadline: _Deadline) -> Iterator[None]:
+    try:
+        yield
+    except httpx2.InvalidURL as error:
+        raise UnreadableError(url, "a redirect to no address") from error
+    except httpx2.HTTPError as error:
+        late = isinstance(error, httpx2.TimeoutException) or not deadline.left
+        reason = f"no whole answer within {deadline.seconds:g} s" if late else str(error)
+        raise UnreadableError(url, reason or type(error).__name__) from error

@@ -1,0 +1,248 @@
+"""Finding the files to read: recursive, sorted, without what is hidden or git-ignored."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pathspec
+
+from clew.errors import InputError
+from clew.indexing.access import list_real, open_real
+from clew.settings import SETTINGS_FILE
+
+if TYPE_CHECKING:
+    from clew.settings import ReadSettings
+
+_NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
+
+
+def find_files(
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    settings: ReadSettings,
+    follow_links: bool = False,
+) -> Iterator[Path]:
+    """The files at the paths, absolute and with symbolic links resolved, each one once.
+
+    Paths come in the order given, the files of a folder sorted by their path within it. A file
+    given by name is always taken. Of a folder, hidden files and what git ignores are left out
+    (unless the settings want them), and `.git`, `.clew` and `clew.toml` always; symbolic links that
+    lead out of all the paths are, unless `follow_links`. `include` and `exclude` are globs in the
+    manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
+    A folder that cannot be listed comes out itself, so that reading it reports why.
+
+    Raises `InputError`, before anything is found, for a path that does not exist and for a
+    malformed glob.
+    """
+    given = [Path(path) for path in paths]
+    for path in given:
+        if not os.path.exists(path):  # nor does one whose name is too long
+            raise InputError(
+                f"no file or folder {str(path)!r} (from {str(Path.cwd())!r}): "
+                "check the spelling, or give its absolute path"
+            )
+    wanted = _Wanted(
+        include=_globs(include),
+        exclude=_globs(exclude),
+        settings=settings,
+        inside=None if follow_links else tuple(os.path.realpath(path) for path in given),
+    )
+    return _find(given, wanted)
+
+
+def _find(given: Sequence[Path], wanted: _Wanted) -> Iterator[Path]:
+    seen: set[str] = set()
+    for path in given:
+        found = _walk(path, wanted) if path.is_dir() else [str(path)]
+        for name in found:
+            real = os.path.realpath(name)
+            if real not in seen and not wanted.leads_out(real):
+                seen.add(real)
+                yield Path(real)
+
+
+# --- which entries of a folder are wanted ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _Ignores:
+    """The rules of one .gitignore, for everything below its folder."""
+
+    folder: str
+    rules: pathspec.GitIgnoreSpec
+
+    def verdict(self, path: str, is_folder: bool) -> bool | None:
+        """True: ignored; False: taken back by a `!` rule; None: no rule speaks of it."""
+        relative = _relative(path, self.folder) + ("/" if is_folder else "")
+        for pattern in reversed(self.rules.patterns):
+            if pattern.include is not None and _is_meant(pattern, relative):
+                return pattern.include
+        return None
+
+
+def _is_meant(pattern: pathspec.Pattern, path: str) -> bool:
+    """Whether a rule matches the path itself.
+
+    pathspec also matches whatever lies below a match, which `*` and `!docs` together must not: the
+    walk has asked about each folder on the way, so that here only the last step counts.
+    """
+    if not isinstance(pattern, pathspec.RegexPattern) or pattern.regex is None:
+        return False
+    found = list(pattern.regex.finditer(path))
+    # pathspec's mark of where a match as a folder ends
+    marks = [match.end("ps_d") for match in found if match.groupdict().get("ps_d")]
+    if marks:
+        return len(path) in marks
+    # `logs/**` matches `logs/` up to its end, but means its inside alone.
+    return bool(found) and not (path.endswith("/") and found[0].end() == len(path))
+
+
+@dataclass(frozen=True, slots=True)
+class _Folder:
+    """A folder on the way, with the rules of all folders above it, outermost first."""
+
+    path: str
+    ignores: tuple[_Ignores, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class _Wanted:
+    include: pathspec.GitIgnoreSpec
+    exclude: pathspec.GitIgnoreSpec
+    settings: ReadSettings
+    inside: tuple[str, ...] | None
+    """Where links may lead to, real paths; None: anywhere."""
+
+    def leads_out(self, real: str) -> bool:
+        """Whether a real path lies beside all that was given."""
+        return self.inside is not None and not any(
+            real == path or real.startswith(os.path.join(path, "")) for path in self.inside
+        )
+
+    def takes(self, path: str, root: str, ignores: Sequence[_Ignores]) -> bool:
+        """Whether a file is read, or a folder gone into."""
+        name = os.path.basename(path)
+        if name in _NEVER or (name.startswith(".") and not self.settings.hidden):
+            return False
+        is_folder = os.path.isdir(path)
+        # No socket or pipe; a link that leads nowhere counts, so that reading it reports why.
+        if not is_folder and not (os.path.isfile(path) or os.path.islink(path)):
+            return False
+        relative = _relative(path, root)
+        if self.exclude.match_file(relative + "/" if is_folder else relative):
+            return False
+        if not is_folder and self.include.patterns and not self.include.match_file(relative):
+            return False
+        return not _ignored(path, is_folder, ignores)
+
+
+def _relative(path: str, folder: str) -> str:
+    """The part of a path below one of its folders, with forward slashes."""
+    return path[len(os.path.join(folder, "")) :].replace(os.sep, "/")
+
+
+def _globs(globs: Sequence[str]) -> pathspec.GitIgnoreSpec:
+    for glob in globs:
+        try:
+            pathspec.GitIgnoreSpec.from_lines([glob])
+        except ValueError as error:
+            raise InputError(
+                f"cannot use the glob {glob!r}: expected one such as '*.md' or 'docs/**'"
+            ) from error
+    return pathspec.GitIgnoreSpec.from_lines(globs)
+
+
+def _ignored(path: str, is_folder: bool, ignores: Sequence[_Ignores]) -> bool:
+    """The nearest .gitignore that speaks of the path decides."""
+    for rules in reversed(ignores):
+        verdict = rules.verdict(path, is_folder)
+        if verdict is not None:
+            return verdict
+    return False
+
+
+# --- walking ------------------------------------------------------------------------------
+
+
+def _walk(root: Path, wanted: _Wanted) -> list[str]:
+    """Paths of the files below a folder, sorted.
+
+    Links to folders wait until all real folders are done, so that a file has the name at which it
+    lies wherever it has one, and no folder is gone into twice.
+    """
+    top = os.path.realpath(root)
+    found: list[str] = []
+    seen: set[str] = set()
+    folders = [_Folder(top, () if wanted.settings.git_ignored else _ignores_above(Path(top)))]
+    links: list[_Folder] = []
+    while folders or links:
+        folder = folders.pop() if folders else links.pop(0)
+        real = os.path.realpath(folder.path)
+        if real in seen or wanted.leads_out(real):
+            continue
+        seen.add(real)
+        try:
+            names = list_real(Path(real))
+        except OSError:
+            names = []
+            found.append(folder.path)
+        below = _ignores_below(folder, wanted.settings)
+        for path in (os.path.join(folder.path, name) for name in names):
+            if not wanted.takes(path, top, below):
+                continue
+            if not os.path.isdir(path):
+                found.append(path)
+            elif os.path.islink(path):
+                links.append(_Folder(path, below))
+            else:
+                folders.append(_Folder(path, below))
+    return sorted(found, key=lambda path: path.split(os.sep))
+
+
+def _ignores_below(folder: _Folder, settings: ReadSettings) -> tuple[_Ignores, ...]:
+    if settings.git_ignored:
+        return ()
+    return (*folder.ignores, *_read_ignores(folder.path, Path(folder.path, ".gitignore")))
+
+
+def _read_ignores(folder: str, file: Path) -> tuple[_Ignores, ...]:
+    try:
+        # Like git, through no link; nor is a pipe waited for.
+        with open_real(Path(os.path.realpath(file.parent), file.name)) as opened:
+            lines = opened.read().decode("utf-8-sig", "replace").splitlines()
+    except OSError:
+        return ()
+    return (_Ignores(folder, pathspec.GitIgnoreSpec.from_lines(filter(_is_rule, lines))),)
+
+
+def _is_rule(line: str) -> bool:
+    """Git passes over malformed rules; pathspec would not."""
+    try:
+        pathspec.GitIgnoreSpec.from_lines([line])
+    except ValueError:
+        return False
+    return True
+
+
+def _ignores_above(folder: Path) -> tuple[_Ignores, ...]:
+    """The rules of the git repository that the folder lies in, from above the folder.
+
+    None where those rules ignore the folder itself: who names it wants what it holds.
+    """
+    chain = [folder, *folder.parents]
+    depth = next((i for i, path in enumerate(chain) if (path / ".git").exists()), None)
+    if depth is None:
+        return ()
+    top = chain[depth]
+    ignores = _read_ignores(str(top), top / ".git" / "info" / "exclude")
+    for path, inner in zip(chain[depth:0:-1], chain[depth - 1 :: -1], strict=False):
+        ignores = (*ignores, *_read_ignores(str(path), path / ".gitignore"))
+        if _ignored(str(inner), True, ignores):
+            return ()
+    return ignores

@@ -1,0 +1,281 @@
+"""The files of other memories: entities, what was told of them, and relations, as records.
+
+Two kinds are read: the JSON Lines of the reference memory server, and SQLite files with the tables
+`entities` and `relations` (and, where there is one, `observations`).
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from clew.errors import InputError, UnreadableError
+from clew.types import Skipped
+
+_SQLITE_MAGIC = b"SQLite format 3\x00"
+# By what memories in the wild call their columns; the first that a table has is taken.
+_NAME = ("name", "entity_name", "title", "label")
+_TYPE = ("entity_type", "entitytype", "type", "kind", "category")
+_CONTENT = ("content", "description", "summary")
+_TOLD = ("observations", "observation", "facts", "notes")
+_ENTITY_ID = ("id", "entity_id", "uuid")
+_FROM = (
+    *("from_entity_id", "from_id", "source_id", "from_entity", "source_entity", "source", "from"),
+    *("source_name", "from_name", "subject", "head"),
+)
+_TO = (
+    *("to_entity_id", "to_id", "target_id", "to_entity", "target_entity", "target", "to"),
+    *("target_name", "to_name", "object", "tail"),
+)
+_RELATION_TYPE = ("relation_type", "relationtype", "type", "relation", "predicate", "name")
+_WEIGHT = ("weight", "strength", "confidence")
+_OWNER = ("entity_id", "entity_name", "entity", "name")
+_TEXT = ("content", "observation", "text", "fact", "value")
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RememberedEntity:
+    """An entity of another memory."""
+
+    name: str
+    entity_type: str
+    content: str = ""
+    observations: tuple[str, ...] = ()
+    place: str
+    """Where it stands, for reports."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RememberedRelation:
+    """A relation of another memory."""
+
+    head: str
+    tail: str
+    relation_type: str
+    weight: float = 1.0
+    """0 to 1."""
+    place: str
+
+
+@dataclass(slots=True)
+class Remembered:
+    """What one file holds, and what of it could not be read."""
+
+    entities: list[RememberedEntity] = field(default_factory=list)
+    relations: list[RememberedRelation] = field(default_factory=list)
+    skipped: list[Skipped] = field(default_factory=list)
+
+
+def read_memory(path: Path) -> Remembered:
+    """Read a memory's file; what it is, its first bytes say.
+
+    Raises `UnreadableError` for a file that cannot be read, `InputError` for a database without
+    the tables and columns that a memory has.
+    """
+    if path.exists() and not path.is_file():
+        raise UnreadableError(str(path), "not a file")
+    try:
+        with path.open("rb") as file:
+            is_database = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
+        return _read_database(path) if is_database else _read_lines(path)
+    except OSError as error:
+        raise UnreadableError(str(path), (error.strerror or str(error)).lower()) from error
+    except UnicodeDecodeError as error:
+        raise UnreadableError(str(path), "neither JSON Lines in UTF-8 nor SQLite") from error
+    except sqlite3.Error as error:
+        raise UnreadableError(str(path), f"SQLite says: {error}") from error
+
+
+# --- JSON Lines --------------------------------------------------------------------------
+
+
+def _read_lines(path: Path) -> Remembered:
+    found = Remembered()
+    # Nothing but a line feed ends a line: JSON's strings may hold what else `splitlines` ends at.
+    for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
+        if not line.strip():
+            continue
+        place = f"{path.name}#{number}"
+        try:
+            _add_record(found, json.loads(line), place)
+        except (ValueError, RecursionError):  # a JSONDecodeError is a ValueError
+            found.skipped.append(Skipped(source=place, reason="malformed JSON"))
+    return found
+
+
+def _add_record(found: Remembered, record: object, place: str) -> None:
+    kind = record.get("type") if isinstance(record, dict) else None
+    if isinstance(record, dict) and kind == "entity":
+        reason = _add_entity(found, record, place)
+    elif isinstance(record, dict) and kind == "relation":
+        reason = _add_relation(found, record, place)
+    else:
+        reason = 'neither {"type": "entity", …} nor {"type": "relation", …}'
+    if reason:
+        found.skipped.append(Skipped(source=place, reason=reason))
+
+
+def _add_entity(found: Remembered, record: Mapping[str, object], place: str) -> str:
+    """Add an entity; else the reason why not."""
+    name, kind = record.get("name"), record.get("entityType", "")
+    told = record.get("observations", [])
+    if not isinstance(name, str) or not name.strip():
+        return "an entity without a name"
+    if not isinstance(kind, str):
+        return "an entityType that is no text"
+    if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
+        return "observations that are no list of texts"
+    found.entities.append(
+        RememberedEntity(name=name, entity_type=kind, observations=tuple(told), place=place)
+    )
+    return ""
+
+
+def _add_relation(found: Remembered, record: Mapping[str, object], place: str) -> str:
+    """Add a relation; else the reason why not."""
+    head, tail, kind = (record.get(name) for name in ("from", "to", "relationType"))
+    if not isinstance(head, str) or not isinstance(tail, str) or not isinstance(kind, str):
+        return "a relation without from, to or relationType"
+    found.relations.append(
+        RememberedRelation(head=head, tail=tail, relation_type=kind, place=place)
+    )
+    return ""
+
+
+# --- SQLite ------------------------------------------------------------------------------
+
+_Row = Mapping[str, object]
+
+
+def _read_database(path: Path) -> Remembered:
+    uri = f"{path.resolve().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True)) as connection:
+        tables = {
+            row[0].lower(): row[0]
+            for row in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")
+        }
+        for needed in ("entities", "relations"):
+            if needed not in tables:
+                shown = ", ".join(sorted(tables.values())) or "none"
+                raise InputError(
+                    f"{path.name!r} has no table {needed}; expected the tables entities and"
+                    f" relations, found {shown}"
+                )
+        rows = {name: list(_rows(connection, tables[name])) for name in tables if name in _READ}
+    return _Database(path.name, rows).read()
+
+
+_READ = ("entities", "relations", "observations")
+
+
+def _rows(connection: sqlite3.Connection, table: str) -> Iterator[_Row]:
+    cursor = connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')
+    names = [column[0].lower() for column in cursor.description]
+    return (dict(zip(names, row, strict=True)) for row in cursor)
+
+
+class _Database:
+    """The tables of one memory on their way."""
+
+    def __init__(self, name: str, rows: Mapping[str, Sequence[_Row]]) -> None:
+        self._name = name
+        self._rows = rows
+        self._found = Remembered()
+        self._names: dict[str, str] = {}  # by id, and by itself
+
+    def read(self) -> Remembered:
+        told = self._told()
+        for place, row in self._numbered("entities"):
+            self._entity(place, row, told)
+        for place, row in self._numbered("relations"):
+            self._relation(place, row)
+        return self._found
+
+    def _numbered(self, table: str) -> Iterator[tuple[str, _Row]]:
+        for number, row in enumerate(self._rows.get(table, ()), 1):
+            yield f"{self._name}: {table} {number}", row
+
+    def _told(self) -> dict[str, list[str]]:
+        """Texts of the table of observations, by what names their entity."""
+        told: dict[str, list[str]] = {}
+        for place, row in self._numbered("observations"):
+            text = row[self._column("observations", row, _TEXT)]
+            if isinstance(text, str) and text.strip():
+                owner = row[self._column("observations", row, _OWNER)]
+                told.setdefault(str(owner), []).append(text)
+            else:
+                self._skip(place, "an observation without a text")
+        return told
+
+    def _entity(self, place: str, row: _Row, told: Mapping[str, Sequence[str]]) -> None:
+        name = row[self._column("entities", row, _NAME)]
+        if not isinstance(name, str) or not name.strip():
+            self._skip(place, "an entity without a name")
+            return
+        ids = [str(row[column]) for column in _ENTITY_ID if column in row]
+        self._names |= dict.fromkeys((*ids, name), name)
+        texts = [text for key in (*ids, name) for text in told.get(key, ())]
+        self._found.entities.append(
+            RememberedEntity(
+                name=name,
+                entity_type=_text(row, _TYPE),
+                content=_text(row, _CONTENT),
+                observations=(*_listed(_text(row, _TOLD)), *texts),
+                place=place,
+            )
+        )
+
+    def _relation(self, place: str, row: _Row) -> None:
+        ends = [str(row[self._column("relations", row, names)]) for names in (_FROM, _TO)]
+        kind = row[self._column("relations", row, _RELATION_TYPE)]
+        if not isinstance(kind, str) or not kind.strip():
+            self._skip(place, "a relation without a type")
+            return
+        head, tail = (self._names.get(end, end) for end in ends)
+        self._found.relations.append(
+            RememberedRelation(
+                head=head, tail=tail, relation_type=kind, weight=_share(row), place=place
+            )
+        )
+
+    def _column(self, table: str, row: _Row, names: Sequence[str]) -> str:
+        for name in names:
+            if name in row:
+                return name
+        raise InputError(
+            f"the table {table} of {self._name!r} has the columns {', '.join(row)}; expected one"
+            f" of {', '.join(names)} among them"
+        )
+
+    def _skip(self, place: str, reason: str) -> None:
+        self._found.skipped.append(Skipped(source=place, reason=reason))
+
+
+def _text(row: _Row, names: Sequence[str]) -> str:
+    """The first of the columns that holds a text."""
+    values = (row.get(name) for name in names)
+    return next((value for value in values if isinstance(value, str)), "")
+
+
+def _listed(text: str) -> list[str]:
+    """Observations in one column: a JSON list of texts, or a text a line."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if isinstance(value, list):
+        return [item for item in value if isinstance(item, str)]
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def _share(row: _Row) -> float:
+    """A weight from 0 to 1; 1 where there is none that can be one."""
+    value = next((row[name] for name in _WEIGHT if name in row), None)
+    if isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1:
+        return float(value)
+    return 1.0

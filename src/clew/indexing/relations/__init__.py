@@ -1,0 +1,1 @@
+"""Relations between names, and the dates at which they held."""

@@ -1,0 +1,85 @@
+"""When a relation held, from the dates beside it: "since 2019", "from 2017 to 2022"."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from datetime import datetime
+from typing import NamedTuple
+
+from clew.indexing.ner.spans import Span
+from clew.times import read_period
+from clew.types import Period
+
+_CUE = re.compile(
+    r"(?<!\w)(?P<word>since|from|between|until|till|up to|before|after|in|on|during|at)(?: the)?"
+    r"(?: (?:early|late|mid|year|(?:start|beginning|middle|end) of))?[ -]$",
+    re.IGNORECASE,
+)
+_LONGEST_CUE = 30
+"""Characters of "from the beginning of "."""
+_TO = re.compile(r" ?[-–—] ?| (?:to|and|until|till|through) (?:the )?")
+_AFTER_TAIL = re.compile(
+    r"[\s,(]*|(?: (?!(?:and|or|but|when|while|where|who|which|that|because|before|after)\b)"
+    r"[\w'’&-]+){1,6} "
+)
+"""What may stand between a relation's second name and its time: some words, no new clause."""
+_BEFORE_HEAD = re.compile(r",? ")
+
+
+class Held(NamedTuple):
+    """When a relation held; a side that is not said is None."""
+
+    valid_from: datetime | None
+    valid_until: datetime | None
+
+
+def read_held(
+    text: str, dates: Sequence[Span], head_start: int, tail: Span, limit: int
+) -> Held | None:
+    """When the relation held whose names begin at `head_start` and with `tail`; None if unsaid.
+
+    `dates` are the sentence's, in order, under names that `read_period` reads. The time stands
+    after the second name and before `limit`, or right before the first one. "In 2019" is a
+    beginning; "until 2020" holds to the end of that year, "before 2020" to its start.
+    """
+    after = [date for date in dates if tail.start <= date.start < limit]
+    if after and (found := _read(text, after[:2])):
+        start, held = found
+        if after[0].start == tail.start or _AFTER_TAIL.fullmatch(text, tail.end, start):
+            return held
+    before = [date for date in dates if date.end <= head_start]
+    if before and _BEFORE_HEAD.fullmatch(text, before[-1].end, head_start):
+        is_range = len(before) > 1 and _TO.fullmatch(text, before[-2].end, before[-1].start)
+        found = _read(text, before[-2:] if is_range else before[-1:])
+        return found and found[1]
+    return None
+
+
+def _read(text: str, dates: Sequence[Span]) -> tuple[int, Held] | None:
+    """Where the words for the time begin, and what the first date says, or it and the second."""
+    first = dates[0]
+    cue = _CUE.search(text, max(0, first.start - _LONGEST_CUE), first.start)
+    start = cue.start() if cue else first.start
+    period = read_period(first.name)
+    if period is None:
+        return None
+    if len(dates) > 1 and _TO.fullmatch(text, first.end, dates[1].start):
+        last = read_period(dates[1].name)
+        return (start, Held(period.start, last.end)) if last else None
+    if cue is not None:
+        return start, _bounded(cue["word"].lower(), period)
+    is_relative = text[first.start : first.end] != first.name
+    return (start, Held(period.start, None)) if is_relative else None
+
+
+def _bounded(word: str, period: Period) -> Held:
+    match word:
+        case "until" | "till" | "up to":
+            return Held(None, period.end)
+        case "before":
+            return Held(None, period.start)
+        case "after":
+            return Held(period.end, None)
+        case _:
+            return Held(period.start, None)

@@ -1,0 +1,264 @@
+"""What the words between two names state, as a relation type and a confidence."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import NamedTuple
+
+from clew.indexing.ner.type_lexicon import (
+    DEMONYMS,
+    ORGANISATION_NOUNS,
+    PERSON_NOUNS,
+    PLACE_NOUNS,
+    PRODUCT_NOUNS,
+    ROLES,
+    WORK_NOUNS,
+)
+from clew.indexing.ner.word_lists import word_list
+from clew.text import STOP_WORDS
+
+LONGEST_PHRASE = 7
+"""Words between two names, articles and trades before the second one left out."""
+
+_ADVERB = (
+    r"(?:\b(?:\w+ly|also|often|then|later|still|now|first|sometimes|again|soon|once|just|already) )"
+    r"{0,4}"
+)
+_AUXILIARY = (
+    r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|can|may|might"
+    r"|will|would|could|did|does|do|got) ){0,6}"
+)
+_LEAD = rf"{_AUXILIARY}{_ADVERB}"
+_COPULA = r"(?:(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) |, )"
+
+
+class Phrase(NamedTuple):
+    """What the words between two names say."""
+
+    relation_type: str
+    confidence: float
+    inverse: bool = False
+    is_causal: bool = False
+
+
+class _Known(NamedTuple):
+    pattern: re.Pattern[str]
+    phrase: Phrase
+
+
+def _alternatives(words: str) -> str:
+    return "|".join(words.split())
+
+
+def _known(words: str, relation_type: str, *, inverse: bool = False) -> _Known:
+    phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
+    return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
+
+
+_KNOWN = (
+    _known(
+        r"causes?|caused|causing|leads? to|led to|leading to|results? in|resulted in|triggers?"
+        r"|triggered|(?:brings?|brought) about|(?:gives?|gave) rise to",
+        "causes",
+    ),
+    _known(
+        r"(?:caused|triggered|brought about) by|due to|because of"
+        r"|(?:a|the) (?:\w+ )?(?:result|consequence) of"
+        r"|results? from|resulted from|stems? from|stemmed from",
+        "causes",
+        inverse=True,
+    ),
+    _known(
+        r"(?:(?:an?|the|one) )?(?:\b\w+ )?(?:part|component|subset|division|subdivision|module) of"
+        r"|belongs? to|belonged to|belonging to|included in|contained in",
+        "part_of",
+    ),
+    _known(
+        r"contains?|contained|includes?|included|comprises?|consists? of|made up of|composed of",
+        "part_of",
+        inverse=True,
+    ),
+    _known(r"implements?|implemented|implementing", "implements"),
+    _known(r"implemented by", "implements", inverse=True),
+    _known(
+        r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on",
+        "extends",
+    ),
+    _known(r"extended by", "extends", inverse=True),
+    _known(r"uses?|using|utili[sz]es?|employs|makes? use of|powered by|runs on", "uses"),
+    _known(r"used by", "uses", inverse=True),
+    _known(
+        r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs",
+        "depends_on",
+    ),
+    _known(r"required by|needed by", "depends_on", inverse=True),
+    _known(
+        r"lives? in|living in|resides? in|residing in|(?:has|have) lived in|settled in"
+        r"|(?:moved|moving|relocated|relocating|emigrated) (?:back )?to",
+        "lives_in",
+    ),
+    _known(
+        r"works? at|working at|(?:has|have) worked at|(?:started|began) (?:to work|working) at",
+        "works_at",
+    ),
+    _known(
+        r"works? for|working for|(?:has|have) worked for|(?:started|began) (?:to work|working) for",
+        "works_for",
+    ),
+    _known(
+        r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)",
+        "relates_to",
+    ),
+)
+
+_PARTICIPLES = _alternatives(
+    """
+    born written made sung led held built won sold begun bought brought chosen cut drawn
+    driven fought found given grown hidden hit kept known laid lost met paid put read run
+    seen sent set shot shown sold spoken spent taken taught thrown told understood worn
+    worn overthrown beaten
+    """
+)
+_PAST = _alternatives(
+    """
+    wrote made sang led held built won sold began bought brought chose drew drove fought
+    found gave grew hit kept laid lost met paid put ran saw sent set shot showed spoke
+    spent took taught threw told wore became left beat fled went came
+    """
+)
+_PRESENT = _alternatives(
+    """
+    stars features directs writes produces plays leads owns runs borders marries teaches
+    creates develops publishes hosts flows supports provides replaces serves crosses joins
+    calls returns imports manages operates covers follows invented sponsors supplies
+    treats inhibits affects
+    """
+)
+_PREPOSITIONS = (
+    "by|in|into|to|with|from|at|on|for|as|after|near|through|against|under|over|between|during|of|off"
+    "|around|along|before|alongside"
+)
+_PASSIVE = re.compile(
+    rf"(?:, )?{_LEAD}(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?:\w+ly )?(?P<prep>{_PREPOSITIONS})"
+)
+_ACTIVE = re.compile(
+    rf"(?:, )?(?:\b(?:who|which|that|also|then|later|has|have|had|\w+ly) ){{0,6}}"
+    rf"(?P<verb>[a-z-]{{2,}}ed|{_PAST}|{_PRESENT})"
+    rf"(?: (?P<prep>{_PREPOSITIONS}))?"
+)
+_ATTRIBUTE = re.compile(
+    rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
+    rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?P<prep>{_PREPOSITIONS}))$"
+)
+_NOUN_OF = re.compile(
+    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
+    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to)"
+)
+_NO_RELATION_NOUNS = word_list(
+    """
+    one some many most all because instead outside number series kind type lot form name
+    list native variety couple pair set range group piece work
+    """
+)
+_NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
+_BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
+_CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
+KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
+"""What a thing may be called: "the film", "the river"."""
+_SPACE = re.compile(r"\s+")
+_DETERMINERS = word_list(
+    "the a an his her their its our both fellow future former late famous famed noted then"
+)
+_DROPPED_BEFORE_TAIL = _DETERMINERS | DEMONYMS | PERSON_NOUNS | ROLES
+_IN_A_PLACE = re.compile(rf" (?:{'|'.join(sorted(PLACE_NOUNS))}) of$")
+_PERSON = frozenset(("person", "name"))
+_ENDS = {
+    "lives_in": (_PERSON, frozenset(("place", "name"))),
+    "works_at": (_PERSON, frozenset(("organisation", "place", "product", "name"))),
+    "works_for": (_PERSON, frozenset(("organisation", "person", "product", "name"))),
+}
+"""Types of head and tail that a relation type may have, where it means something of them alone."""
+
+
+def phrase_between(gap: str, head_type: str, tail_type: str) -> Phrase | None:
+    """`read_phrase`, where it fits the types of both names; else what the verb alone says.
+
+    "Ada moved to Rome" → lives_in, "the company moved to Rome" → moved_to.
+    """
+    phrase = read_phrase(gap)
+    ends = _ENDS.get(phrase.relation_type) if phrase else None
+    if ends and not (head_type in ends[0] and tail_type in ends[1]):
+        return _verb_phrase(_phrase(gap))
+    return phrase
+
+
+@lru_cache(maxsize=20_000)
+def read_attribute(gap: str) -> Phrase | None:
+    """The relation of a sentence's topic that words state after a noun, a comma or "and".
+
+    "X is a 1957 comedy film directed by Y", "… from Z, formed in Y", "… and starring Y".
+    """
+    if _CLOSED.search(gap) or _NEGATION.search(gap):
+        return None
+    match = _ATTRIBUTE.search(_phrase(gap))
+    if match is None or not (match["noun"] in KINDS or match["noun"] in ("and", ",", None)):
+        return None
+    if match["starring"]:
+        return Phrase("stars", 0.65)
+    return Phrase(f"{match['verb']}_{match['prep']}".replace("-", "_"), 0.65)
+
+
+@lru_cache(maxsize=20_000)
+def read_phrase(gap: str) -> Phrase | None:
+    """The relation that the words between two names state; None where they state none.
+
+    " was directed by " → directed_by, " is the capital of " → capital_of, " causes " → causes.
+    """
+    if _BREAK.search(gap) or _NEGATION.search(gap):
+        return None
+    words = _phrase(gap)
+    if not words or words.count(" ") >= LONGEST_PHRASE:
+        return None
+    for pattern, phrase in _KNOWN:
+        if pattern.fullmatch(words):
+            return phrase
+    return _verb_phrase(words) or _noun_phrase(words)
+
+
+def _phrase(gap: str) -> str:
+    """The gap in small letters, without the words that belong to the name after it."""
+    words = _SPACE.sub(" ", gap.casefold()).strip()
+    while (shorter := _shortened(words)) != words:
+        words = shorter
+    return words
+
+
+def _shortened(words: str) -> str:
+    rest, _, last = words.rpartition(" ")
+    if last in _DROPPED_BEFORE_TAIL:
+        return rest
+    place = _IN_A_PLACE.search(words)
+    if place and words[: place.start()].rpartition(" ")[2] in _DETERMINERS and " in " in words:
+        return words[: place.start()]
+    return words
+
+
+def _verb_phrase(words: str) -> Phrase | None:
+    passive = _PASSIVE.fullmatch(words)
+    if passive:
+        return Phrase(f"{passive['verb']}_{passive['prep']}".replace("-", "_"), 0.75)
+    active = _ACTIVE.fullmatch(words)
+    if active and active["verb"] not in ("based", "related", "named", "called", "used"):
+        relation = "_".join(part for part in (active["verb"], active["prep"]) if part)
+        return Phrase(relation.replace("-", "_"), 0.6)
+    return Phrase("used", 0.6) if active and active["verb"] == "used" else None
+
+
+def _noun_phrase(words: str) -> Phrase | None:
+    noun = _NOUN_OF.fullmatch(words)
+    if noun is None or noun["noun"].endswith("ly"):
+        return None
+    if noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
+        return None
+    return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)

@@ -1,0 +1,1 @@
+"""Splitting: a document becomes sections (parents) and chunks (children)."""

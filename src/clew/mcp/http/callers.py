@@ -1,0 +1,237 @@
+"""What callers have under way over HTTP: so many requests and sessions, for as long as they may."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp_types.version import HANDSHAKE_PROTOCOL_VERSIONS
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+
+from clew.mcp.http.limits import caller_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from mcp.server.auth.provider import AccessToken
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+    from clew.settings import QuotaSettings, ServeSettings
+
+SESSION = "mcp-session-id"
+RETRY_SECONDS = 5
+"""After how long it is worth asking again where everything is taken."""
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class UnderWay:
+    """A request that is answered now."""
+
+    token: AccessToken | None
+    scope: anyio.CancelScope = field(default_factory=anyio.CancelScope)
+
+
+@dataclass(eq=False, kw_only=True, slots=True)
+class Session:
+    """What a client of revision 2025-11-25 began."""
+
+    namespace: str
+    token: AccessToken | None
+    ends: float
+    key: object = None
+    """Its id, once it has one."""
+    requests: int = 0
+    idle_since: float = 0.0
+
+
+class Callers:
+    """The requests and sessions of all callers.
+
+    The SDK closes a session that was idle for too long and says nothing of it, so that sessions
+    are counted here by the same rule.
+    """
+
+    def __init__(self, serve: ServeSettings, quota: QuotaSettings) -> None:
+        self.serve = serve
+        self.quota = quota
+        self.requests: Counter[object] = Counter()
+        self.under_way: set[UnderWay] = set()
+        self.sessions: dict[object, Session] = {}
+        """By their keys."""
+
+    def end(self, allowed: Callable[[AccessToken], bool]) -> None:
+        """End what callers have under way whose token is good no more."""
+        for request in self.under_way:
+            if request.token is not None and not allowed(request.token):
+                request.scope.cancel()
+        for session in self.sessions.values():
+            if session.token is not None and not allowed(session.token):
+                session.ends = 0.0
+
+    def lives(self, session_id: str) -> bool:
+        """Whether a session goes on; always where one process serves one client."""
+        session = self.sessions.get(session_id)
+        return not session_id or (session is not None and self._lives(session))
+
+    def open(self, namespace: str, token: AccessToken | None) -> Session | None:
+        """A new session, None where the namespace has as many as it may."""
+        for key in [key for key, session in self.sessions.items() if self._is_over(session)]:
+            del self.sessions[key]
+        held = sum(session.namespace == namespace for session in self.sessions.values())
+        if held >= self.quota.sessions:
+            return None
+        ends = anyio.current_time() + self.serve.session_hours * 3600
+        session = Session(namespace=namespace, token=token, ends=ends, key=object())
+        self.sessions[session.key] = session
+        return session
+
+    def name(self, session: Session, session_id: str | None) -> None:
+        """Say which id a new session has; None where it came to nothing."""
+        self.sessions.pop(session.key, None)
+        if session_id is not None:
+            session.key = session_id
+            self.sessions[session_id] = session
+
+    def _lives(self, session: Session) -> bool:
+        return anyio.current_time() < session.ends and not self._is_over(session)
+
+    def _is_over(self, session: Session) -> bool:
+        """Whether the SDK has closed it by now."""
+        idle = anyio.current_time() - session.idle_since
+        return not session.requests and idle > self.serve.session_minutes * 60
+
+
+class CallerLimits:
+    """ASGI middleware in front of the protocol; it has to know who calls.
+
+    `namespace` says which one a request is about.
+    """
+
+    def __init__(
+        self, app: ASGIApp, callers: Callers, namespace: Callable[[Request], str | None], path: str
+    ) -> None:
+        self._app = app
+        self._callers = callers
+        self._namespace = namespace
+        self._path = path
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on and keep count of it, or refuse it."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        caller, callers = caller_of(scope), self._callers
+        most = callers.serve.connections_per_caller
+        if callers.requests[caller] >= most:
+            await _refused(
+                f"you have {most} requests under way, as many as a caller may (the setting"
+                " serve.connections_per_caller); wait for one to end"
+            )(scope, receive, send)
+            return
+        callers.requests[caller] += 1
+        try:
+            await self._in_session(scope, receive, send)
+        finally:
+            callers.requests[caller] -= 1
+            if not callers.requests[caller]:
+                del callers.requests[caller]
+
+    async def _in_session(self, scope: Scope, receive: Receive, send: Send) -> None:
+        callers, token = self._callers, _token(scope)
+        namespace, session = self._namespace(Request(scope)), None
+        if namespace is not None:
+            session = callers.sessions.get(Headers(scope=scope).get(SESSION))
+        if namespace is not None and self._opens(scope):
+            session = callers.open(namespace, token)
+            if session is None:
+                await _refused(
+                    f"namespace {namespace!r} has {callers.quota.sessions} sessions, as many as it"
+                    " may (the setting quota.sessions); end one with DELETE, or wait: idle ones end"
+                    f" after {callers.serve.session_minutes:g} minutes"
+                )(scope, receive, send)
+                return
+        elif session is not None and anyio.current_time() >= session.ends:
+            gone = PlainTextResponse("this session is over; initialize another", status_code=404)
+            await gone(scope, receive, send)
+            return
+        request = UnderWay(token=token)
+        callers.under_way.add(request)
+        try:
+            await self._run(request, session, scope, receive, send)
+        finally:
+            callers.under_way.discard(request)
+
+    async def _run(
+        self,
+        request: UnderWay,
+        session: Session | None,
+        scope: Scope,
+        receive: Receive,
+        send: Send,
+    ) -> None:
+        """Answer the request, within the time that its session has."""
+        started = ended = False
+
+        async def watched(message: Message) -> None:
+            nonlocal started, ended
+            if message["type"] == "http.response.start":
+                started = True
+                self._note(session, scope, message)
+            ended = message["type"] == "http.response.body" and not message.get("more_body")
+            await send(message)
+
+        if session is not None:
+            session.requests += 1
+            request.scope.deadline = session.ends
+        try:
+            with request.scope:
+                await self._app(scope, receive, watched)
+        finally:
+            if session is not None:
+                session.requests -= 1
+                session.idle_since = anyio.current_time()
+                if not started and self._opens(scope):
+                    self._callers.name(session, None)
+        if request.scope.cancelled_caught and not ended:
+            if not started:
+                await PlainTextResponse("your token was revoked", 401)(scope, receive, send)
+            else:
+                await send({"type": "http.response.body", "body": b""})
+
+    def _opens(self, scope: Scope) -> bool:
+        """Whether a request begins a session."""
+        headers = Headers(scope=scope)
+        version = headers.get("mcp-protocol-version")
+        return (
+            scope["path"] == self._path
+            and scope["method"] == "POST"
+            and SESSION not in headers
+            and (version is None or version in HANDSHAKE_PROTOCOL_VERSIONS)
+        )
+
+    def _note(self, session: Session | None, scope: Scope, start: Message) -> None:
+        """See from an answer whether a session began or ended, and when it is worth to ask."""
+        headers = MutableHeaders(scope=start)
+        if start["status"] == 503 and "retry-after" not in headers:
+            headers["Retry-After"] = str(RETRY_SECONDS)
+        if session is None:
+            return
+        asked = Headers(scope=scope).get(SESSION)
+        if asked is None:
+            self._callers.name(session, headers.get(SESSION) if start["status"] < 400 else None)
+        elif start["status"] == 404 or (scope["method"] == "DELETE" and start["status"] < 400):
+            self._callers.name(session, None)
+
+
+def _token(scope: Scope) -> AccessToken | None:
+    user = scope.get("user")
+    return user.access_token if isinstance(user, AuthenticatedUser) else None
+
+
+def _refused(reason: str) -> PlainTextResponse:
+    return PlainTextResponse(reason, status_code=429, headers={"Retry-After": str(RETRY_SECONDS)})

@@ -1,0 +1,232 @@
+"""Running the server until it is told to end: on standard input and output, or over HTTP."""
+
+from __future__ import annotations
+
+import ipaddress
+import logging
+import os
+import signal
+import socket
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import anyio
+import anyio.to_thread
+
+from clew.errors import SettingsError
+from clew.mcp.engines import Engines
+from clew.mcp.server import create_server
+from clew.settings import SETTINGS_FILE
+from clew.tools.registry import TOOLS
+
+if TYPE_CHECKING:
+    import asyncio
+    from collections.abc import Callable
+
+    import uvicorn
+    from starlette.applications import Starlette
+    from starlette.middleware import Middleware
+
+    from clew.mcp.server import ClewServer
+    from clew.settings import ServeSettings, Settings
+
+PATH = "/mcp"
+"""Where the protocol is served."""
+LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
+GOODBYE_SECONDS = 5
+"""How long requests under way may take once the server was told to end."""
+
+
+def serve_stdio(settings: Settings) -> None:
+    """Serve one client on standard input and output until it goes away or a signal comes."""
+    _log_to_stderr()
+    engines = Engines(settings, TOOLS)
+    try:
+        anyio.run(_serve_stdio, create_server(engines, settings), engines)
+    finally:
+        engines.close()
+
+
+async def _serve_stdio(server: ClewServer, engines: Engines) -> None:
+    async with anyio.create_task_group() as tasks:
+        if sys.platform != "win32":
+            tasks.start_soon(_end_on_signal, engines)
+        await server.run_stdio_async()
+        tasks.cancel_scope.cancel()
+
+
+async def _end_on_signal(engines: Engines) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        async for _ in signals:
+            await anyio.to_thread.run_sync(engines.close)
+            logging.shutdown()
+            # Not by returning: the thread that waits for standard input cannot be interrupted.
+            os._exit(0)
+
+
+def serve_http(
+    settings: Settings,
+    *,
+    insecure: bool = False,
+    fixtures: bool = False,
+    say: Callable[[str], None],
+) -> None:
+    """Serve over HTTP until a signal comes.
+
+    Args:
+        settings: Where, for whom, within which limits.
+        insecure: Ask nobody for a token; only at an address of this machine alone.
+        fixtures: Serve what the protocol's conformance suite calls, too.
+        say: Told the address once requests are taken.
+
+    Raises:
+        SettingsError: Nobody could call, or everybody.
+    """
+    import uvicorn
+
+    _log_to_stderr()
+    engines = Engines(served_settings(settings), TOOLS)
+    server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
+    if fixtures:
+        from clew.mcp.fixtures import mount
+
+        mount(server)
+    config = http_config(server, settings.serve)
+    host = settings.serve.host
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    bound = socket.create_server((host, settings.serve.port), family=family)
+    url = f"http://{_named(host)}:{bound.getsockname()[1]}{PATH}"
+
+    class Server(uvicorn.Server):
+        async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+            await super().startup(sockets)
+            say(f"Serving at {url}")
+
+    # uvicorn ends at this signal by itself, and then raises it once more.
+    signal.signal(signal.SIGTERM, _exit)
+    try:
+        Server(config).run(sockets=[bound])
+    finally:
+        engines.close()
+
+
+def _exit(*_: object) -> None:
+    raise SystemExit(0)
+
+
+def served_settings(settings: Settings) -> Settings:
+    """Those of callers over HTTP: of this machine's files they read `serve.roots` alone."""
+    roots = tuple(Path(root) for root in settings.serve.roots)
+    access = settings.access.model_copy(update={"roots": roots})
+    return settings.model_copy(update={"access": access})
+
+
+def http_server(
+    engines: Engines, *, insecure: bool = False, file: Path | None = None
+) -> ClewServer:
+    """A server that asks for tokens, those of `file` as it is now.
+
+    Raises `SettingsError` as `serve_http` says.
+    """
+    from clew.mcp.auth.access import Access
+
+    serve = engines.settings.serve
+    if insecure and not is_loopback(serve.host):
+        raise SettingsError(
+            f"setting serve.host = {serve.host!r} with --insecure would let anybody in; serve at"
+            " 127.0.0.1, or set tokens and leave --insecure out"
+        )
+    access = None if insecure else Access(serve, file)
+    return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
+
+
+def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
+    """The web application, with its limits."""
+    from mcp.server.transport_security import TransportSecuritySettings
+    from starlette.middleware import Middleware
+
+    from clew.mcp.http.callers import CallerLimits
+    from clew.mcp.http.limits import RateLimit
+    from clew.mcp.http.uploads import upload_routes
+
+    app = server.streamable_http_app(
+        streamable_http_path=PATH,
+        max_request_body_size=int(serve.body_megabytes * 1024 * 1024),
+        # The SDK compares beginnings of headers; `origin_check` parses them.
+        transport_security=TransportSecuritySettings(enable_dns_rebinding_protection=False),
+        session_idle_timeout=serve.session_minutes * 60,
+        max_sessions=serve.sessions,
+    )
+    app.routes.extend(upload_routes(server, serve))
+    app.user_middleware.insert(0, origin_check(serve))
+    # The innermost: they have to know who calls.
+    app.user_middleware += [
+        Middleware(RateLimit, per_minute=serve.rate_per_minute),
+        Middleware(CallerLimits, callers=server.callers, namespace=server.namespace_of, path=PATH),
+    ]
+    return app
+
+
+def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
+    """How the web application is run: the limits of connections, and who is believed."""
+    import uvicorn
+
+    from clew.mcp.http.connections import HEADER_BYTES, LimitedProtocol
+
+    return uvicorn.Config(
+        http_app(server, serve),
+        http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
+        ws="none",
+        h11_max_incomplete_event_size=HEADER_BYTES,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=bool(serve.trusted_proxies),
+        forwarded_allow_ips=[str(proxies) for proxies in serve.trusted_proxies],
+        timeout_graceful_shutdown=GOODBYE_SECONDS,
+    )
+
+
+def origin_check(serve: ServeSettings) -> Middleware:
+    """Which Host and Origin headers are answered; raises `SettingsError` for wrong ones."""
+    from starlette.middleware import Middleware
+
+    from clew.mcp.auth.origins import OriginCheck, allowed_host, allowed_origin
+
+    own: tuple[str, ...] = LOOPBACK if is_loopback(serve.host) else (_named(serve.host),)
+    if serve.host in {"0.0.0.0", "::"}:
+        own = ()
+        if not serve.allowed_hosts:
+            raise SettingsError(
+                f"setting serve.host = {serve.host!r} needs serve.allowed_hosts: the names that"
+                " requests are addressed to, such as clew.example.org"
+            )
+    origins = (*(f"http://{host}:*" for host in own), *serve.allowed_origins)
+    return Middleware(
+        OriginCheck,
+        hosts=[allowed_host(host) for host in (*own, *serve.allowed_hosts)],
+        origins=[allowed_origin(origin) for origin in origins],
+    )
+
+
+def is_loopback(host: str) -> bool:
+    """Whether an address is reached from this machine alone."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _named(host: str) -> str:
+    """An address as it stands in a URL."""
+    return f"[{host}]" if ":" in host else host
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(
+        stream=sys.stderr,
+        level=logging.WARNING,
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+    )

@@ -1,0 +1,1 @@
+"""From ranked passages to an answer: hits, explanations, context, citations."""

@@ -1,0 +1,99 @@
+"""Putting parts together for a reader: numbered, whole where possible, within a token budget."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from clew.text import one_line, quoted
+from clew.types import Context
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.search.answer.blocks import Block, Form
+    from clew.types import Citation
+
+GIVE_UP_AFTER = 3
+"""Parts in a row that do not fit before the rest is left out unseen."""
+_WIDEST = 999
+"""Number that parts are measured with, before they have their own."""
+_BREAK_TOKENS = 2
+"""What the empty line between two parts costs, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    block: Block
+    form: Form
+
+
+def assemble(
+    blocks: Sequence[Block],
+    max_tokens: int,
+    count_tokens: Callable[[str], int],
+    tokenizer: str = "",
+) -> Context:
+    """As many blocks as fit, chosen in the order given, each in the first of its forms that fits.
+
+    Those that fit in none are left out and counted. `tokens` never exceeds `max_tokens`.
+
+    A part is a line of its heading, `[1] Title`, and its text, every line of it quoted; parts stand
+    apart by an empty line. So no text can pass for the end of its part or for another part.
+    """
+    chosen, tokens = _choose(blocks, max_tokens, count_tokens)
+    chosen.sort(key=lambda for_question: for_question.block.place)
+    texts: list[str] = []
+    citations: list[Citation] = []
+    groups = {""}
+    number = 0
+    for for_question in chosen:
+        if for_question.block.group not in groups:
+            groups.add(for_question.block.group)
+            texts.append(_group_heading(for_question.block))
+        number += bool(for_question.form.citations)
+        texts.append(_render(for_question.block, for_question.form, number))
+        citations += [replace(citation, number=number) for citation in for_question.form.citations]
+    return Context(
+        text="\n\n".join(texts),
+        citations=tuple(citations),
+        tokens=tokens,
+        left_out=len(blocks) - len(chosen),
+        tokenizer=tokenizer,
+    )
+
+
+def _choose(
+    blocks: Sequence[Block], max_tokens: int, count_tokens: Callable[[str], int]
+) -> tuple[list[_Chosen], int]:
+    chosen: list[_Chosen] = []
+    groups = {""}
+    tokens = misses = 0
+    for block in blocks:
+        if misses >= GIVE_UP_AFTER:
+            break
+        heading = 0
+        if block.group not in groups:
+            heading = count_tokens(_group_heading(block)) + _BREAK_TOKENS
+        for form in block.forms:
+            cost = heading + count_tokens(_render(block, form, _WIDEST))
+            cost += _BREAK_TOKENS if chosen else 0
+            if tokens + cost <= max_tokens:
+                chosen.append(_Chosen(block, form))
+                groups.add(block.group)
+                tokens += cost
+                misses = 0
+                break
+        else:
+            misses += 1
+    return chosen, tokens
+
+
+def _group_heading(block: Block) -> str:
+    return f"## {block.group}"
+
+
+def _render(block: Block, form: Form, number: int) -> str:
+    """A part that cites nothing has no number."""
+    mark = f"[{number}] " if form.citations else ""
+    return f"{mark}{one_line(block.heading)}\n{quoted(form.text)}"

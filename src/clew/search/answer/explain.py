@@ -1,0 +1,129 @@
+"""Why a passage was found: the thread of entities and sentences from the question to it.
+
+The thread is looked for among the passages found and those that hold the bridges. Passages and
+entities take turns: a step leads from an entity, through a passage that mentions it, to another
+entity of that passage. Steps through rare entities are shorter (Dijkstra 1959).
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.snapshot import distinct
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.graph.snapshot import Ints, Snapshot
+    from clew.search.retrieval.bridge import Coverage
+
+MAX_HOPS = 5
+"""Entities on a thread, at most."""
+COMMON = 0.2
+"""Entities in more than this share of the store's passages (and in ten or more) tie nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """From an entity through a sentence; all are rows of the snapshot."""
+
+    entity: int
+    sentence: int
+
+
+def find_threads(
+    snapshot: Snapshot, coverage: Coverage, seeds: Sequence[int], hits: Ints, others: Ints
+) -> list[tuple[Step, ...]]:
+    """For each hit (rows), the shortest thread from a seed to it; empty where there is none.
+
+    `others` are passages that a thread may also lead through.
+    """
+    pool = _Pool(snapshot, distinct(np.concatenate([hits, others])))
+    came_from, reached = _search(pool, seeds)
+    return [_thread(pool, coverage, came_from, reached, int(hit)) for hit in hits]
+
+
+class _Pool:
+    """The passages that threads may lead through, and what they mention."""
+
+    def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
+        self.snapshot = snapshot
+        common = (snapshot.entity_frequency > COMMON * snapshot.size) & (
+            snapshot.entity_frequency >= 10
+        )
+        self.entities: dict[int, list[int]] = {}
+        self.passages: dict[int, list[int]] = {}
+        for passage in passages.tolist():
+            found = snapshot.passage_entities.row(passage)
+            self.entities[passage] = found[~common[found]].tolist()
+            for entity in found.tolist():
+                self.passages.setdefault(entity, []).append(passage)
+
+    def length(self, entity: int) -> float:
+        """Length of a step to this entity: 1 and a little more for frequent ones."""
+        return 1.0 + 1.0 / (1.0 + float(self.snapshot.entity_idf[entity]))
+
+
+def _search(
+    pool: _Pool, seeds: Sequence[int]
+) -> tuple[dict[int, tuple[int, int]], dict[int, tuple[float, int]]]:
+    """(entity and passage before) by entity, and (length, last entity) by passage reached."""
+    came_from: dict[int, tuple[int, int]] = {}
+    done: set[int] = set()
+    reached: dict[int, tuple[float, int]] = {}
+    queue = [(0.0, 1, seed, -1, -1) for seed in seeds]
+    heapq.heapify(queue)
+    while queue:
+        length, hops, entity, before, through = heapq.heappop(queue)
+        if entity in done:
+            continue
+        done.add(entity)
+        came_from[entity] = (before, through)
+        for passage in pool.passages.get(entity, ()):
+            if passage in reached:
+                continue
+            reached[passage] = (length, entity)
+            if hops < MAX_HOPS:
+                for other in pool.entities[passage]:
+                    if other not in done:
+                        step = length + pool.length(other)
+                        heapq.heappush(queue, (step, hops + 1, other, entity, passage))
+    return came_from, reached
+
+
+def _thread(
+    pool: _Pool,
+    coverage: Coverage,
+    came_from: dict[int, tuple[int, int]],
+    reached: dict[int, tuple[float, int]],
+    hit: int,
+) -> tuple[Step, ...]:
+    if hit not in reached:
+        return ()
+    entity, passage, onward = reached[hit][1], hit, -1
+    steps: list[Step] = []
+    while entity >= 0:
+        sentence = _sentence(pool.snapshot, coverage, passage, entity, onward)
+        steps.append(Step(entity, sentence))
+        onward = entity
+        entity, passage = came_from[entity]
+    return tuple(reversed(steps))
+
+
+def _sentence(
+    snapshot: Snapshot, coverage: Coverage, passage: int, entity: int, onward: int
+) -> int:
+    """The passage's sentence that ties the two entities best, then covers the question best."""
+    start, end = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
+    rows = np.arange(min(start + 1, end - 1), end)
+    tied = np.array(
+        [
+            2 * (onward in found) + (entity in found)
+            for found in (snapshot.sentence_entities.row(row).tolist() for row in rows)
+        ]
+    )
+    return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentence_masks[rows]))])

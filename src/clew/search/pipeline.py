@@ -1,0 +1,123 @@
+"""Asking, as a table of contents: route, find, refine, expand, assemble."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.search.answer.assemble import assemble
+from clew.search.answer.hits import expand
+from clew.search.answer.postprocess import refine
+from clew.search.answer.result import RetrievalResult
+from clew.search.retrieval.channels import Ranking
+from clew.search.session import QuerySession, SearchResources
+from clew.search.strategies import AUTO, find_strategy
+from clew.search.strategies.temporal import describe_time, keep_to_period
+from clew.types import Context, SearchResult
+
+if TYPE_CHECKING:
+    from clew.search.options import Options
+    from clew.types import Hit
+
+logger = logging.getLogger("clew")
+
+MAX_QUESTION = 20_000
+"""Characters of a question that are read."""
+
+
+def ask(resources: SearchResources, question: str, options: Options) -> SearchResult:
+    """The passages that answer the question, best first, and their context."""
+    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    keep_to_period(session)
+    there_is = _can_be_asked(session)
+    strategy, reason = _choose(session, there_is)
+    found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
+    with session.timings.step("expand"):
+        hits = expand(session, found)
+    if not hits and not len(resources.store.chunk_ids()):
+        session.note("the store is empty; index something first: clew index PATH")
+    with session.timings.step("assemble"):
+        context = _assemble(session, found, hits)
+    if context.left_out:
+        session.note(f"{context.left_out} parts of the context did not fit into it")
+    result = SearchResult(
+        query=question,
+        strategy=strategy,
+        reason=reason,
+        hits=hits,
+        context=context,
+        entities=_entity_names(session),
+        temporal=describe_time(session, hits),
+        timings_ms=session.timings.milliseconds,
+        notes=tuple(session.notes),
+    )
+    _log(result)
+    return result
+
+
+def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
+    """The strategy and the reason for it; `there_is` anything to choose by."""
+    if session.options.strategy != AUTO:
+        find_strategy(session.options.strategy)
+        return session.options.strategy, "asked for"
+    if not there_is:
+        return "graph", "there is nothing to choose by"
+    chosen = session.route
+    session.note(*([chosen.note] if chosen.note else []))
+    return chosen.strategy, chosen.reason
+
+
+def _find(session: QuerySession, strategy: str) -> RetrievalResult:
+    """What the strategy finds, refined, as many passages as were asked for."""
+    _note_youth(session)
+    found = refine(session, find_strategy(strategy))
+    return replace(found, ranking=found.ranking.top(session.options.limit))
+
+
+def _note_youth(session: QuerySession) -> None:
+    """Say where a store is asked of a time before it knew anything."""
+    moment = session.options.as_of
+    first = session.resources.store.first_recorded() if moment is not None else None
+    if moment is not None and first is not None and moment < first:
+        session.note(
+            f"the store knows nothing from before {first:%Y-%m-%d}; it says what it knows now of"
+            f" {moment:%Y-%m-%d}"
+        )
+
+
+def _can_be_asked(session: QuerySession) -> bool:
+    """Whether there is a question and a store to ask; says in the notes what is missing."""
+    if len(session.question) == MAX_QUESTION:
+        session.note(f"only the first {MAX_QUESTION} characters of the question were read")
+    if not session.question.strip():
+        session.note("the question is empty")
+        return False
+    if session.allowed is not None and not len(session.allowed):
+        session.note("no passage meets the filters")
+        return False
+    return True
+
+
+def _assemble(session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ...]) -> Context:
+    embedder = session.resources.embedder
+    wanted = hits and session.options.context
+    blocks = found.arrange(session, hits) if wanted else []
+    return assemble(blocks, session.options.max_tokens, embedder.count_tokens, embedder.name)
+
+
+def _entity_names(session: QuerySession) -> tuple[str, ...]:
+    """The entities that the question names, where the strategy or the router looked for them."""
+    ids = [seed.entity_id for seed in session.known_seeds]
+    names = session.records.names
+    return tuple(names[entity_id] for entity_id in ids if entity_id in names)
+
+
+def _log(result: SearchResult) -> None:
+    logger.info(
+        "search strategy=%s hits=%d tokens=%d ms=%s",
+        result.strategy,
+        len(result.hits),
+        result.context.tokens,
+        {name: round(spent, 1) for name, spent in result.timings_ms.items()},
+    )

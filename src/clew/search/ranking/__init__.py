@@ -1,0 +1,1 @@
+"""Ranking: features of candidates, the learned ranker, reranking."""

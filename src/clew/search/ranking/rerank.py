@@ -1,0 +1,97 @@
+"""Reranking: a cross-encoder reads the best passages once more, each with the question.
+
+What it says and what the first stage found are mixed, each in standard units over the passages
+read: a cross-encoder sees one passage at a time, so that the second hop of a question, which
+resembles it in nothing, looks beside the point, and only the first stage knows better. Where
+neither is known to be the better one, they weigh the same.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import MissingExtraError, ModelError
+from clew.search.ranking.normalise import standard_units
+from clew.search.retrieval.channels import Ranking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.ports import Reranker
+    from clew.types import Scores
+
+DEPTH = 100
+"""Passages that are read, from the best."""
+WEIGHT = 0.5
+"""Share of the cross-encoder; 1 is the cross-encoder alone."""
+_LEAST = 1e-6
+"""Probabilities nearer to 0 or 1 than this are taken for this far: float32 knows no better."""
+
+
+def rerank(
+    reranker: Reranker | None,
+    question: str,
+    ranking: Ranking,
+    texts: Mapping[int, str],
+    *,
+    depth: int = DEPTH,
+    weight: float = WEIGHT,
+) -> tuple[Ranking, tuple[str, ...]]:
+    """The best passages in a better order, the others below them as they were; and notes.
+
+    mix = weight · z(log-odds of the cross-encoder) + (1 - weight) · z(first-stage score), where z
+    counts standard deviations above the mean of the passages read. New scores are the logistic
+    function of the mix, 0 to 1. Equal mixes keep their order.
+
+    Args:
+        reranker: None where there is none.
+        question: As it was asked.
+        ranking: What the first stage found.
+        texts: What is read, by chunk id; a passage without a text is not among those read.
+        depth: Passages read, at most.
+        weight: 0 to 1.
+
+    Returns:
+        The ranking, and why it is unchanged where the model is missing or fails.
+    """
+    if reranker is None:
+        return ranking, ("not reranked: no model is configured (setting rerank.model)",)
+    read = np.array([i in texts for i in ranking.top(depth).ids.tolist()], dtype=bool)
+    head = Ranking(ranking.ids[:depth][read], ranking.scores[:depth][read])
+    if not len(head.ids):
+        return ranking, ()
+    try:
+        scores = _score(reranker, question, [texts[i] for i in head.ids.tolist()])
+    except (ModelError, MissingExtraError) as error:
+        return ranking, (f"not reranked: {error}",)
+    return _mix(head, scores, weight).then(ranking), ()
+
+
+def _score(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
+    """Raises `ModelError` where the model answers with anything but a number for each text."""
+    scores = reranker.score(question, texts)
+    if scores.shape != (len(texts),) or not np.isfinite(scores).all():
+        raise ModelError(
+            f"the reranker {reranker.name!r} gave scores of shape {scores.shape}, "
+            f"{int(np.isfinite(scores).sum())} of them finite; expected {len(texts)} finite "
+            "numbers. Choose another model with the setting rerank.model"
+        )
+    return scores
+
+
+def _mix(head: Ranking, scores: Scores, weight: float) -> Ranking:
+    mixed = weight * standard_units(_log_odds(scores))
+    mixed += (1 - weight) * standard_units(head.scores)
+    order = np.argsort(-mixed, kind="stable")
+    between_0_and_1 = 1 / (1 + np.exp(-mixed[order]))
+    return Ranking(head.ids[order], between_0_and_1.astype(np.float32))
+
+
+def _log_odds(scores: Scores) -> NDArray[np.float64]:
+    """The sigmoid undone: among many poor passages one good probability would outweigh all else."""
+    probability = np.clip(scores.astype(np.float64), _LEAST, 1 - _LEAST)
+    return np.log(probability / (1 - probability))

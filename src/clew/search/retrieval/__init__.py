@@ -1,0 +1,1 @@
+"""Candidates: by vector, by keyword, through bridges and by a walk over the graph."""

@@ -1,0 +1,186 @@
+"""From the question's entities to the next ones, through the sentences that tie them together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.snapshot import distinct
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.search.analysis.analyse import Analysis
+
+    Masks = NDArray[np.uint64]
+
+READ_PASSAGES = 30
+"""Best passages whose sentences are read for bridges."""
+MAX_SEED_SENTENCES = 300
+"""A seed in more sentences than these says too little to be followed."""
+KEPT = 20
+"""Bridges kept."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bridges:
+    """Entities that sentences tie to the question, best first."""
+
+    entities: Ints
+    """(b,) rows of the snapshot."""
+    scores: Floats
+    """(b,) 0 to 1: how well the best sentence covers the question."""
+    sentences: Ints
+    """(b,) that sentence, as a row of the snapshot's sentences."""
+
+
+class Coverage:
+    """Which of a question's terms each row of sentences holds, as bits."""
+
+    def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
+        self.idf = analysis.term_idf
+        self.total = float(self.idf.sum()) or 1.0
+        self._snapshot = snapshot
+        self.sentence_masks: Masks = np.zeros(snapshot.sentences, dtype=np.uint64)
+        for bit, row in enumerate(analysis.term_rows):
+            self.sentence_masks[snapshot.postings.row(row)] |= np.uint64(1 << bit)
+        self.named = _named_terms(analysis, snapshot)
+        """The bits of terms that belong to a seed's name."""
+        self.named_share = float(self.share(np.array([self.named]))[0])
+        """Share of the question's idf that those terms hold, 0 to 1."""
+
+    def with_context(self, sentences: Ints) -> Masks:
+        """Terms that each sentence or its chunk's context holds."""
+        context = self._snapshot.sentence_starts[self._snapshot.sentence_chunk[sentences]]
+        return self.sentence_masks[sentences] | self.sentence_masks[context]
+
+    def passages(self, rows: Ints) -> Masks:
+        """Terms that each chunk or its context holds."""
+        if not len(rows):
+            return np.zeros(0, dtype=np.uint64)
+        entries, owner = self.sentences_by_owner(rows)
+        # Every chunk has a row of sentences at least, its context's.
+        starts = np.searchsorted(owner, np.arange(len(rows)))
+        return np.bitwise_or.reduceat(self.sentence_masks[entries], starts)
+
+    def share(self, masks: Masks) -> Floats:
+        """Share of the question's idf that the masks' terms hold, 0 to 1."""
+        bits = np.arange(len(self.idf), dtype=np.uint64)
+        held = (masks[..., None] >> bits) & np.uint64(1)
+        return (held @ self.idf / self.total).astype(np.float32)
+
+    def unnamed_share(self, masks: Masks) -> Floats:
+        """The same among the terms that belong to no seed's name; 0 where there are none."""
+        shares: Floats = self.share(masks & ~self.named) / max(1 - self.named_share, 1e-6)
+        return shares
+
+    def sentences_by_owner(self, rows: Ints) -> tuple[Ints, Ints]:
+        """Rows of the chunks' sentences and contexts, and which of the chunks each belongs to."""
+        starts = self._snapshot.sentence_starts
+        counts = starts[rows + 1] - starts[rows]
+        owner = np.repeat(np.arange(len(rows)), counts)
+        first = np.cumsum(counts) - counts
+        return np.arange(counts.sum()) - first[owner] + starts[rows][owner], owner
+
+    def sentences_of(self, rows: Ints) -> Ints:
+        """Rows of all sentences of the chunks, their contexts left out."""
+        entries, _ = self.sentences_by_owner(rows)
+        starts = self._snapshot.sentence_starts
+        said: Ints = entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
+        return said
+
+
+def _named_terms(analysis: Analysis, snapshot: Snapshot) -> np.uint64:
+    named = snapshot.term_rows([term for seed in analysis.seeds for term in terms(seed.key)])
+    bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
+    return np.uint64(sum(1 << bit for bit in bits))
+
+
+def find_bridges(
+    analysis: Analysis,
+    snapshot: Snapshot,
+    coverage: Coverage,
+    prior: Floats,
+    allowed: NDArray[np.bool_] | None = None,
+) -> Bridges:
+    """The entities of the sentences that cover the question best, at most `KEPT`.
+
+    `prior` (C,) is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
+    where it mentions a seed, the seed's weight times half of 1 + prior) times its coverage.
+    Sentences of passages that are not `allowed` (C,) are not read.
+    """
+    sentences, weights = _candidates(analysis, snapshot, coverage, prior)
+    if allowed is not None:
+        open_to_all = allowed[snapshot.sentence_chunk[sentences]]
+        sentences, weights = sentences[open_to_all], weights[open_to_all]
+    counts = weights * coverage.share(coverage.with_context(sentences))
+    return _best_by_entity(analysis, snapshot, sentences, counts, KEPT)
+
+
+def find_onward(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, passages: Ints, values: Floats
+) -> Bridges:
+    """All other entities of some passages (rows), by the passages' values and their own sentences.
+
+    A sentence counts its passage's value (0 to 1) times half of 1 + its coverage: the next hop of
+    a chain often shares no word with the question.
+    """
+    entries, owner = coverage.sentences_by_owner(passages)
+    counts = values[owner] * (0.5 + 0.5 * coverage.share(coverage.with_context(entries)))
+    return _best_by_entity(analysis, snapshot, entries, counts, len(snapshot.entity_ids))
+
+
+def _best_by_entity(
+    analysis: Analysis, snapshot: Snapshot, sentences: Ints, counts: Floats, limit: int
+) -> Bridges:
+    """Entities but the seeds, each with its best sentence, where that counts more than nothing."""
+    entries, owner = snapshot.sentence_entities.entries(sentences)
+    entities = snapshot.sentence_entities.items[entries]
+    order = np.lexsort((sentences[owner], -counts[owner], entities))
+    first = np.unique(entities[order], return_index=True)[1]
+    best = order[first]
+    best = best[~np.isin(entities[best], [seed.row for seed in analysis.seeds])]
+    best = best[counts[owner[best]] > 0]
+    best = best[np.lexsort((entities[best], -counts[owner[best]]))][:limit]
+    chosen = owner[best]
+    return Bridges(entities[best], counts[chosen].astype(np.float32), sentences[chosen])
+
+
+def _candidates(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: Floats
+) -> tuple[Ints, Floats]:
+    """Sentences to read, each once, with its best weight."""
+    best = np.argsort(-prior, kind="stable")[:READ_PASSAGES]
+    best = best[prior[best] > 0]
+    read = coverage.sentences_of(best)
+    rows, weights = [read], [prior[snapshot.sentence_chunk[read]]]
+    strongest = max((seed.idf for seed in analysis.seeds), default=1.0)
+    for seed in analysis.seeds:
+        mentioning = _sentences_of_seed(snapshot, coverage, seed.row)
+        rows.append(mentioning)
+        own = prior[snapshot.sentence_chunk[mentioning]]
+        weights.append(seed.weight / strongest * (0.5 + 0.5 * own))
+    every, weight = np.concatenate(rows), np.concatenate(weights)
+    sentences, inverse = np.unique(every, return_inverse=True)
+    top = np.zeros(len(sentences), dtype=np.float32)
+    np.maximum.at(top, inverse, weight.astype(np.float32))
+    return sentences, top
+
+
+def _sentences_of_seed(snapshot: Snapshot, coverage: Coverage, entity: int) -> Ints:
+    """Sentences that mention an entity, and all sentences of the passages about it.
+
+    A passage about something names it in its title and says "it" from then on.
+    """
+    mentioning = snapshot.entity_sentences.row(entity)
+    if len(mentioning) > MAX_SEED_SENTENCES:
+        return mentioning[:0]
+    chunks = snapshot.sentence_chunk[mentioning]
+    about = chunks[snapshot.sentence_starts[chunks] == mentioning]
+    if len(about) > READ_PASSAGES:
+        return mentioning
+    return distinct(np.concatenate([mentioning, coverage.sentences_of(about)]))

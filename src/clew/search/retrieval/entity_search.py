@@ -1,0 +1,247 @@
+"""Entities that answer a question: by what their passages say, and by where they stand."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from clew.graph.snapshot import distinct, find_sorted
+from clew.graph.traversal.paths import neighbourhood
+from clew.search.analysis.analyse import MAX_TERMS, find_seeds
+from clew.search.strategies.entity_paths import entity_rows
+from clew.text import terms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.importance import EntityRanks
+    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.ports import Store, VectorIndex
+    from clew.types import Entity, Ids, Scores, Vector
+
+    Values = NDArray[np.float64]
+
+    class SearchResources(Protocol):
+        """What entities are looked for in."""
+
+        @property
+        def store(self) -> Store:
+            """The truth: texts, names, relations."""
+            ...
+
+        @property
+        def vectors(self) -> VectorIndex:
+            """Nearness of meaning."""
+            ...
+
+        @property
+        def snapshot(self) -> Snapshot:
+            """The graph, as it stands."""
+            ...
+
+        @property
+        def entity_graph(self) -> EntityGraph:
+            """The graph of entities alone."""
+            ...
+
+        @property
+        def entity_ranks(self) -> EntityRanks:
+            """How much each entity matters."""
+            ...
+
+
+PASSAGES = 100
+"""Passages, the nearest to the question, whose entities are looked at."""
+REACH = 1000
+"""Passages, the nearest to the question, among which an entity's nearest is looked for first."""
+AROUND = 300
+"""Entities around those of the question that are looked at, at most."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EntityHit:
+    """An entity found, and why."""
+
+    entity: Entity
+    content: str
+    """Its description; where it has none, the sentence that names it in its nearest passage."""
+    vector_score: float
+    """0 to 1: cosine of the question and the entity's nearest passage; 0 where it is negative."""
+    graph_score: float
+    """0 to 1: nearness + (1 - nearness) · prominence / 2.
+
+    Nearness is 1 / (1 + hops) to the question's entities, 0 beyond the depth asked for. Prominence
+    is the weight of the entity in its nearest passage (`Snapshot.passage_weights`) over the highest
+    there: what the passage is about is prominent, what is named everywhere is not.
+    """
+    combined_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class _Candidates:
+    ids: Ints
+    """(n,) entity ids, sorted."""
+    nearness: Floats
+    """(n,) 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Passages:
+    """Each candidate's passage that is nearest to the question."""
+
+    rows: Ints
+    """(n,) -1 where an entity has none."""
+    closeness: Values
+    """(n,) cosine, or what stands for it where there is no vector; -1 where there is none."""
+    prominence: Values
+    """(n,) 0 to 1."""
+
+
+def search_entities(
+    resources: SearchResources,
+    question: str,
+    vector: Vector | None,
+    *,
+    depth: int = 2,
+    limit: int = 10,
+    vector_weight: float = 0.6,
+    graph_weight: float = 0.4,
+) -> list[EntityHit]:
+    """The entities of highest `vector_weight` · vector score + `graph_weight` · graph score.
+
+    Looked at are the entities of the nearest passages and those within `depth` ties of what the
+    question names. Without a vector, passages are found by words, and no entity has a vector score.
+    Dates are no entities here. Equals go by id.
+    """
+    snapshot, graph = resources.snapshot, resources.entity_graph
+    seeds = entity_rows(
+        graph, [s.entity_id for s in find_seeds(question, snapshot, resources.store)]
+    )
+    near = _near_passages(resources, question, vector)
+    found = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
+    best = _best_passages(resources.vectors, snapshot, found.ids, vector, near)
+    cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
+    position = found.nearness + (1 - found.nearness) * best.prominence / 2
+    combined = vector_weight * cosine + graph_weight * position
+    order = np.lexsort((found.ids, -combined))[:limit]
+    entities = resources.entity_ranks.applied(resources.store.entities(found.ids[order].tolist()))
+    at = {int(found.ids[place]): int(place) for place in order}
+    chosen = [at[entity.id] for entity in entities]
+    contents = _contents(resources.store, snapshot, entities, best.rows[chosen])
+    return [
+        EntityHit(
+            entity=entity,
+            content=content,
+            vector_score=float(cosine[place]),
+            graph_score=float(position[place]),
+            combined_score=float(combined[place]),
+        )
+        for entity, content, place in zip(entities, contents, chosen, strict=True)
+    ]
+
+
+def _near_passages(
+    resources: SearchResources, question: str, vector: Vector | None
+) -> tuple[Ids, Scores]:
+    """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
+    if vector is not None:
+        return resources.vectors.search_vector(vector, REACH)
+    words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
+    ids, _ = resources.store.search_keywords(words, REACH)
+    return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
+
+
+def _candidates(
+    snapshot: Snapshot, graph: EntityGraph, nearest: Ids, seeds: Sequence[int], depth: int
+) -> _Candidates:
+    passages = snapshot.rows(nearest[snapshot.known(nearest)])
+    entries, _ = snapshot.passage_entities.entries(passages)
+    mentioned = snapshot.entity_ids[snapshot.passage_entities.items[entries]]
+    rows, known = find_sorted(graph.entity_ids, distinct(mentioned))
+    around = neighbourhood(graph, seeds, depth, AROUND) if seeds else None
+    near = [*seeds, *(around.entities if around else ())]
+    hops = [*(0 for _ in seeds), *(around.hops if around else ())]
+    looked_at = distinct(np.concatenate([rows[known], np.array(near, dtype=np.int64)]))
+    nearness = np.zeros(len(looked_at), dtype=np.float32)
+    nearness[np.searchsorted(looked_at, near)] = 1 / (1 + np.array(hops, dtype=np.float32))
+    return _Candidates(graph.entity_ids[looked_at], nearness)
+
+
+def _best_passages(
+    vectors: VectorIndex,
+    snapshot: Snapshot,
+    entity_ids: Ints,
+    vector: Vector | None,
+    near: tuple[Ids, Scores],
+) -> _Passages:
+    """The nearest passage of each entity; of equally near ones the first."""
+    rows, known = find_sorted(snapshot.entity_ids, entity_ids)
+    members = np.flatnonzero(known)
+    entries, owner = snapshot.entity_passages.entries(rows[members])
+    passages = snapshot.entity_passages.items[entries]
+    closeness = _closeness(snapshot.chunk_ids[passages], near)
+    # Those that have no passage among the near ones are few, and so are their passages.
+    reached = np.zeros(len(members), dtype=bool)
+    reached[owner[closeness >= -1]] = True
+    rest = ~reached[owner]
+    if vector is not None and rest.any():
+        chunk_ids = snapshot.chunk_ids[distinct(passages[rest])]
+        further = vectors.search_vector(vector, len(chunk_ids), chunk_ids)
+        closeness[rest] = _closeness(snapshot.chunk_ids[passages[rest]], further)
+    nearest, best = np.full(len(entity_ids), -1), np.full(len(entity_ids), -1.0)
+    # Of all that is written to one place the last stays: so the nearest passage.
+    upwards = np.lexsort((-passages, closeness))
+    nearest[members[owner[upwards]]] = passages[upwards]
+    best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
+    prominence = np.zeros(len(entity_ids))
+    prominence[members] = _prominence(snapshot, rows[members], nearest[members])
+    return _Passages(nearest, best, prominence)
+
+
+def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:
+    """(n,) the score of each chunk; below -1 where it is not among those that have one."""
+    ids, scores = near
+    order = np.argsort(ids)
+    places, scored = find_sorted(ids[order], chunk_ids)
+    found = np.full(len(chunk_ids), -2.0)
+    found[scored] = scores[order][places[scored]]
+    return found
+
+
+def _prominence(snapshot: Snapshot, entities: Ints, passages: Ints) -> Values:
+    """(n,) weight of each entity in its passage over the highest weight there."""
+    entries, owner = snapshot.passage_entities.entries(passages)
+    weights = snapshot.passage_weights[entries]
+    highest, own = np.zeros(len(passages)), np.zeros(len(passages))
+    np.maximum.at(highest, owner, weights)
+    mine = snapshot.passage_entities.items[entries] == entities[owner]
+    own[owner[mine]] = weights[mine]
+    return own / np.maximum(highest, np.finfo(float).tiny)
+
+
+def _contents(
+    store: Store, snapshot: Snapshot, entities: Sequence[Entity], passages: Ints
+) -> list[str]:
+    """What each entity is: its description, or the sentence of its passage that names it."""
+    chunks = [int(snapshot.chunk_ids[row]) if row >= 0 else 0 for row in passages.tolist()]
+    sentences = store.sentences([chunk for chunk in chunks if chunk])
+    rows = snapshot.entity_rows([entity.id for entity in entities])
+    found = []
+    for entity, chunk, passage in zip(entities, chunks, passages.tolist(), strict=True):
+        said = sentences.get(chunk, ())
+        naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
+        found.append(entity.content or (said[naming] if naming < len(said) else ""))
+    return found
+
+
+def _naming(snapshot: Snapshot, entity: int, passage: int) -> int:
+    """The first sentence of a passage that names an entity; 0 where the passage is about it."""
+    first, last = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
+    rows = snapshot.entity_sentences.row(entity)
+    ordinals = rows[(rows > first) & (rows < last)] - first - 1
+    return int(ordinals[0]) if len(ordinals) else 0

@@ -1,0 +1,136 @@
+"""Asking before the embedding model is loaded: by words and ties, nothing by meaning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.search.cache import RecentlyUsed
+from clew.search.pipeline import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.snapshot import Snapshot
+    from clew.ports import (
+        CommunityStore,
+        Embedder,
+        LanguageModel,
+        Reranker,
+        Store,
+        VectorIndex,
+    )
+    from clew.search.options import Options
+    from clew.search.ranking.ranker import Ranker
+    from clew.search.session import SearchResources
+    from clew.settings import Settings
+    from clew.types import Ids, Scores, SearchResult, Vector, Vectors
+
+NOTE = (
+    "the embedding model is still being loaded: passages were found by words and ties, not by"
+    " meaning; ask again in a few seconds"
+)
+
+
+def answer_by_keywords(resources: SearchResources, question: str, options: Options) -> SearchResult:
+    """What can be found without the model; the notes say so."""
+    if options.strategy == "vector":
+        options = replace(options, strategy="keyword")
+    result = ask(WithoutModel(resources), question, options)
+    return replace(result, notes=(NOTE, *result.notes))
+
+
+class WithoutModel:
+    """Implements `SearchResources` over another: no passage is near to any question."""
+
+    def __init__(self, resources: SearchResources) -> None:
+        self._library = resources
+        self.embedder: Embedder = _NotYet(resources.embedder)
+        self.vectors: VectorIndex = _NothingNear(resources.vectors)
+        # What is embedded here must not be taken for the model's.
+        self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
+        self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
+
+    @property
+    def store(self) -> Store:
+        """The other's."""
+        return self._library.store
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The other's."""
+        return self._library.snapshot
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The other's."""
+        return self._library.entity_graph
+
+    @property
+    def communities(self) -> CommunityStore:
+        """The other's."""
+        return self._library.communities
+
+    @property
+    def ranker(self) -> Ranker:
+        """The other's."""
+        return self._library.ranker
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """None: it may have to be loaded, too."""
+        return None
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """The other's."""
+        return self._library.language_model
+
+    @property
+    def settings(self) -> Settings:
+        """The other's."""
+        return self._library.settings
+
+
+@dataclass(frozen=True, slots=True)
+class _NothingNear:
+    index: VectorIndex
+
+    def search_vector(
+        self, vector: Vector, limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        return np.zeros(0, np.int64), np.zeros(0, np.float32)
+
+    def vectors(self, chunk_ids: Sequence[int] | Ids) -> Vectors:
+        return self.index.vectors(chunk_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class _NotYet:
+    """An embedder whose vectors are all zero; its tokens are the model's."""
+
+    embedder: Embedder
+
+    @property
+    def name(self) -> str:
+        return self.embedder.name
+
+    @property
+    def dimension(self) -> int:
+        return self.embedder.dimension
+
+    @property
+    def max_tokens(self) -> int:
+        return self.embedder.max_tokens
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        return np.zeros((len(texts), self.dimension), np.float32)
+
+    def embed_query(self, text: str) -> Vector:
+        return np.zeros(self.dimension, np.float32)
+
+    def count_tokens(self, text: str) -> int:
+        return self.embedder.count_tokens(text)

@@ -1,0 +1,138 @@
+"""The ways of asking, side by side: each a short composition of the shared steps."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.search.answer.result import RetrievalResult, after
+from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion, weighted_fusion
+from clew.search.strategies.parent_child import best_parents
+from clew.search.strategies.temporal import in_period
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from clew.search.session import QuerySession
+
+    Strategy = Callable[[QuerySession], RetrievalResult]
+
+
+def vector(session: QuerySession) -> RetrievalResult:
+    """The passages whose meaning is nearest to the question's."""
+    return RetrievalResult(ranking=session.channels.by_vector())
+
+
+def keyword(session: QuerySession) -> RetrievalResult:
+    """The passages that hold the question's words, the rare ones above all (BM25)."""
+    return RetrievalResult(ranking=session.channels.by_keyword())
+
+
+def hybrid(session: QuerySession) -> RetrievalResult:
+    """Both of these, fused by rank, or by weight: α of the words, the rest of the meaning."""
+    return RetrievalResult(ranking=_fuse(session))
+
+
+def graph(session: QuerySession) -> RetrievalResult:
+    """The passages that the question's entities lead to, ranked on all the evidence."""
+    return RetrievalResult(ranking=_follow(session))
+
+
+def parent_child(session: QuerySession) -> RetrievalResult:
+    """The parents whose children answer together; the children tell which they are."""
+    return best_parents(session, session.channels.by_vector())
+
+
+def topic(session: QuerySession) -> RetrievalResult:
+    """The passages on the topics nearest to the question, by topic and by theme."""
+    from clew.search.strategies.community_reports import by_topics
+
+    return by_topics(session)
+
+
+def multi_hop(session: QuerySession) -> RetrievalResult:
+    """What `graph` finds, and the paths between the question's entities, fewest hops first."""
+    from clew.search.strategies.entity_paths import paths_between
+
+    ranking = _follow(session)
+    return RetrievalResult(ranking=ranking, arrange=after(paths_between(session)))
+
+
+def hierarchical(session: QuerySession) -> RetrievalResult:
+    """One layer of a declared hierarchy, or of the documents' outline, with all above and below."""
+    from clew.search.strategies.hierarchy import by_hierarchy, by_outline
+
+    return by_hierarchy(session) if session.options.hierarchy else by_outline(session)
+
+
+def temporal(session: QuerySession) -> RetrievalResult:
+    """What `graph` finds within the period that the question names, told in order of time."""
+    return in_period(session, graph)
+
+
+def global_(session: QuerySession) -> RetrievalResult:
+    """The reports of the communities nearest to the question, and their passages."""
+    from clew.search.strategies.community_reports import from_reports, relevant_communities
+
+    return from_reports(session, relevant_communities(session))
+
+
+def local(session: QuerySession) -> RetrievalResult:
+    """The entities nearest to the question: their neighbours, relations and passages."""
+    from clew.search.strategies.local import around, nearest_entities
+
+    return around(session, nearest_entities(session))
+
+
+def weighted(session: QuerySession) -> RetrievalResult:
+    """Meaning, distance in the graph and time, each with its weight."""
+    from clew.search.strategies.weighted_hops import weigh
+
+    return weigh(session)
+
+
+def drift(session: QuerySession) -> RetrievalResult:
+    """`global` first, then `local` around what it found."""
+    from clew.search.strategies.drift import drift
+
+    return drift(session)
+
+
+STRATEGIES: Mapping[str, Strategy] = {
+    "vector": vector,
+    "keyword": keyword,
+    "hybrid": hybrid,
+    "graph": graph,
+    "parent_child": parent_child,
+    "topic": topic,
+    "multi_hop": multi_hop,
+    "hierarchical": hierarchical,
+    "temporal": temporal,
+    "global": global_,
+    "local": local,
+    "weighted": weighted,
+    "drift": drift,
+}
+AUTO = "auto"
+"""Lets the router choose one of these."""
+
+
+def find_strategy(name: str) -> Strategy:
+    """The strategy of that name; raises `InputError` that lists them all for any other."""
+    if name not in STRATEGIES:
+        known = ", ".join([*STRATEGIES, AUTO])
+        raise InputError(f"unknown strategy {name!r}; expected one of {known}")
+    return STRATEGIES[name]
+
+
+def _fuse(session: QuerySession) -> Ranking:
+    by_vector, by_keyword = session.channels.both()
+    if session.options.fusion == "weighted":
+        return weighted_fusion(by_keyword, by_vector, session.alpha)
+    return reciprocal_rank_fusion([by_vector, by_keyword])
+
+
+def _follow(session: QuerySession) -> Ranking:
+    if not session.snapshot.size:
+        return _fuse(session)
+    return session.rank(session.gather()).then(_fuse(session))

@@ -1,0 +1,154 @@
+"""The paths between entities, each tie with the sentence that says so."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import combinations, pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.snapshot import find_sorted
+from clew.graph.traversal.paths import all_paths
+from clew.search.answer.blocks import Block, Form, cite_chunks, statement
+from clew.search.answer.relation_evidence import read_relations
+from clew.search.retrieval.filters import permitted_graph
+from clew.types import RelationEvidence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from datetime import datetime
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.traversal.paths import Path
+    from clew.ports import Store
+    from clew.search.session import QuerySession
+
+    Way = tuple[RelationEvidence, ...]
+    """A path as its ties, each from one entity to the next."""
+
+PAIRED = 4
+"""Entities of the question, from the rarest, between which paths are looked for."""
+PATHS = 8
+"""Paths shown, the fewest hops first."""
+TOGETHER = "mentioned_with"
+"""What ties two names of one sentence that states no relation of them."""
+
+
+def paths_between(session: QuerySession) -> list[Block]:
+    """The paths between the question's entities, fewest hops first, each tie with its source."""
+    graph = permitted_graph(session)
+    seeds = sorted(session.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
+    rows = entity_rows(graph, [seed.entity_id for seed in seeds])
+    if len(rows) < 2:
+        session.note("the question names fewer than two entities of the graph: no paths")
+        return []
+    found: list[Path] = []
+    for one, other in combinations(rows, 2):
+        paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=PATHS)
+        session.note(*paths.limits_hit)
+        found.extend(paths.paths)
+    found.sort(key=lambda path: len(path.ties))
+    if not found:
+        session.note(f"no path of at most {session.options.max_hops} hops ties them")
+    return _blocks(session, found[:PATHS])
+
+
+def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
+    """Rows of the graph, in the order of the ids, each once; ids that it lacks are left out."""
+    ids = np.array(list(dict.fromkeys(entity_ids)), dtype=np.int64)
+    rows, known = find_sorted(graph.entity_ids, ids)
+    found: list[int] = rows[known].tolist()
+    return found
+
+
+def read_paths(
+    store: Store, graph: EntityGraph, paths: Sequence[Path], as_of: datetime | None = None
+) -> list[Way]:
+    """Each path as relations, or as sentences that two names share, from its start to its end.
+
+    With `as_of`, as relations that held then and were known.
+    """
+    rows = sorted({row for path in paths for row in path.entities})
+    ids = graph.entity_ids[rows].tolist()
+    ties = _Ties(store, graph, sorted({tie for path in paths for tie in path.ties}), ids, as_of)
+    known = store.entity_names(ids)
+    names = {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
+    return [
+        tuple(
+            ties.read(tie, names[one], names[other])
+            for tie, (one, other) in zip(path.ties, pairwise(path.entities), strict=True)
+        )
+        for path in paths
+    ]
+
+
+class _Ties:
+    """What ties entities, by number of the tie: a relation that is stated, or a shared sentence."""
+
+    def __init__(
+        self,
+        store: Store,
+        graph: EntityGraph,
+        ties: Sequence[int],
+        entity_ids: Sequence[int],
+        as_of: datetime | None,
+    ) -> None:
+        self._chunk = {tie: int(graph.chunks[tie]) for tie in ties}
+        self._sentence = {tie: int(graph.sentences[tie]) for tie in ties}
+        ids = sorted({id_ for id_ in self._chunk.values() if id_})
+        self._texts, self._ranges = store.sentences(ids), store.sentence_ranges(ids)
+        self._origins = store.provenance(ids)
+        wanted = {int(graph.relations[tie]) for tie in ties}
+        relations = store.chunk_relations(ids, as_of=as_of)
+        if not all(self._chunk.values()):  # relations that were added by hand
+            relations += store.relations(entity_ids, as_of=as_of)
+        relations = list({r.id: r for r in relations if r.id in wanted}.values())
+        evidence = read_relations(store, relations)
+        by_id = {r.id: e for r, e in zip(relations, evidence, strict=True)}
+        self._stated = {
+            tie: by_id[int(graph.relations[tie])]
+            for tie in ties
+            if int(graph.relations[tie]) in by_id
+        }
+
+    def read(self, tie: int, head: str, tail: str) -> RelationEvidence:
+        """The tie as it is stated, in its own direction, or as a sentence with both names."""
+        if tie in self._stated:
+            return self._stated[tie]
+        chunk, at = self._chunk[tie], self._sentence[tie]
+        texts, ranges = self._texts.get(chunk, ()), self._ranges.get(chunk, ())
+        origin = self._origins.get(chunk)
+        if not 0 <= at < len(texts) or origin is None:
+            return RelationEvidence(
+                head=head, relation=TOGETHER, tail=tail, evidence="", provenance=origin
+            )
+        start, end = ranges[at]
+        return RelationEvidence(
+            head=head,
+            relation=TOGETHER,
+            tail=tail,
+            evidence=texts[at],
+            provenance=replace(origin, start=start, end=end),
+        )
+
+
+def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
+    store, graph = session.resources.store, session.resources.entity_graph
+    chunks = {
+        chunk.id: chunk
+        for chunk in store.chunks(
+            sorted({int(graph.chunks[tie]) for path in paths for tie in path.ties})
+        )
+    }
+    blocks = []
+    ways = read_paths(store, graph, paths, session.options.as_of)
+    for path, way in zip(paths, ways, strict=True):
+        stating = [chunks[id_] for id_ in graph.chunks[list(path.ties)].tolist() if id_ in chunks]
+        form = Form(
+            text="\n".join(statement(t.head, t.relation, t.tail, t.evidence) for t in way),
+            citations=cite_chunks(stating),
+        )
+        hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
+        blocks.append(Block(heading=hops, forms=(form,)))
+    return blocks

@@ -1,0 +1,284 @@
+"""Hierarchies: the outline of documents, and chains of entities that a caller declares."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.search.answer.blocks import (
+    Block,
+    Form,
+    cite_chunks,
+    sections_found,
+    statement,
+    trail,
+)
+from clew.search.answer.result import RetrievalResult, after
+from clew.search.retrieval.channels import Ranking
+from clew.search.retrieval.filters import document_sections, permitted_relations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from clew.search.session import QuerySession
+    from clew.types import Hit, Relation, StoredChunk, StoredSection
+
+LAYERS = ("document", "section", "passage")
+"""Layers of the outline that every store has."""
+CANDIDATES = 30
+"""Documents or sections compared as wholes, those of the nearest passages; entities tried."""
+ITEMS = 5
+"""Entities at the layer searched whose chains are followed."""
+READ = 200
+"""Entities of the nearest passages whose types are read."""
+WIDEST = 20
+"""Relations followed from one entity at one step of a chain."""
+
+
+# --- the outline -------------------------------------------------------------------------
+
+
+def by_outline(session: QuerySession) -> RetrievalResult:
+    """The documents, sections or passages nearest as wholes, each with its chain up and down."""
+    layer = session.options.layer
+    if layer not in LAYERS:
+        raise InputError(
+            f"unknown layer {layer!r} of the outline; expected one of {', '.join(LAYERS)}, or"
+            " declare a hierarchy of entity types, such as 'person -works_at-> organisation'"
+        )
+    nearest = session.channels.by_vector()
+    if layer == "passage":
+        return RetrievalResult(ranking=nearest, arrange=_chains)
+    members = _members(session, nearest, layer)
+    return RetrievalResult(ranking=_by_whole(session, members), arrange=_chains)
+
+
+def _members(session: QuerySession, nearest: Ranking, layer: str) -> list[list[StoredChunk]]:
+    """The chunks of each of the nearest documents or sections, in order of the nearest child."""
+    store = session.resources.store
+    children = store.chunks(nearest.ids.tolist())
+    wanted: dict[object, list[StoredChunk]] = {}
+    for chunk in children:
+        if len(wanted) < CANDIDATES:
+            wanted.setdefault(_item(chunk, layer), [])
+    chunks = store.document_chunks(*dict.fromkeys(chunk.document_id for chunk in children))
+    allowed = session.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
+    for chunk, let in zip(chunks, allowed.tolist(), strict=True):
+        if let and _item(chunk, layer) in wanted:
+            wanted[_item(chunk, layer)].append(chunk)
+    return [members for members in wanted.values() if members]
+
+
+def _item(chunk: StoredChunk, layer: str) -> object:
+    return chunk.document_id if layer == "document" else chunk.section_id
+
+
+def _by_whole(session: QuerySession, members: Sequence[Sequence[StoredChunk]]) -> Ranking:
+    """Passages of the item whose mean vector is nearest first, then of the next."""
+    scored: list[tuple[float, int, float]] = []
+    for chunks in members:
+        ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
+        vectors = session.vectors.vectors(ids)
+        mean = vectors.mean(axis=0)
+        whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
+        cosines = vectors @ session.vector
+        scored += [
+            (whole, id_, cosine) for id_, cosine in zip(ids.tolist(), cosines.tolist(), strict=True)
+        ]
+    scored.sort(key=lambda entry: (-entry[0], -entry[2], entry[1]))
+    return Ranking(
+        np.array([id_ for _, id_, _ in scored], dtype=np.int64),
+        np.array([whole for whole, _, _ in scored], dtype=np.float32),
+    )
+
+
+def _chains(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
+    """By section, under the outline of its document: what stands before and after it."""
+    blocks = []
+    documents = dict.fromkeys(hit.chunk.document_id for hit in hits)
+    sections = document_sections(session, *documents)
+    for section, best, block in sections_found(session, hits):
+        outline = _outline(sections, best, section.ordinal)
+        forms = tuple(
+            Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
+        )
+        blocks.append(Block(heading=block.heading, forms=(*forms, *block.forms)))
+    return blocks
+
+
+def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -> str:
+    """The document's sections, of those given, as a list, the one at hand marked."""
+    lines = [f"Outline of {chunk.title or chunk.source}:"]
+    for section in (s for s in sections if s.document_id == chunk.document_id):
+        name = " › ".join(section.headings) or f"section {section.ordinal + 1}"
+        lines.append(f"{'→' if section.ordinal == here else '-'} {name}")
+    return "\n".join(dict.fromkeys(lines))
+
+
+# --- declared hierarchies ----------------------------------------------------------------
+
+_TYPE = re.compile(r"(?P<type>[a-z][a-z0-9_]*+)\s*+")
+_STEP = re.compile(
+    r"(?:-\s*+(?P<down>[a-z][a-z0-9_]*+)\s*+->|<-\s*+(?P<up>[a-z][a-z0-9_]*+)\s*+-)\s*+",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A relation type between two neighbouring layers."""
+
+    relation_type: str
+    forward: bool
+    """Whether it leads from the layer before to the layer after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Types of entities, and the relations that lead from each to the next."""
+
+    types: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def parse_hierarchy(text: str) -> Hierarchy:
+    """`person -works_at-> organisation <-part_of- place`; raises `InputError` for what is none."""
+    text = text.strip()
+    types: list[str] = []
+    steps: list[Step] = []
+    at = 0
+    while match := _TYPE.match(text, at):
+        types.append(match["type"])
+        at = match.end()
+        step = _STEP.match(text, at)
+        if step is None:
+            break
+        steps.append(Step(step["down"] or step["up"], step["down"] is not None))
+        at = step.end()
+    if at != len(text) or len(types) != len(steps) + 1 or len(types) < 2:
+        raise InputError(
+            f"cannot read the hierarchy {text!r}; expected types of entities with relations between"
+            " them, such as 'person -works_at-> organisation -part_of-> organisation'"
+        )
+    return Hierarchy(tuple(types), tuple(steps))
+
+
+def by_hierarchy(session: QuerySession) -> RetrievalResult:
+    """The chains, up and down, of the entities of one layer that are nearest to the question."""
+    hierarchy = parse_hierarchy(session.options.hierarchy)
+    layer = _layer(session, hierarchy)
+    lines = _chains_through(session, hierarchy, layer)
+    if not lines:
+        session.notes.append(
+            f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
+            " the hierarchy; passages were found by meaning alone"
+        )
+        return RetrievalResult(ranking=session.channels.by_vector())
+    ids = np.array([line.chunk_id for line in lines if line.chunk_id is not None], dtype=np.int64)
+    ranking = Ranking.in_order(ids[session.allows(ids)])
+    block = _chain_block(session, lines)
+    return RetrievalResult(
+        ranking=ranking.then(session.channels.by_vector()), arrange=after([block])
+    )
+
+
+def _layer(session: QuerySession, hierarchy: Hierarchy) -> int:
+    wanted = session.options.layer
+    if wanted in hierarchy.types:
+        return hierarchy.types.index(wanted)
+    if wanted in LAYERS:
+        return 0
+    raise InputError(
+        f"the hierarchy has no layer {wanted!r}; expected one of {', '.join(hierarchy.types)}"
+    )
+
+
+def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> list[Relation]:
+    """The relations of the chains through the layer's nearest entities that have any.
+
+    Those are the ones that the question names; where none of them has a chain, those of the nearest
+    passages. An entity of unknown type may be of any.
+    """
+    named = [seed.entity_id for seed in session.analysis.seeds]
+    for candidates in (named, _near(session)):
+        entities = session.resources.store.entities(candidates)
+        wanted = (hierarchy.types[layer], "name")
+        fitting = [e.id for e in entities if e.entity_type in wanted][:CANDIDATES]
+        chains = (_follow(session, hierarchy, layer, entity) for entity in fitting)
+        found = list(islice(filter(None, chains), ITEMS))
+        if found:
+            return list({relation.id: relation for chain in found for relation in chain}.values())
+    return []
+
+
+def _near(session: QuerySession) -> list[int]:
+    """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
+    snapshot, ranking = session.snapshot, session.channels.by_vector()
+    known = snapshot.known(ranking.ids)
+    entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
+    entities = snapshot.passage_entities.items[entries]
+    relevance = np.bincount(entities, weights=ranking.scores[known][owner] ** 2)
+    best = np.argsort(-relevance, kind="stable")[: np.count_nonzero(relevance)]
+    near: list[int] = snapshot.entity_ids[best[:READ]].tolist()
+    return near
+
+
+def _follow(
+    session: QuerySession, hierarchy: Hierarchy, layer: int, entity_id: int
+) -> list[Relation]:
+    """The relations of the chain through an entity: down to the last layer, up to the first."""
+    found: dict[int, Relation] = {}
+    for steps in (
+        [(step, step.forward) for step in hierarchy.steps[layer:]],
+        [(step, not step.forward) for step in reversed(hierarchy.steps[:layer])],
+    ):
+        edge = [entity_id]
+        for step, forward in steps:
+            relations = _step(session, edge, step.relation_type, forward)
+            found |= {relation.id: relation for relation in relations}
+            ends = [r.to_entity_id if forward else r.from_entity_id for r in relations]
+            edge = list(dict.fromkeys(ends))
+            if not edge:
+                break
+    return list(found.values())
+
+
+def _step(
+    session: QuerySession, edge: Sequence[int], relation_type: str, forward: bool
+) -> list[Relation]:
+    known = session.resources.store.relations(edge, as_of=session.options.as_of)
+    relations = permitted_relations(session, known)
+    starts = set(edge)
+    fitting = [
+        relation
+        for relation in relations
+        if relation.relation_type == relation_type
+        and (relation.from_entity_id if forward else relation.to_entity_id) in starts
+    ]
+    if len(fitting) > WIDEST * len(edge):
+        session.notes.append(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
+    return fitting[: WIDEST * len(edge)]
+
+
+def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:
+    store = session.resources.store
+    names = store.entity_names(_ends(relations))
+    chunks = store.chunks([r.chunk_id for r in relations if r.chunk_id is not None])
+    heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"
+    lines = [_line(relation, names) for relation in relations]
+    form = Form(text="\n".join(dict.fromkeys(lines)), citations=cite_chunks(chunks))
+    return Block(heading=heading, forms=(form,))
+
+
+def _ends(relations: Iterable[Relation]) -> list[int]:
+    return sorted({id_ for r in relations for id_ in (r.from_entity_id, r.to_entity_id)})
+
+
+def _line(relation: Relation, names: Mapping[int, str]) -> str:
+    head, tail = names.get(relation.from_entity_id, "?"), names.get(relation.to_entity_id, "?")
+    return f"- {statement(head, relation.relation_type, tail)}"

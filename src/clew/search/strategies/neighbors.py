@@ -1,0 +1,143 @@
+"""What lies around an entity: where relations lead, and what texts name together with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from clew.graph.traversal.paths import neighbourhood
+from clew.search.strategies.entity_paths import TOGETHER, entity_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence, Set
+
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.traversal.paths import Neighbourhood
+    from clew.ports import GraphStore
+    from clew.types import Relation
+
+    Direction = Literal["outbound", "inbound", "both"]
+
+RELATIONS = 10_000
+"""Relations looked at a step, heaviest first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Related:
+    """An entity that a relation leads to."""
+
+    entity_id: int
+    relation: Relation
+    outbound: bool
+    """Whether the relation leads there; else it comes from there."""
+    depth: int
+    """Relations from where the search began, from 1."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Near:
+    """An entity that is tied to another."""
+
+    entity_id: int
+    name: str
+    relation: str
+    """The heaviest relation that ties it, or `mentioned_with`."""
+    weight: float
+    """0 to 1: the relation's; of what is named together s / (1 + s), s the strength of the tie."""
+    depth: int
+    """Ties from the other, from 1."""
+
+
+def related(
+    store: GraphStore,
+    entity_id: int,
+    *,
+    direction: Direction = "both",
+    relation_type: str | None = None,
+    depth: int = 1,
+    min_weight: float = 0.0,
+    limit: int = 50,
+    each_type: bool = True,
+) -> tuple[list[Related], tuple[str, ...]]:
+    """Where relations lead from an entity, the nearest first, then the heaviest, and notes.
+
+    Each neighbour comes by the heaviest relation that says so: once a relation type and direction,
+    or once where not `each_type`. Only relations that are asked for are followed further.
+    """
+    seen, edge = {entity_id}, [entity_id]
+    found: list[Related] = []
+    notes: tuple[str, ...] = ()
+    for step in range(1, depth + 1):
+        relations = store.relations(edge, RELATIONS)
+        if len(relations) == RELATIONS:
+            notes = (f"only the {RELATIONS} heaviest relations a step were looked at",)
+        wanted = (
+            relation
+            for relation in relations
+            if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
+        )
+        ends = _ends(wanted, frozenset(edge), seen, direction, step)
+        reached = list(_once(ends, each_type=each_type))
+        found.extend(reached)
+        edge = list(dict.fromkeys(one.entity_id for one in reached))
+        seen.update(edge)
+        if len(found) >= limit or not edge:
+            break
+    return found[:limit], notes
+
+
+def _ends(
+    relations: Iterable[Relation],
+    edge: Set[int],
+    seen: Set[int],
+    direction: Direction,
+    depth: int,
+) -> Iterable[Related]:
+    """The ends of relations that were not seen before, as they lie from the edge."""
+    for relation in relations:
+        head, tail = relation.from_entity_id, relation.to_entity_id
+        if direction != "inbound" and head in edge and tail not in seen:
+            yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
+        if direction != "outbound" and tail in edge and head not in seen:
+            yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
+
+
+def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
+    seen: set[tuple[int, str, bool]] = set()
+    for one in found:
+        said = (one.relation.relation_type, one.outbound) if each_type else ("", True)
+        key = (one.entity_id, *said)
+        if key not in seen:
+            seen.add(key)
+            yield one
+
+
+def near(
+    store: GraphStore, graph: EntityGraph, entity_id: int, *, depth: int, limit: int
+) -> tuple[list[Near], bool]:
+    """Entities that ties lead to, the nearest first, then the strongest; whether there are more."""
+    rows = entity_rows(graph, [entity_id])
+    if not rows:
+        return [], False
+    found = neighbourhood(graph, rows, depth, limit)
+    return _named(store, graph, found), bool(found.limits_hit)
+
+
+def _named(store: GraphStore, graph: EntityGraph, found: Neighbourhood) -> list[Near]:
+    ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
+    names = store.entity_names(ids)
+    stating: Sequence[int] = graph.relations[list(found.ties)].tolist()
+    relations = {r.id: r for r in store.relations_by_id([id_ for id_ in stating if id_])}
+    near = []
+    for id_, hops, tie, relation_id in zip(ids, found.hops, found.ties, stating, strict=True):
+        relation, strength = relations.get(relation_id), float(graph.strengths[tie])
+        near.append(
+            Near(
+                entity_id=id_,
+                name=names.get(id_, "?"),
+                relation=relation.relation_type if relation else TOGETHER,
+                weight=relation.weight if relation else strength / (1 + strength),
+                depth=hops,
+            )
+        )
+    return near

@@ -1,0 +1,164 @@
+"""Time in retrieval: passages within a period, in order of time, on a timeline."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.search.answer.blocks import passage_block
+from clew.types import Period, TemporalInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from clew.search.answer.blocks import Block
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
+    from clew.types import Hit, Ids
+
+HALF_LIFE_DAYS = 365.0
+"""Distance from the period asked for (or from today) at which time counts half."""
+UNDATED = "undated"
+"""Label of passages without a time."""
+
+
+def in_period(
+    session: QuerySession, strategy: Callable[[QuerySession], RetrievalResult]
+) -> RetrievalResult:
+    """What the strategy finds within the period that the question names, told in order of time.
+
+    A period that is a filter already is that. Else the one that the question names goes first, and
+    what lies outside of it follows.
+    """
+    if session.applied != "filtered":
+        session.applied = "ordered"
+    period = session.named_period
+    if period is None or session.applied == "filtered":
+        return replace(strategy(session), arrange=by_time)
+    inside = session.filtered(session.resources.store.chunks_within(period))
+    if inside.allowed is None or not len(inside.allowed):
+        session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
+        return replace(strategy(session), arrange=by_time)
+    session.applied = "preferred"
+    within, found = strategy(inside), strategy(session)
+    ranking = within.ranking.then(found.ranking)
+    return replace(
+        found, ranking=ranking, arrange=by_time, scores=_scores(session, inside, ranking.ids)
+    )
+
+
+def _scores(session: QuerySession, inside: QuerySession, ids: Ids) -> dict[str, dict[int, float]]:
+    """Nearness to the period, and what the channels found of it, who see the best of each alone."""
+    ids = ids[: session.options.limit]
+    scores = {"temporal": dict(zip(ids.tolist(), closeness(session, ids).tolist(), strict=True))}
+    everything = session.channels.scores()
+    for name, found in inside.channels.scores().items():
+        scores[name] = {**everything.get(name, {}), **found}
+    return scores
+
+
+def keep_to_period(session: QuerySession) -> None:
+    """Let nothing through but what is of the period that the question names, if that is wished."""
+    period = session.named_period
+    if not session.options.temporal or session.options.period is not None:
+        return
+    if period is None:
+        session.note("the question names no period to keep to")
+        return
+    session.allowed = session.filtered(session.resources.store.chunks_within(period)).allowed
+    session.applied = "filtered"
+
+
+def closeness(session: QuerySession, ids: Ids) -> NDArray[np.float64]:
+    """(n,) 0 to 1: 1 within the period asked for, else ½ for each half-life from it; 0 undated.
+
+    Without a period, from today.
+    """
+    now = session.options.now
+    period = session.options.period or session.named_period or Period(start=now, end=None)
+    times = session.resources.store.chunk_times(ids.tolist())
+    nearest = [min((_days(period, t) for t in times.get(i, ())), default=np.inf) for i in ids]
+    return np.asarray(0.5 ** (np.array(nearest, dtype=np.float64) / HALF_LIFE_DAYS))
+
+
+def _days(one: Period, other: Period) -> float:
+    """Days between two periods; 0 where they overlap."""
+    if one.overlaps(other):
+        return 0.0
+    gaps = [
+        (later - earlier).total_seconds()
+        for earlier, later in ((one.end, other.start), (other.end, one.start))
+        if earlier is not None and later is not None and later >= earlier
+    ]
+    return min(gaps, default=0.0) / 86_400
+
+
+def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
+    """A block for each passage, chosen by relevance, standing in order of time under its period."""
+    labels = _labels(hits)
+    return [passage_block(hit.chunk, group=labels[hit.chunk.id], place=_place(hit)) for hit in hits]
+
+
+def _place(hit: Hit) -> float:
+    moment = moment_of(hit.times)
+    return float("inf") if moment is None else moment.timestamp()
+
+
+def moment_of(times: Sequence[Period]) -> datetime | None:
+    """Where passages with these times stand: when it was said, else the first time it speaks of."""
+    for period in times:
+        moment = period.start or period.end
+        if moment is not None:
+            return moment
+    return None
+
+
+def _labels(hits: Sequence[Hit]) -> dict[int, str]:
+    """Label by chunk id: years, months or days, whichever makes a handful of groups."""
+    moments = {hit.chunk.id: moment_of(hit.times) for hit in hits}
+    known = [moment for moment in moments.values() if moment is not None]
+    days = (max(known) - min(known)).days if known else 0
+    form = "%Y" if days > 3 * 366 else "%B %Y" if days > 62 else "%d %B %Y"
+    return {
+        id_: UNDATED if moment is None else _format(moment, form) for id_, moment in moments.items()
+    }
+
+
+def _format(moment: datetime, form: str) -> str:
+    # `%Y` pads years before 1000 on some platforms alone.
+    form = form.replace("%Y", str(moment.year)).replace("%d", str(moment.day))
+    return moment.strftime(form)
+
+
+def describe_time(session: QuerySession, hits: Sequence[Hit]) -> TemporalInfo | None:
+    """The time that was asked for and what came of it; None where none was."""
+    options, named = session.options, session.named_period
+    period = options.period or named
+    asked = session.asked_time
+    untimed = period is None and options.as_of is None and not asked.evolution
+    if untimed and session.applied == "none":
+        return None
+    labels = _labels(sorted(hits, key=_place))
+    timeline: dict[str, list[str]] = {}
+    for hit in sorted(hits, key=_place):
+        timeline.setdefault(labels[hit.chunk.id], []).append(hit.chunk.public_id)
+    return TemporalInfo(
+        phrase=asked.phrase if named else "",
+        since=period.start if period else None,
+        until=period.end if period else None,
+        as_of=options.as_of,
+        evolution=asked.evolution,
+        applied=session.applied,
+        timeline=tuple((label, tuple(ids)) for label, ids in timeline.items()),
+    )
+
+
+def _describe(period: Period) -> str:
+    if period.text:
+        return period.text
+    return f"{period.start or '…'} to {period.end or '…'}"

@@ -1,0 +1,91 @@
+"""What the document tools do with a collection as a whole: index, back up, restore, audit."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, NotFoundError
+from clew.private_files import make_folder
+from clew.settings import NAMESPACE
+from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.documents.writing import jobs_of, status_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.ports import AuditEntry
+    from clew.tools.spec import Arguments, Call, Result
+
+_NEWEST = 2**63 - 1
+"""Ids of entries end here."""
+
+
+def reindex(call: Call, _: Arguments) -> Result:
+    """`reindex`."""
+    runner = jobs_of(call)
+    return status_of(runner, runner.submit("reindex", {}, description="index again"))
+
+
+def backup(call: Call, arguments: Arguments) -> Result:
+    """`backup`."""
+    name = arguments["name"] or datetime.now(UTC).strftime("%Y-%m-%dT%H-%M-%SZ")
+    path = _backup_file(call, name)
+    make_folder(path.parent)
+    if path.exists():
+        raise InputError(f"there is a backup {name!r} already; give another name")
+    return {"name": name, "bytes": call.engine.backup(path)}
+
+
+def restore(call: Call, arguments: Arguments) -> Result:
+    """`restore`."""
+    engine = call.engine
+    name = arguments["name"]
+    path = _backup_file(call, name)
+    if not path.is_file():
+        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.db"))) or "none yet"
+        raise NotFoundError(f"there is no backup {name!r} of this collection; there are: {there}")
+    held = engine.stats()["documents"]
+    if not arguments["confirm"]:
+        raise InputError(
+            f"restoring {name!r} replaces all that is stored ({held} documents) and"
+            " cannot be undone; call again with confirm=true if it is wanted"
+        )
+    engine.restore(path, own=True)
+    return {"name": name, "documents": engine.stats()["documents"]}
+
+
+def _backup_file(call: Call, name: str) -> Path:
+    """Where a backup of the caller's namespace is kept, by name: whoever calls gives no path."""
+    if not re.fullmatch(NAMESPACE, name):
+        raise InputError(
+            f"name {name!r} cannot be; expected letters, digits, '_', '.' and '-', at most 64, such"
+            " as before-the-move"
+        )
+    return call.engine.store.folder / "backups" / f"{name}.db"
+
+
+def audit(call: Call, arguments: Arguments) -> Result:
+    """`audit`."""
+    engine, limit = call.engine, arguments["limit"]
+    before = read_cursor(arguments["cursor"], _NEWEST) if arguments["cursor"] else None
+    # One more than is shown tells whether there is more.
+    found = engine.audit(before=before, limit=limit + 1)
+    items = [_entry(entry) for entry in found[:limit]]
+    around: Result = {"entries": [], "next_cursor": str(_NEWEST)}
+    kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    if items and not kept:
+        raise no_room(items[0]["tool"])
+    more = len(kept) < len(found)
+    return {"entries": kept, "next_cursor": str(kept[-1]["id"]) if more else None}
+
+
+def _entry(entry: AuditEntry) -> Result:
+    return {
+        "id": entry.id,
+        "recorded_at": entry.recorded_at.isoformat(),
+        "caller": entry.caller,
+        "tool": entry.tool,
+        "subjects": dict(entry.subjects),
+    }

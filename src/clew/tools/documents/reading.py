@@ -1,0 +1,256 @@
+"""What the document tools read: passages that answer, documents, their texts, collections."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew.text import whole_number
+from clew.tools.budget import fitting, read_cursor
+from clew.tools.truncate import cut_to_fit, fitting_length, shortened, tokens_of
+from clew.wiring import make_store, store_exists
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.engine import Clew
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import DocumentInfo
+
+STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
+"""Strategy by `rag_type`; each searches chunks that were embedded with their context."""
+FOUND = 10
+"""Documents that `search` finds, at most."""
+ECHOED, NAMED, MOST = 200, 60, 10
+"""Characters of a question and of a name that are said again, and how many of each kind."""
+TITLED, SOURCED = 100, 200
+"""Characters of a title and of a source in a list."""
+MOST_CHARACTERS = 10**9
+"""Characters of a text that a cursor can be past."""
+FETCHED_TOKENS = 8000
+"""Tokens of a text that `fetch` gives at once."""
+_SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
+_HIT = ("id", "text", "metadata", "score", "scores", "source")
+
+
+def query(call: Call, arguments: Arguments) -> Result:
+    """`query_documents`."""
+    engine = call.engine
+    found = engine.search(
+        arguments["query"],
+        strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
+        limit=arguments["top_k"],
+        max_hops=arguments["max_hops"],
+        where=arguments["where"],
+        since=arguments["since"],
+        until=arguments["until"],
+        as_of=arguments["as_of"],
+        context=False,
+    ).to_dict()
+    hits = [_hit(hit) for hit in found["results"]]
+    around: Result = {**_about(found), "results": [], "left_out": len(hits)}
+    kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
+    return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+
+
+def _about(found: Mapping[str, Any]) -> Result:
+    """What is said of the question, however long that is: the passages need the room."""
+    about: Result = {name: found[name] for name in _SHOWN}
+    about["query"] = shortened(found["query"], ECHOED)
+    about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
+    if found["temporal_info"] is not None:
+        timeline = found["temporal_info"]["timeline"][:MOST]
+        phrase = shortened(found["temporal_info"]["phrase"], NAMED)
+        about["temporal_info"] = {
+            **found["temporal_info"],
+            "phrase": phrase,
+            "timeline": [{**entry, "ids": entry["ids"][:1]} for entry in timeline],
+        }
+    return about
+
+
+def _hit(hit: Mapping[str, Any]) -> Result:
+    """A hit without what only a library's user asks for."""
+    graph = hit["graph_context"]
+    stated = [
+        {name: relation[name] for name in ("from", "relation", "to", "evidence")}
+        for relation in graph["relationships"]
+    ]
+    return {
+        **{name: hit[name] for name in _HIT},
+        "graph_context": {**graph, "relationships": stated},
+    }
+
+
+def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Clew) -> list[Result]:
+    """The first hits that fit whole; where not even one does, the first with its text cut."""
+    count = engine.embedder.count_tokens
+    kept = fitting(hits, around, budget, count)
+    if kept or not hits:
+        return kept
+    bare = {**hits[0], "graph_context": {"entities": [], "relationships": [], "path": []}}
+    where = ("document", "title", "source", "page", "char_start", "char_end")
+    bare["metadata"] = {name: hits[0]["metadata"][name] for name in where}
+    empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
+    room = budget - tokens_of(empty, count)
+    text = str(hits[0]["text"])
+    length = fitting_length(text, room, count)
+    if length == 0:
+        return []
+    cut = text if length == len(text) else f"{text[:length].rstrip()}…"
+    return [{**bare, "text": cut}]
+
+
+def search(call: Call, arguments: Arguments) -> Result:
+    """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
+    found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
+    hits = found.hits
+    best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
+    shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
+    return {
+        "results": [
+            {
+                "id": chunk.public_id,
+                "title": chunk.title or chunk.source,
+                "url": _url(chunk.document_id, chunk.source),
+            }
+            for chunk in shown
+        ]
+    }
+
+
+def fetch(call: Call, arguments: Arguments) -> Result:
+    """`fetch`: a document's text, or as much of it around a passage as is given at once."""
+    engine = call.engine
+    info, at = _located(engine, arguments["id"])
+    whole = engine.text(info.id)
+    count = engine.embedder.count_tokens
+    if tokens_of(whole, count) <= FETCHED_TOKENS:
+        at = 0
+    length = fitting_length(whole[at:], FETCHED_TOKENS, count)
+    return {
+        "id": arguments["id"],
+        "title": info.title or info.source,
+        "text": whole[at : at + length],
+        "url": _url(info.id, info.source),
+        "metadata": {
+            "document": info.id,
+            "source": info.source,
+            "char_start": at,
+            "char_end": at + length,
+            "characters": len(whole),
+        },
+    }
+
+
+def _located(engine: Clew, name: str) -> tuple[DocumentInfo, int]:
+    """A document, and where to begin to read: at the section of the passage that was named."""
+    document, _, ordinal = name.rpartition("#")
+    number = whole_number(ordinal)
+    if number is not None and engine.store.documents(ids=[document]):
+        info = engine.document(document)
+        for chunk in engine.store.document_chunks(document):
+            if chunk.ordinal == number:
+                return info, engine.store.sections([chunk.section_id])[0].start
+    return engine.document(name), 0
+
+
+def _url(document_id: str, source: str) -> str:
+    """Where a reader finds the document: its address, else the one of its resource here."""
+    web = source.startswith(("http://", "https://"))
+    return source if web else f"clew://documents/{document_id}"
+
+
+def list_documents(call: Call, arguments: Arguments) -> Result:
+    """`list_documents`."""
+    documents = call.engine.documents(arguments["where"])
+    start = read_cursor(arguments["cursor"])
+    page = [_document(info) for info in documents[start : start + arguments["limit"]]]
+    around: Result = {"documents": [], "total": len(documents), "next_cursor": str(MOST_CHARACTERS)}
+    count = call.engine.embedder.count_tokens
+    kept = fitting(page, around, arguments["max_tokens"], count)
+    if page and not kept:
+        kept = [{**page[0], "metadata": {}}]
+    return {**around, "documents": kept, "next_cursor": _next(start, len(kept), len(documents))}
+
+
+def _document(info: DocumentInfo) -> Result:
+    return {
+        "document": info.id,
+        "title": shortened(info.title, TITLED),
+        "source": shortened(info.source, SOURCED),
+        "media_type": info.media_type,
+        "characters": info.characters,
+        "chunks": info.chunks,
+        "version": info.version,
+        "indexed_at": info.indexed_at.isoformat(),
+        "metadata": dict(info.metadata),
+    }
+
+
+def _next(start: int, shown: int, total: int) -> str | None:
+    return str(start + shown) if start + shown < total else None
+
+
+def get_document(call: Call, arguments: Arguments) -> Result:
+    """`get_document`."""
+    engine = call.engine
+    info = engine.document(arguments["document"])
+    text = engine.text(info.id)
+    start = min(read_cursor(arguments["cursor"], MOST_CHARACTERS), len(text))
+    around: Result = {**_document(info), "text": "", "char_start": start, "char_end": len(text)}
+    around["next_cursor"] = str(MOST_CHARACTERS)
+    count = engine.embedder.count_tokens
+    if tokens_of(around, count) > arguments["max_tokens"] // 2:
+        around["metadata"] = {}
+    room = arguments["max_tokens"] - tokens_of({"success": True, **around}, count)
+    piece = cut_to_fit(text[start:], room, count)
+    stop = start + len(piece)
+    return {
+        **around,
+        "text": piece,
+        "char_end": stop,
+        "next_cursor": str(stop) if stop < len(text) else None,
+    }
+
+
+def list_collections(call: Call, arguments: Arguments) -> Result:
+    """`list_collections`: the caller's namespaces; what others have is never looked at."""
+    own = call.engine.settings.namespace
+    names = call.caller.namespaces or (own,)
+    start = read_cursor(arguments["cursor"])
+    page = names[start : start + arguments["limit"]]
+    return {
+        "collections": [_collection(call.engine, name) for name in page],
+        "total": len(names),
+        "next_cursor": _next(start, len(page), len(names)),
+    }
+
+
+def _collection(engine: Clew, namespace: str) -> Result:
+    split = engine.settings.split
+    return {
+        "namespace": namespace,
+        "counts": _counts(engine, namespace),
+        "settings": {
+            "embedder": engine.embedder.name,
+            "split": split.strategy,
+            "chunk_tokens": split.chunk_tokens,
+            "section_tokens": split.section_tokens,
+            "time_zone": engine.settings.search.time_zone,
+        },
+    }
+
+
+def _counts(engine: Clew, namespace: str) -> Result:
+    """Counts of a namespace's store; none are made where there is no store."""
+    wanted = ("documents", "chunks", "entities", "relations")
+    if namespace == engine.settings.namespace:
+        return {name: engine.stats()[name] for name in wanted}
+    settings = engine.settings.model_copy(update={"namespace": namespace})
+    if not store_exists(settings):
+        return dict.fromkeys(wanted, 0)
+    store = make_store(settings)
+    try:
+        return {name: store.statistics()[name] for name in wanted}
+    finally:
+        store.close()

@@ -1,0 +1,241 @@
+"""What the graph tools read: entities found, neighbours, counts, the graph between entities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.errors import NotFoundError
+from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.truncate import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from clew.search.retrieval.entity_search import EntityHit
+    from clew.search.strategies.neighbors import Related
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import Entity, Relation
+
+NEIGHBORS = 10
+"""Neighbours shown of an entity that a search finds."""
+ECHOED = 200
+"""Characters of a question that are said again."""
+SHOWN = 600
+"""Characters of an entity's content that are shown."""
+TYPES_SHOWN = 50
+"""Relation types that the statistics count one by one."""
+LOCAL_RELATIONS = 10_000
+"""Relations that the graph between some entities is taken from, heaviest first."""
+_WEIGHTS = ("vector_weight", "graph_weight")
+
+
+def search_entities(call: Call, arguments: Arguments) -> Result:
+    """`graph_enhanced_search`."""
+    options = {name: arguments[name] for name in ("depth", "limit", *_WEIGHTS)}
+    hits, notes = call.engine.search_entities(arguments["query"], **options)
+    params = {**options, "include_neighbors": arguments["include_neighbors"]}
+    around: Result = {
+        "query": shortened(arguments["query"], ECHOED),
+        "result_count": len(hits),
+        "results": [],
+        "left_out": len(hits),
+        "notes": list(notes),
+        "search_params": params,
+    }
+    # What does not fit is not made: neighbours take longest.
+    results = (_result(call, hit, params) for hit in hits)
+    kept = fitting(results, around, arguments["max_tokens"], call.engine.embedder.count_tokens)
+    return {
+        **around,
+        "result_count": len(kept),
+        "results": kept,
+        "left_out": len(hits) - len(kept),
+    }
+
+
+def _result(call: Call, hit: EntityHit, params: Result) -> Result:
+    from clew.search.strategies.neighbors import near
+
+    engine = call.engine
+    neighbors, more = [], False
+    if params["include_neighbors"]:
+        found, more = near(
+            engine.store,
+            engine.entity_graph,
+            hit.entity.id,
+            depth=params["depth"],
+            limit=NEIGHBORS,
+        )
+        neighbors = [
+            {
+                "entity_id": one.entity_id,
+                "name": one.name,
+                "relation": one.relation,
+                "weight": _rounded(one.weight),
+                "depth": one.depth,
+            }
+            for one in found
+        ]
+    return {
+        "entity_id": hit.entity.id,
+        "entity_name": hit.entity.name,
+        "entity_type": hit.entity.entity_type,
+        "content": hit.content if len(hit.content) <= SHOWN else f"{hit.content[: SHOWN - 1]}…",
+        "vector_score": hit.vector_score,
+        "graph_score": hit.graph_score,
+        "combined_score": hit.combined_score,
+        "neighbors": neighbors,
+        "neighbor_count": len(neighbors),
+        "more_neighbors": more,
+    }
+
+
+def entity_neighbors(call: Call, arguments: Arguments) -> Result:
+    """`get_entity_neighbors`."""
+    from clew.search.strategies.neighbors import related
+
+    engine, entity = call.engine, known_entity(call, arguments["entity_id"])
+    start, limit = read_cursor(arguments["cursor"]), arguments["limit"]
+    options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
+    options["min_weight"] = arguments["min_weight"]
+    # One more than is shown tells whether there is more.
+    found, notes = related(engine.store, entity.id, limit=start + limit + 1, **options)
+    page = found[start : start + limit]
+    ends = {e.id: e for e in engine.store.entities([one.entity_id for one in page])}
+    items = [_neighbor(one, ends[one.entity_id]) for one in page if one.entity_id in ends]
+    around: Result = {
+        "entity_id": entity.id,
+        "neighbor_count": len(items),
+        "neighbors": [],
+        "next_cursor": str(start + limit),
+        "notes": list(notes),
+        "search_params": {**options, "limit": limit},
+    }
+    kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    if items and not kept:
+        raise no_room(items[0]["neighbor_name"])
+    end = start + (len(page) if len(kept) == len(items) else len(kept))
+    return {
+        **around,
+        "neighbor_count": len(kept),
+        "neighbors": kept,
+        "next_cursor": str(end) if end < len(found) else None,
+    }
+
+
+def _neighbor(one: Related, entity: Entity) -> Result:
+    return {
+        "neighbor_id": entity.id,
+        "neighbor_name": entity.name,
+        "entity_type": entity.entity_type,
+        "relation_type": one.relation.relation_type,
+        "weight": one.relation.weight,
+        "is_causal": one.relation.is_causal,
+        "direction": "outbound" if one.outbound else "inbound",
+        "depth": one.depth,
+    }
+
+
+def graph_statistics(call: Call, _: Arguments) -> Result:
+    """`get_graph_statistics`."""
+    counts = call.engine.store.relation_counts()
+    stats = call.engine.stats()
+    entities, vectors = int(stats["entities"]), stats["vectors"]
+    relationships = sum(count for _, count, _ in counts)
+    in_short = {"entities": entities, "relationships": relationships, **_vector_store(vectors)}
+    statistics = {
+        **in_short,
+        "relationship_types": [
+            {"relation_type": name, "count": count} for name, count, _ in counts[:TYPES_SHOWN]
+        ],
+        "relationship_types_left_out": len(counts[TYPES_SHOWN:]),
+        "avg_relationships_per_entity": _rounded(relationships / max(entities, 1)),
+        "causal_relationships": sum(causal for _, _, causal in counts),
+    }
+    return {"statistics": statistics, "health": {"status": _health(vectors), **in_short}}
+
+
+def _vector_store(state: Mapping[str, Any]) -> Result:
+    """What `SyncedVectorIndex.state` says, under the name of the back end in use."""
+    name = "embedded" if state["backend"] == "store" else state["backend"]
+    return {
+        "vector_store": name,
+        "qdrant_available": False,
+        "qdrant_connected": False,
+        f"{name}_available": state["available"],
+        f"{name}_connected": state["connected"],
+        "vector_store_problem": state["problem"],
+    }
+
+
+def _health(state: Mapping[str, Any]) -> str:
+    """`degraded` where the store's own vectors stand in until the index is back."""
+    if state["connected"]:
+        return "healthy"
+    return "degraded" if state["available"] else "unhealthy"
+
+
+def local_graph(call: Call, arguments: Arguments) -> Result:
+    """`build_local_graph`."""
+    engine = call.engine
+    ids = list(dict.fromkeys(arguments["entity_ids"]))
+    entities = engine.entity_ranks.applied(engine.store.entities(ids))
+    known = {entity.id for entity in entities}
+    if not known:
+        raise unknown_entity(*ids[:1])
+    relations = engine.store.relations(sorted(known), LOCAL_RELATIONS)
+    edges = [
+        _edge(relation)
+        for relation in relations
+        if {relation.from_entity_id, relation.to_entity_id} <= known
+    ]
+    nodes = [_node(entity) for entity in entities]
+    left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
+    graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
+    around: Result = {"graph": graph, "left_out": left_out}
+    count, room = engine.embedder.count_tokens, arguments["max_tokens"]
+    # Edges of nodes that are not shown would lead nowhere: nodes go first.
+    graph["nodes"] = fitting(nodes, around, room, count)
+    shown = {node["id"] for node in graph["nodes"]}
+    edges = [e for e in edges if {e["from_entity_id"], e["to_entity_id"]} <= shown]
+    graph["edges"] = fitting(edges, around, room, count)
+    for name in ("nodes", "edges"):
+        left_out[name] -= len(graph[name])
+    graph["node_count"], graph["edge_count"] = len(graph["nodes"]), len(graph["edges"])
+    return around
+
+
+def _node(entity: Entity) -> Result:
+    return {
+        "id": entity.id,
+        "name": entity.name,
+        "entity_type": entity.entity_type,
+        "tier": entity.tier,
+        "salience_score": _rounded(entity.salience_score),
+    }
+
+
+def _edge(relation: Relation) -> Result:
+    names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight", "is_causal")
+    return {name: getattr(relation, name) for name in names}
+
+
+def known_entity(call: Call, entity_id: int) -> Entity:
+    """The entity of an id. Raises `NotFoundError` where there is none."""
+    found = call.engine.store.entities([entity_id])
+    if not found:
+        raise unknown_entity(entity_id)
+    return found[0]
+
+
+def unknown_entity(*entity_ids: int) -> NotFoundError:
+    """The error that says where ids come from; without an id, that one is needed."""
+    given = f"there is no entity {entity_ids[0]!r}" if entity_ids else "no entity is given"
+    return NotFoundError(
+        f"{given}; expected an entity_id of this store. Find one with graph_enhanced_search"
+    )
+
+
+def _rounded(number: float) -> float:
+    return round(float(number), 6)

@@ -1,0 +1,79 @@
+"""What the graph tools write: relations stated by hand, and those found by reading once more."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.tools.graph.reading import known_entity
+
+if TYPE_CHECKING:
+    from clew.tools.spec import Arguments, Call, Result
+
+RELATION_TYPES = (
+    *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
+)
+"""Known to every store; any other name in snake_case is allowed, too."""
+_SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+
+
+def add_relationship(call: Call, arguments: Arguments) -> Result:
+    """`add_entity_relationship`."""
+    source, target = (known_entity(call, arguments[name]) for name in ("source_id", "target_id"))
+    relation_type = arguments["relation_type"]
+    if not _SNAKE_CASE.fullmatch(relation_type):
+        raise InputError(
+            f"relation_type cannot be {relation_type!r}; expected {', '.join(RELATION_TYPES)} or"
+            " another name in snake_case, such as works_at. Call it again with that"
+        )
+    relation = call.engine.add_relation(
+        source.id,
+        target.id,
+        relation_type,
+        weight=arguments["weight"],
+        is_causal=arguments["is_causal"],
+        context=arguments["context"],
+    )
+    return {
+        "relationship_id": relation.id,
+        "source_id": relation.from_entity_id,
+        "target_id": relation.to_entity_id,
+        "relation_type": relation.relation_type,
+        "weight": relation.weight,
+        "is_causal": relation.is_causal,
+    }
+
+
+def extract_relationships(call: Call, arguments: Arguments) -> Result:
+    """`extract_entity_relationships`."""
+    entity = known_entity(call, arguments["entity_id"])
+    done = call.engine.extract_relations([entity.id])
+    return {
+        "entity_id": entity.id,
+        "relationships_found": done.found[entity.id],
+        "relationships_added": done.added,
+    }
+
+
+def extract_all(call: Call, arguments: Arguments) -> Result:
+    """`extract_all_relationships`."""
+
+    def proceed(done: int, total: int) -> bool:
+        call.progress.report(done, total, "documents read")
+        return not call.progress.cancelled()
+
+    done = call.engine.extract_relations(limit=arguments["limit"], proceed=proceed)
+    total, some = sum(done.found.values()), sum(count > 0 for count in done.found.values())
+    return {
+        "statistics": {
+            "total_processed": len(done.found),
+            "total_relationships": total,
+            "entities_with_relationships": some,
+            "relationships_added": done.added,
+        },
+        "summary": (
+            f"{len(done.found)} entities read, {some} of them with relations;"
+            f" {total} relations found, {done.added} of them new"
+        ),
+    }

@@ -1,0 +1,189 @@
+"""The table of the memory tools: names, parameters and shapes of the reference memory server."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.tools.budget import CURSOR, MAX_TOKENS
+from clew.tools.memory import reading, writing
+from clew.tools.schema import shape
+from clew.tools.spec import Parameter, Profile, Tool
+
+if TYPE_CHECKING:
+    from clew.tools.spec import Kind, Run, Schema
+
+_MEMORY: frozenset[Profile] = frozenset({"memory"})
+_LONGEST_NAME = 500
+
+
+def _required(
+    name: str, kind: Kind, description: str, *, fields: tuple[Parameter, ...] = ()
+) -> Parameter:
+    return Parameter(name=name, kind=kind, description=description, required=True, fields=fields)
+
+
+def _name(name: str, description: str) -> Parameter:
+    return replace(_required(name, "string", description), max_length=_LONGEST_NAME)
+
+
+_ENTITY = (
+    _name("name", "Name of the entity."),
+    _name("entityType", "Type of the entity, such as person."),
+    _required("observations", "strings", "What is known of it, one fact each."),
+)
+_RELATION = (
+    _name("from", "Name of the entity where the relation starts."),
+    _name("to", "Name of the entity where the relation ends."),
+    _name("relationType", "Type of the relation, in the active voice, such as works_at."),
+)
+_PAGE = (
+    Parameter(
+        name="limit",
+        kind="integer",
+        description="Entities, 1 to 1000. Default 100.",
+        default=100,
+        minimum=1,
+        maximum=1000,
+    ),
+    CURSOR,
+    replace(
+        MAX_TOKENS, default=10_000, description=MAX_TOKENS.description.replace("4000", "10000")
+    ),
+)
+
+
+def _graph() -> Schema:
+    """Entities and relations; what was left out, if anything was."""
+    whole = shape(entities="array", relations="array")
+    cut = {"next_cursor": {"type": "string"}, "left_out": {"type": "integer"}}
+    return {**whole, "properties": {**whole["properties"], **cut}}
+
+
+def _reading(name: str, title: str, description: str, run: Run, *parameters: Parameter) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=f"{description} next_cursor: there is more.",
+        parameters=(*parameters, *_PAGE),
+        result=_graph(),
+        run=run,
+        scope="read",
+        profiles=_MEMORY,
+        idempotent=True,
+    )
+
+
+def _writing(
+    name: str, title: str, description: str, run: Run, parameter: Parameter, result: str
+) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        parameters=(parameter,),
+        result=shape(**{result: "array"}),
+        run=run,
+        scope="write",
+        profiles=_MEMORY,
+    )
+
+
+def _deleting(name: str, title: str, description: str, run: Run, parameter: Parameter) -> Tool:
+    return Tool(
+        name=name,
+        title=title,
+        description=description,
+        parameters=(parameter,),
+        result=shape(message="string"),
+        run=run,
+        scope="write",
+        profiles=_MEMORY,
+        destructive=True,
+        idempotent=True,
+    )
+
+
+MEMORY_TOOLS: tuple[Tool, ...] = (
+    _writing(
+        "create_entities",
+        "Create entities",
+        "Create entities in the knowledge graph. Those that exist are left as they are.",
+        writing.create_entities,
+        _required("entities", "objects", "Up to 1000.", fields=_ENTITY),
+        "entities",
+    ),
+    _writing(
+        "create_relations",
+        "Create relations",
+        "Create relations between entities that exist. Those that exist are left out.",
+        writing.create_relations,
+        _required("relations", "objects", "Up to 1000.", fields=_RELATION),
+        "relations",
+    ),
+    _writing(
+        "add_observations",
+        "Add observations",
+        "Add facts to entities that exist; facts that are known are left out.",
+        writing.add_observations,
+        _required(
+            "observations",
+            "objects",
+            "Up to 1000.",
+            fields=(
+                _name("entityName", "Name of the entity."),
+                _required("contents", "strings", "Facts to add, one each."),
+            ),
+        ),
+        "results",
+    ),
+    _deleting(
+        "delete_entities",
+        "Delete entities",
+        "Delete entities with their observations and relations.",
+        writing.delete_entities,
+        _required("entityNames", "strings", "Names, up to 1000."),
+    ),
+    _deleting(
+        "delete_observations",
+        "Delete observations",
+        "Delete facts of entities.",
+        writing.delete_observations,
+        _required(
+            "deletions",
+            "objects",
+            "Up to 1000.",
+            fields=(
+                _name("entityName", "Name of the entity."),
+                _required("observations", "strings", "Facts to delete, as they were added."),
+            ),
+        ),
+    ),
+    _deleting(
+        "delete_relations",
+        "Delete relations",
+        "Delete relations of the knowledge graph.",
+        writing.delete_relations,
+        _required("relations", "objects", "Up to 1000.", fields=_RELATION),
+    ),
+    _reading(
+        "read_graph",
+        "Read the graph",
+        "Read the knowledge graph: entities, their observations and relations.",
+        reading.read_graph,
+    ),
+    _reading(
+        "search_nodes",
+        "Search nodes",
+        "Find entities by a part of their name, type or observations.",
+        reading.search_nodes,
+        replace(_required("query", "string", "Up to 2048 characters."), max_length=2048),
+    ),
+    _reading(
+        "open_nodes",
+        "Open nodes",
+        "Read entities by name, with all relations that start or end at them.",
+        reading.open_nodes,
+        _required("names", "strings", "Names, up to 1000."),
+    ),
+)

@@ -1,0 +1,122 @@
+"""The values that flow through Clew: frozen, keyword-only, compared by value.
+
+Character ranges are half-open `[start, end)` in code points. Times are aware and in UTC.
+Scores follow one convention everywhere: higher is better, the range is stated.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.types.documents import (
+    Chunk,
+    Document,
+    DocumentInfo,
+    DocumentVersion,
+    Piece,
+    Provenance,
+    Section,
+    Split,
+    StoredChunk,
+    StoredSection,
+    document_id,
+)
+from clew.types.entities import (
+    Alias,
+    Community,
+    Entity,
+    NewEntity,
+    NewRelation,
+    Observation,
+    PassageRecord,
+    PassageRecords,
+    Relation,
+    Topic,
+)
+from clew.types.extraction import (
+    AliasEvidence,
+    ChunkExtraction,
+    ExtractedRelation,
+    Extraction,
+    IndexedDocument,
+    Mention,
+)
+from clew.types.reports import (
+    CheckReport,
+    IndexReport,
+    Problem,
+    Skipped,
+)
+from clew.types.results import (
+    Citation,
+    Context,
+    Hit,
+    PathStep,
+    RelationEvidence,
+    SearchResult,
+    TemporalInfo,
+    TimelineEntry,
+)
+from clew.types.values import (
+    AliasMethod,
+    Condition,
+    Fusion,
+    Metadata,
+    Operator,
+    Period,
+)
+
+if TYPE_CHECKING:
+    from clew.types.values import Ids, Scores, Vector, Vectors
+
+__all__ = [
+    "Alias",
+    "AliasEvidence",
+    "AliasMethod",
+    "CheckReport",
+    "Chunk",
+    "ChunkExtraction",
+    "Citation",
+    "Community",
+    "Condition",
+    "Context",
+    "Document",
+    "DocumentInfo",
+    "DocumentVersion",
+    "Entity",
+    "ExtractedRelation",
+    "Extraction",
+    "Fusion",
+    "Hit",
+    "Ids",
+    "IndexReport",
+    "IndexedDocument",
+    "Mention",
+    "Metadata",
+    "NewEntity",
+    "NewRelation",
+    "Observation",
+    "Operator",
+    "PassageRecord",
+    "PassageRecords",
+    "PathStep",
+    "Period",
+    "Piece",
+    "Problem",
+    "Provenance",
+    "Relation",
+    "RelationEvidence",
+    "Scores",
+    "SearchResult",
+    "Section",
+    "Skipped",
+    "Split",
+    "StoredChunk",
+    "StoredSection",
+    "TemporalInfo",
+    "TimelineEntry",
+    "Topic",
+    "Vector",
+    "Vectors",
+    "document_id",
+]

@@ -1,0 +1,198 @@
+"""Documents as they are read, split and stored."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from clew.types.values import Metadata
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Piece:
+    """A ready-split part of a document, such as a turn of a conversation or a row of a table."""
+
+    start: int
+    end: int
+    key: str
+    """The piece's own name, unique within its document."""
+    metadata: Metadata = field(default_factory=dict)
+
+
+def document_id(source: str) -> str:
+    """16 hex digits of the source's SHA-256: the same in every store."""
+    return hashlib.sha256(source.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Document:
+    """A text with its origin; `source` is its identity within a store."""
+
+    source: str
+    """Unique within a store: a path, a URL, or a name that the caller gave."""
+    text: str
+    title: str = ""
+    sha256: str = ""
+    """Hex digest of what was read (file bytes, or a record's own text); decides "unchanged"."""
+    media_type: str = "text/plain"
+    origin: str = ""
+    """What the document was read from, where one file holds several documents; else `source`."""
+    created_at: datetime | None = None
+    updated_at: datetime | None = None
+    metadata: Metadata = field(default_factory=dict)
+    page_starts: tuple[int, ...] = ()
+    """Offset in `text` at which each page starts; empty where there are no pages."""
+    pieces: tuple[Piece, ...] = ()
+    """The chunks, where the document comes ready split; they are in order and do not overlap."""
+
+    @property
+    def id(self) -> str:
+        """See `document_id`."""
+        return document_id(self.source)
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Section:
+    """A parent: the passage of context around some chunks. Sections partition the document."""
+
+    ordinal: int
+    start: int
+    end: int
+    headings: tuple[str, ...] = ()
+    """The trail of headings above this section, outermost first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Chunk:
+    """A child: what is embedded and found."""
+
+    ordinal: int
+    """Position among the document's chunks, from 0."""
+    section: int
+    """Ordinal of the section that it lies in."""
+    start: int
+    end: int
+    text: str
+    """`document.text[start:end]`."""
+    context: str = ""
+    """Title and trail of headings; embedded and indexed with the text, kept apart from it."""
+    page: int | None = None
+    """From 1; the page on which the chunk starts."""
+    key: str | None = None
+    metadata: Metadata = field(default_factory=dict)
+
+    @property
+    def embedding_text(self) -> str:
+        """What the embedder sees: the context, a line break, the text."""
+        return f"{self.context}\n{self.text}" if self.context else self.text
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Split:
+    """A document's sections and chunks, both in order."""
+
+    sections: tuple[Section, ...]
+    chunks: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentInfo:
+    """A stored document without its text."""
+
+    id: str
+    source: str
+    origin: str
+    title: str
+    sha256: str
+    media_type: str
+    created_at: datetime | None
+    updated_at: datetime | None
+    indexed_at: datetime
+    metadata: Metadata
+    recipe: str
+    characters: int
+    sections: int
+    chunks: int
+    version: int = 1
+    """Counts the texts that this source has had in this store, from 1."""
+    derived_from: str = ""
+    """Hex SHA-256 of the version before; empty for the first."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class DocumentVersion:
+    """A text that a document had; older texts are gone, their digests stay."""
+
+    version: int
+    sha256: str
+    derived_from: str
+    """Digest of the version before; empty for the first."""
+    indexed_at: datetime
+    replaced_at: datetime | None
+    """None for the version that the store holds."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Provenance:
+    """Where something stored comes from, who wrote it and when, and what found it."""
+
+    document: str
+    """Id of the document."""
+    title: str
+    source: str
+    version: int
+    sha256: str
+    derived_from: str
+    """Digest of the version before; empty for the first."""
+    page: int | None
+    start: int
+    """Character range in the document."""
+    end: int
+    author: str
+    """As the document's or the passage's metadata names one; else empty."""
+    written_at: datetime | None
+    """The passage's own date, else its document's."""
+    indexed_at: datetime
+    extractor: str
+    """Identity of what read names and relations here."""
+    confidence: float = 1.0
+    """0 to 1; 1 for text, the extractor's word for a relation."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredChunk:
+    """A stored chunk with what a hit shows of its document."""
+
+    id: int
+    document_id: str
+    source: str
+    title: str
+    ordinal: int
+    section_id: int
+    start: int
+    end: int
+    page: int | None
+    text: str
+    context: str
+    key: str | None
+    metadata: Metadata
+    """The document's metadata overlaid with the chunk's own."""
+
+    @property
+    def public_id(self) -> str:
+        """`<document id>#<ordinal>`: the same in every store that holds the same text."""
+        return f"{self.document_id}#{self.ordinal}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredSection:
+    """A stored parent."""
+
+    id: int
+    document_id: str
+    ordinal: int
+    start: int
+    end: int
+    headings: tuple[str, ...]
+    text: str

@@ -1,0 +1,164 @@
+"""Entities, relations, communities and topics, as the store holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from clew.types.documents import Provenance, StoredChunk, StoredSection
+from clew.types.values import AliasMethod, Metadata, Period
+
+if TYPE_CHECKING:
+    pass
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Alias:
+    """A name of an entity, and why it is one."""
+
+    id: int
+    key: str
+    name: str
+    entity_id: int
+    method: AliasMethod
+    score: float
+    evidence: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Entity:
+    """A node of the graph."""
+
+    id: int
+    name: str
+    key: str
+    entity_type: str
+    content: str = ""
+    tier: str = "extracted"
+    salience_score: float = 0.0
+    """0 to 1: PageRank among the store's entities over the highest, on a log scale."""
+    mentions: int = 0
+    documents: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Relation:
+    """An edge of the graph; it held over one period and was known over another."""
+
+    id: int
+    from_entity_id: int
+    to_entity_id: int
+    relation_type: str
+    weight: float
+    """0 to 1."""
+    is_causal: bool
+    confidence: float
+    """0 to 1."""
+    context: Metadata
+    valid_from: datetime | None
+    valid_until: datetime | None
+    recorded_at: datetime
+    retracted_at: datetime | None
+    chunk_id: int | None
+    sentence: int | None
+    """Ordinal of the sentence within the chunk."""
+    extractor: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRecord:
+    """A chunk with what an answer shows of it."""
+
+    chunk: StoredChunk
+    section: StoredSection
+    provenance: Provenance
+    times: tuple[Period, ...]
+    """When it was said (where that is known), then what it speaks of."""
+    sentences: tuple[str, ...]
+    sentence_ranges: tuple[tuple[int, int], ...]
+    """In the document."""
+    relations: tuple[Relation, ...]
+    """That it states, by id."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PassageRecords:
+    """Chunks, and the names that go with them."""
+
+    passages: Mapping[int, PassageRecord]
+    """By chunk id."""
+    names: Mapping[int, str]
+    """By entity id: those asked for, and the ends of the passages' relations."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewEntity:
+    """An entity to be written by hand."""
+
+    name: str
+    entity_type: str = "name"
+    """`name`: unknown, what the store knows of its type stays."""
+    content: str = ""
+    """Description; empty keeps the one that there is."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NewRelation:
+    """A relation between two entities, to be written by hand."""
+
+    source_id: int
+    target_id: int
+    relation_type: str
+    """snake_case."""
+    weight: float = 1.0
+    """0 to 1."""
+    is_causal: bool = False
+    context: Metadata | None = None
+    """JSON values; None keeps what there is."""
+    valid_from: datetime | None = None
+    """None: not said, whatever is known stays."""
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Observation:
+    """A text about an entity, told by hand; a document of its own."""
+
+    document_id: str
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Community:
+    """Entities that are tied to each other more than to others, and what the texts say of them."""
+
+    id: int
+    level: int
+    """0 is the coarsest."""
+    parent: int | None
+    """Id of the community of the level above that holds it."""
+    title: str
+    summary: str
+    """Report made of the texts' own sentences and of relations."""
+    entities: tuple[str, ...]
+    """Names, most central first; at most some dozens."""
+    size: int
+    """Number of entities."""
+    sources: tuple[int, ...] = ()
+    """Ids of the chunks that the report's sentences stand in."""
+    provenance: tuple[Provenance, ...] = ()
+    """Where these come from, where it was asked for."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Topic:
+    """A key phrase that several passages are on."""
+
+    id: int
+    name: str
+    theme: str
+    """Title of the group of topics that it belongs to."""
+    passages: int
+    documents: int
