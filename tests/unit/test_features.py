@@ -16,7 +16,7 @@ from clew.graph.snapshot import Snapshot, build
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.features import FEATURES, Channels, Evidence, Incidence, gather
 from clew.search.ranking.pairwise_features import SECOND_FEATURES, pairwise_features
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
