@@ -91,7 +91,7 @@ def new_session(engine: clew.Clew, question: str, *where: Condition) -> QuerySes
     options = Options(
         strategy="hybrid", limit=4, max_tokens=1000, where=where, now=datetime.now(UTC)
     )
-    return QuerySession(engine, question, options)
+    return QuerySession.start(engine, question, options)
 
 
 def sources(engine: clew.Clew, ranking: Ranking) -> list[str]:

@@ -11,13 +11,14 @@ from clew.search.answer.hits import expand
 from clew.search.answer.postprocess import refine
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
-from clew.search.session import QuerySession, SearchResources
+from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, find_strategy
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
     from clew.search.options import Options
+    from clew.search.resources import SearchResources
     from clew.types import Hit
 
 logger = logging.getLogger("clew")
@@ -28,7 +29,7 @@ MAX_QUESTION = 20_000
 
 def ask(resources: SearchResources, question: str, options: Options) -> SearchResult:
     """The passages that answer the question, best first, and their context."""
-    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    session = QuerySession.start(resources, question[:MAX_QUESTION], options)
     keep_to_period(session)
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)

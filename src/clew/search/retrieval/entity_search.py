@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,41 +19,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Store, VectorIndex
+    from clew.search.resources import EntitySearchResources
     from clew.types import Entity, Ids, Scores, Vector
 
     Values = NDArray[np.float64]
-
-    class SearchResources(Protocol):
-        """What entities are looked for in."""
-
-        @property
-        def store(self) -> Store:
-            """The truth: texts, names, relations."""
-            ...
-
-        @property
-        def vectors(self) -> VectorIndex:
-            """Nearness of meaning."""
-            ...
-
-        @property
-        def snapshot(self) -> Snapshot:
-            """The graph, as it stands."""
-            ...
-
-        @property
-        def entity_graph(self) -> EntityGraph:
-            """The graph of entities alone."""
-            ...
-
-        @property
-        def entity_ranks(self) -> EntityRanks:
-            """How much each entity matters."""
-            ...
-
 
 PASSAGES = 100
 """Passages, the nearest to the question, whose entities are looked at."""
@@ -103,7 +74,7 @@ class _Passages:
 
 
 def search_entities(
-    resources: SearchResources,
+    resources: EntitySearchResources,
     question: str,
     vector: Vector | None,
     *,
@@ -146,7 +117,7 @@ def search_entities(
 
 
 def _near_passages(
-    resources: SearchResources, question: str, vector: Vector | None
+    resources: EntitySearchResources, question: str, vector: Vector | None
 ) -> tuple[Ids, Scores]:
     """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
     if vector is not None:

@@ -75,7 +75,7 @@ def permitted_entities(session: QuerySession, entity_ids: Sequence[int]) -> list
     """Those entities, in the order given, that a passage mentions which is let through."""
     if session.allowed is None:
         return list(entity_ids)
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     passages = session.allows(snapshot.chunk_ids)
     rows = snapshot.entity_rows(list(entity_ids))
     return [

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
-    from clew.search.session import SearchResources
+    from clew.search.resources import SearchResources
     from clew.settings import Settings
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 

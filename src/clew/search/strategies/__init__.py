@@ -133,6 +133,6 @@ def _fuse(session: QuerySession) -> Ranking:
 
 
 def _follow(session: QuerySession) -> Ranking:
-    if not session.snapshot.size:
+    if not session.views.snapshot.size:
         return _fuse(session)
     return session.rank(session.gather()).then(_fuse(session))

@@ -40,12 +40,10 @@ TOPICS = 8
 def from_reports(session: QuerySession, communities: Sequence[Community]) -> RetrievalResult:
     """Reports, most relevant first, and the passages that they are made of."""
     if not communities:
-        session.notes.append(
-            "the graph has no communities yet; passages were found by meaning alone"
-        )
+        session.note("the graph has no communities yet; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
     if session.resources.language_model is None:
-        session.notes.append("no language model was used: reports are made of the texts' sentences")
+        session.note("no language model was used: reports are made of the texts' sentences")
     sources = _sources(session, communities)
     place = dict(zip(sources.ids.tolist(), sources.scores.tolist(), strict=True))
     return RetrievalResult(
@@ -58,18 +56,18 @@ def from_reports(session: QuerySession, communities: Sequence[Community]) -> Ret
 def relevant_communities(session: QuerySession) -> list[Community]:
     """The communities of one level, nearest to the question first."""
     level = _level(session)
-    ids, vectors = session.communities.community_vectors(level)
+    ids, vectors = session.views.communities.community_vectors(level)
     order = np.argsort(-_cosines(vectors, session), kind="stable")[:REPORTS]
-    return session.communities.communities(ids=ids[order].tolist())
+    return session.views.communities.communities(ids=ids[order].tolist())
 
 
 def _level(session: QuerySession) -> int:
     """The level asked for; else the finest whose reports all fit the budget, else the coarsest."""
     if session.options.level is not None:
-        return check_level(session.communities, session.options.level)
+        return check_level(session.views.communities, session.options.level)
     fitting = 0
     for level in range(DEEPEST):
-        reports = session.communities.communities(level=level)
+        reports = session.views.communities.communities(level=level)
         length = sum(len(c.title) + len(c.summary) for c in reports)
         if not reports or length > session.options.max_tokens * CHARACTERS_PER_TOKEN:
             break
@@ -153,19 +151,19 @@ def by_topics(session: QuerySession) -> RetrievalResult:
     """Passages on the nearest topics; a topic counts its own nearness times its theme's."""
     relevance = _nearest_topics(session)
     if not relevance:
-        session.notes.append("the store has no topics yet; passages were found by meaning alone")
+        session.note("the store has no topics yet; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
-    tied = session.communities.topic_chunks(list(relevance))
+    tied = session.views.communities.topic_chunks(list(relevance))
     tied = tied[session.allows(tied[:, 1])]
     best: dict[int, float] = {}
     for topic, chunk in tied.tolist():
         best[chunk] = max(best.get(chunk, 0.0), relevance[topic])
     ids = np.array(sorted(best), dtype=np.int64)
     values = np.array([best[id_] for id_ in ids.tolist()])
-    cosines = np.clip(session.vectors.vectors(ids) @ session.vector, 0, 1)
+    cosines = np.clip(session.views.vectors.vectors(ids) @ session.vector, 0, 1)
     scores = values * (1 + cosines) / 2
     order = np.lexsort((ids, -scores))
-    topics = session.communities.topics(ids=list(relevance))
+    topics = session.views.communities.topics(ids=list(relevance))
     ranking = Ranking(ids[order], scores[order].astype(np.float32))
     return RetrievalResult(
         ranking=ranking.then(session.channels.by_vector()),
@@ -176,10 +174,10 @@ def by_topics(session: QuerySession) -> RetrievalResult:
 
 def _nearest_topics(session: QuerySession) -> dict[int, float]:
     """Topic × theme relevance by topic id, best first."""
-    ids, vectors = session.communities.topic_vectors()
+    ids, vectors = session.views.communities.topic_vectors()
     if not len(ids):
         return {}
-    theme_of, themes = session.communities.theme_vectors()
+    theme_of, themes = session.views.communities.theme_vectors()
     nearness = np.clip(_cosines(vectors, session), 0, 1)
     relevance = nearness * np.clip(_cosines(themes, session), 0, 1)[theme_of]
     order = np.lexsort((ids, -relevance))[:TOPICS]

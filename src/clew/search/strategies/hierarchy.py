@@ -83,7 +83,7 @@ def _by_whole(session: QuerySession, members: Sequence[Sequence[StoredChunk]]) -
     scored: list[tuple[float, int, float]] = []
     for chunks in members:
         ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        vectors = session.vectors.vectors(ids)
+        vectors = session.views.vectors.vectors(ids)
         mean = vectors.mean(axis=0)
         whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
         cosines = vectors @ session.vector
@@ -174,7 +174,7 @@ def by_hierarchy(session: QuerySession) -> RetrievalResult:
     layer = _layer(session, hierarchy)
     lines = _chains_through(session, hierarchy, layer)
     if not lines:
-        session.notes.append(
+        session.note(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
         )
@@ -218,7 +218,7 @@ def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> 
 
 def _near(session: QuerySession) -> list[int]:
     """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
-    snapshot, ranking = session.snapshot, session.channels.by_vector()
+    snapshot, ranking = session.views.snapshot, session.channels.by_vector()
     known = snapshot.known(ranking.ids)
     entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
     entities = snapshot.passage_entities.items[entries]
@@ -261,7 +261,7 @@ def _step(
         and (relation.from_entity_id if forward else relation.to_entity_id) in starts
     ]
     if len(fitting) > WIDEST * len(edge):
-        session.notes.append(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
+        session.note(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
     return fitting[: WIDEST * len(edge)]
 
 

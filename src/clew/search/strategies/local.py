@@ -46,7 +46,7 @@ class Nearest:
 def nearest_entities(session: QuerySession) -> Nearest:
     """The entities that the question names, then those that its best passages tie to them."""
     evidence = session.gather()
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     seeds = evidence.analysis.seeds
     heaviest = max((seed.weight for seed in seeds), default=0.0) or 1.0
     relevance = {seed.entity_id: seed.weight / heaviest for seed in seeds}
@@ -76,7 +76,7 @@ def entities_of(session: QuerySession, communities: Sequence[Community]) -> Near
 def around(session: QuerySession, nearest: Nearest) -> RetrievalResult:
     """The entities' neighbourhood: who they are, what ties them, and the passages that say so."""
     if not nearest.relevance:
-        session.notes.append("no entity is near the question; passages were found by meaning alone")
+        session.note("no entity is near the question; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
     relevance = _spread(session, nearest)
     block = _neighbourhood_block(session, relevance)
@@ -98,7 +98,7 @@ def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
 
 def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
     """Passages that mention the entities, by the entities' relevance and their own nearness."""
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     by_words = session.rank(session.gather())
     value = np.zeros(snapshot.size)
     for id_, row in snapshot.entity_rows(list(relevance)).items():

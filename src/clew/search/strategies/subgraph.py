@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from clew.graph.importance import EntityRanks
     from clew.search.options import Options
-    from clew.search.session import SearchResources
+    from clew.search.resources import SearchResources
     from clew.types import Context
 
 LEAST = 2
@@ -63,7 +63,7 @@ def relevant_graph(
     """
     if options.limit < LEAST:
         raise InputError(f"limit {options.limit!r} cannot be; a graph takes at least {LEAST}")
-    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    session = QuerySession.start(resources, question[:MAX_QUESTION], options)
     found = _subgraph(session, hops)
     graph = read_subgraph(resources.store, resources.entity_graph, found, ranks)
     context = as_text(
@@ -80,7 +80,7 @@ def relevant_graph(
 
 def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:
     graph, limit = session.resources.entity_graph, session.options.limit
-    relevance = nearest_entities(session).relevance if session.snapshot.size else {}
+    relevance = nearest_entities(session).relevance if session.views.snapshot.size else {}
     rows = entity_rows(graph, list(relevance))
     if not rows:
         session.note("no entity of the graph is near the question")

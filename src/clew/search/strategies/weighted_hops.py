@@ -24,12 +24,12 @@ WIDEST = 2000
 def weigh(session: QuerySession) -> RetrievalResult:
     """α · vector + β · 1/hops + γ · time, each 0 to 1, over what the channels and hops lead to."""
     alpha, beta, gamma = session.options.weights
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     near = session.channels.by_vector().ids
     inverse_hops = _inverse_hops(session)
     ids = distinct(np.concatenate([near, snapshot.chunk_ids[inverse_hops > 0]]))
     ids = ids[snapshot.known(ids)]
-    cosines = session.vectors.vectors(ids) @ session.vector if len(ids) else np.zeros(0)
+    cosines = session.views.vectors.vectors(ids) @ session.vector if len(ids) else np.zeros(0)
     parts = {
         "vector_share": np.clip(cosines, 0, 1),
         "hops": inverse_hops[snapshot.rows(ids)],
@@ -50,7 +50,7 @@ def weigh(session: QuerySession) -> RetrievalResult:
 
 def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
     """(C,) 1 for passages that mention a seed, ½ for those one hop on, …; 0 for all others."""
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     inverse = np.zeros(snapshot.size)
     entities = np.array([seed.row for seed in session.analysis.seeds], dtype=np.int64)
     seen = np.zeros(len(snapshot.entity_ids), dtype=bool)
@@ -60,7 +60,7 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
         reached = reached[inverse[reached] == 0]
         inverse[reached] = 1 / hop
         if len(reached) > WIDEST:
-            session.notes.append(f"hops stopped after {hop}: {len(reached)} passages were reached")
+            session.note(f"hops stopped after {hop}: {len(reached)} passages were reached")
             break
         entities = _entities_of(snapshot, reached)
         entities = entities[~seen[entities]]
