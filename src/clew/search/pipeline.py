@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.search.answer.assemble import assemble
-from clew.search.answer.hits import expand
-from clew.search.answer.postprocess import refine
+from clew.search.answer.hits import build_hits
+from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
@@ -35,7 +35,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     with session.timings.step("expand"):
-        hits = expand(session, found)
+        hits = build_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
@@ -72,7 +72,7 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
     """What the strategy finds, refined, as many passages as were asked for."""
     _note_youth(session)
-    found = refine(session, find_strategy(strategy))
+    found = postprocess(session, find_strategy(strategy))
     return replace(found, ranking=found.ranking.top(session.options.limit))
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
-from clew.search.ranking.features import Channels as ChannelScores
 from clew.search.ranking.features import Evidence, gather
+from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.channels import Channels, Ranking
 from clew.text import terms

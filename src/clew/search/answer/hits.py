@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.answer.explain import Step, find_threads
+from clew.search.answer.explain import ThreadStep, find_threads
 from clew.search.answer.relation_evidence import evidence_of
 from clew.types import Hit, PathStep
 
@@ -30,7 +30,7 @@ EXPLAINED = 20
 """Hits, from the best, whose thread is looked for."""
 
 
-def expand(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
+def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
     """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
     ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
@@ -86,7 +86,7 @@ def _matched(session: QuerySession, found: RetrievalResult) -> dict[int, tuple[s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
+class _StoredStep:
     """A step of a thread, by the ids that the store knows."""
 
     entity_id: int
@@ -101,7 +101,7 @@ class _GraphView:
 
     mentioned: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Ids of the entities shown."""
-    threads: Mapping[int, Sequence[_Step]] = field(default_factory=dict)
+    threads: Mapping[int, Sequence[_StoredStep]] = field(default_factory=dict)
     """Of those hits that are explained."""
 
     @classmethod
@@ -141,16 +141,16 @@ class _GraphView:
         return sorted(on_threads.union(*self.mentioned.values()))
 
 
-def _step(snapshot: Snapshot, step: Step) -> _Step:
+def _step(snapshot: Snapshot, step: ThreadStep) -> _StoredStep:
     row = int(snapshot.sentence_chunk[step.sentence])
-    return _Step(
+    return _StoredStep(
         entity_id=int(snapshot.entity_ids[step.entity]),
         chunk_id=int(snapshot.chunk_ids[row]),
         sentence=step.sentence - int(snapshot.sentence_starts[row]) - 1,
     )
 
 
-def _path_step(step: _Step, records: PassageRecords) -> PathStep:
+def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
     """The step in words; its sentence is empty where the chunk was deleted meanwhile."""
     entity = records.names.get(step.entity_id, "?")
     passage = records.passages.get(step.chunk_id)

@@ -30,7 +30,7 @@ PASSAGES = 100
 """Passages, the nearest to the question, whose entities are looked at."""
 REACH = 1000
 """Passages, the nearest to the question, among which an entity's nearest is looked for first."""
-AROUND = 300
+MAX_NEIGHBOURS = 300
 """Entities around those of the question that are looked at, at most."""
 
 
@@ -54,7 +54,7 @@ class EntityHit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
+class _NearEntities:
     ids: Ints
     """(n,) entity ids, sorted."""
     nearness: Floats
@@ -62,7 +62,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passages:
+class _NearestPassages:
     """Each candidate's passage that is nearest to the question."""
 
     rows: Ints
@@ -129,18 +129,18 @@ def _near_passages(
 
 def _candidates(
     snapshot: Snapshot, graph: EntityGraph, nearest: Ids, seeds: Sequence[int], depth: int
-) -> _Candidates:
+) -> _NearEntities:
     passages = snapshot.rows(nearest[snapshot.known(nearest)])
     entries, _ = snapshot.passage_entities.entries(passages)
     mentioned = snapshot.entity_ids[snapshot.passage_entities.items[entries]]
     rows, known = find_sorted(graph.entity_ids, distinct(mentioned))
-    around = neighbourhood(graph, seeds, depth, AROUND) if seeds else None
-    near = [*seeds, *(around.entities if around else ())]
-    hops = [*(0 for _ in seeds), *(around.hops if around else ())]
+    neighbours = neighbourhood(graph, seeds, depth, MAX_NEIGHBOURS) if seeds else None
+    near = [*seeds, *(neighbours.entities if neighbours else ())]
+    hops = [*(0 for _ in seeds), *(neighbours.hops if neighbours else ())]
     looked_at = distinct(np.concatenate([rows[known], np.array(near, dtype=np.int64)]))
     nearness = np.zeros(len(looked_at), dtype=np.float32)
     nearness[np.searchsorted(looked_at, near)] = 1 / (1 + np.array(hops, dtype=np.float32))
-    return _Candidates(graph.entity_ids[looked_at], nearness)
+    return _NearEntities(graph.entity_ids[looked_at], nearness)
 
 
 def _best_passages(
@@ -149,7 +149,7 @@ def _best_passages(
     entity_ids: Ints,
     vector: Vector | None,
     near: tuple[Ids, Scores],
-) -> _Passages:
+) -> _NearestPassages:
     """The nearest passage of each entity; of equally near ones the first."""
     rows, known = find_sorted(snapshot.entity_ids, entity_ids)
     members = np.flatnonzero(known)
@@ -171,7 +171,7 @@ def _best_passages(
     best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
     prominence = np.zeros(len(entity_ids))
     prominence[members] = _prominence(snapshot, rows[members], nearest[members])
-    return _Passages(nearest, best, prominence)
+    return _NearestPassages(nearest, best, prominence)
 
 
 def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:

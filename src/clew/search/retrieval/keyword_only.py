@@ -47,7 +47,7 @@ class WithoutModel:
     """Implements `SearchResources` over another: no passage is near to any question."""
 
     def __init__(self, resources: SearchResources) -> None:
-        self._library = resources
+        self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
         # What is embedded here must not be taken for the model's.
@@ -57,27 +57,27 @@ class WithoutModel:
     @property
     def store(self) -> Store:
         """The other's."""
-        return self._library.store
+        return self._resources.store
 
     @property
     def snapshot(self) -> Snapshot:
         """The other's."""
-        return self._library.snapshot
+        return self._resources.snapshot
 
     @property
     def entity_graph(self) -> EntityGraph:
         """The other's."""
-        return self._library.entity_graph
+        return self._resources.entity_graph
 
     @property
     def communities(self) -> CommunityStore:
         """The other's."""
-        return self._library.communities
+        return self._resources.communities
 
     @property
     def ranker(self) -> Ranker:
         """The other's."""
-        return self._library.ranker
+        return self._resources.ranker
 
     @property
     def reranker(self) -> Reranker | None:
@@ -87,12 +87,12 @@ class WithoutModel:
     @property
     def language_model(self) -> LanguageModel | None:
         """The other's."""
-        return self._library.language_model
+        return self._resources.language_model
 
     @property
     def settings(self) -> Settings:
         """The other's."""
-        return self._library.settings
+        return self._resources.settings
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.relation_evidence import read_relations
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import permitted_entities
+from clew.search.retrieval.filters import filtered_entities
 from clew.text import entity_key
 
 if TYPE_CHECKING:
@@ -97,13 +97,15 @@ def report_blocks(session: QuerySession, communities: Sequence[Community]) -> li
     for community in communities:
         sources = [chunks[id_] for id_ in community.sources if id_ in chunks]
         if session.allowed is not None:
-            community = _permitted(session, community, [chunk.id for chunk in sources])
+            community = _filtered_report(session, community, [chunk.id for chunk in sources])
         if community.summary:
             blocks.append(_report_block(community, sources))
     return blocks
 
 
-def _permitted(session: QuerySession, community: Community, sources: Sequence[int]) -> Community:
+def _filtered_report(
+    session: QuerySession, community: Community, sources: Sequence[int]
+) -> Community:
     """The report as far as these sources say it; an empty one where they do not."""
     store, as_of = session.resources.store, session.options.as_of
     texts = store.sentences(sources)
@@ -113,7 +115,7 @@ def _permitted(session: QuerySession, community: Community, sources: Sequence[in
     report, *relations = community.summary.split("\n")
     summary = [" ".join(s for s in said if s in report), *(r for r in relations if r in lines)]
     known = store.resolve([entity_key(name) for name in community.entities])
-    ids = permitted_entities(session, list(dict.fromkeys(known.values())))
+    ids = filtered_entities(session, list(dict.fromkeys(known.values())))
     names = tuple(store.entity_names(ids).values())
     return replace(
         community,

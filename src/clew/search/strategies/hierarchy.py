@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,13 +12,15 @@ from clew.search.answer.blocks import (
     Block,
     Form,
     cite_chunks,
+    document_sections,
     sections_found,
     statement,
     trail,
 )
 from clew.search.answer.result import RetrievalResult, after
+from clew.search.options import Hierarchy, parse_hierarchy
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import document_sections, permitted_relations
+from clew.search.retrieval.filters import filtered_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ ITEMS = 5
 """Entities at the layer searched whose chains are followed."""
 READ = 200
 """Entities of the nearest passages whose types are read."""
-WIDEST = 20
+MAX_RELATIONS = 20
 """Relations followed from one entity at one step of a chain."""
 
 
@@ -122,51 +122,6 @@ def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -
 
 # --- declared hierarchies ----------------------------------------------------------------
 
-_TYPE = re.compile(r"(?P<type>[a-z][a-z0-9_]*+)\s*+")
-_STEP = re.compile(
-    r"(?:-\s*+(?P<down>[a-z][a-z0-9_]*+)\s*+->|<-\s*+(?P<up>[a-z][a-z0-9_]*+)\s*+-)\s*+",
-    re.ASCII,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A relation type between two neighbouring layers."""
-
-    relation_type: str
-    forward: bool
-    """Whether it leads from the layer before to the layer after."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Types of entities, and the relations that lead from each to the next."""
-
-    types: tuple[str, ...]
-    steps: tuple[Step, ...]
-
-
-def parse_hierarchy(text: str) -> Hierarchy:
-    """`person -works_at-> organisation <-part_of- place`; raises `InputError` for what is none."""
-    text = text.strip()
-    types: list[str] = []
-    steps: list[Step] = []
-    at = 0
-    while match := _TYPE.match(text, at):
-        types.append(match["type"])
-        at = match.end()
-        step = _STEP.match(text, at)
-        if step is None:
-            break
-        steps.append(Step(step["down"] or step["up"], step["down"] is not None))
-        at = step.end()
-    if at != len(text) or len(types) != len(steps) + 1 or len(types) < 2:
-        raise InputError(
-            f"cannot read the hierarchy {text!r}; expected types of entities with relations between"
-            " them, such as 'person -works_at-> organisation -part_of-> organisation'"
-        )
-    return Hierarchy(tuple(types), tuple(steps))
-
 
 def by_hierarchy(session: QuerySession) -> RetrievalResult:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
@@ -237,32 +192,32 @@ def _follow(
         [(step, step.forward) for step in hierarchy.steps[layer:]],
         [(step, not step.forward) for step in reversed(hierarchy.steps[:layer])],
     ):
-        edge = [entity_id]
+        frontier = [entity_id]
         for step, forward in steps:
-            relations = _step(session, edge, step.relation_type, forward)
+            relations = _follow_step(session, frontier, step.relation_type, forward)
             found |= {relation.id: relation for relation in relations}
             ends = [r.to_entity_id if forward else r.from_entity_id for r in relations]
-            edge = list(dict.fromkeys(ends))
-            if not edge:
+            frontier = list(dict.fromkeys(ends))
+            if not frontier:
                 break
     return list(found.values())
 
 
-def _step(
-    session: QuerySession, edge: Sequence[int], relation_type: str, forward: bool
+def _follow_step(
+    session: QuerySession, frontier: Sequence[int], relation_type: str, forward: bool
 ) -> list[Relation]:
-    known = session.resources.store.relations(edge, as_of=session.options.as_of)
-    relations = permitted_relations(session, known)
-    starts = set(edge)
+    known = session.resources.store.relations(frontier, as_of=session.options.as_of)
+    relations = filtered_relations(session, known)
+    starts = set(frontier)
     fitting = [
         relation
         for relation in relations
         if relation.relation_type == relation_type
         and (relation.from_entity_id if forward else relation.to_entity_id) in starts
     ]
-    if len(fitting) > WIDEST * len(edge):
-        session.note(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
-    return fitting[: WIDEST * len(edge)]
+    if len(fitting) > MAX_RELATIONS * len(frontier):
+        session.note(f"only {MAX_RELATIONS * len(frontier)} relations {relation_type!r} were followed")
+    return fitting[: MAX_RELATIONS * len(frontier)]
 
 
 def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:

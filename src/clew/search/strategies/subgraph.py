@@ -29,7 +29,7 @@ ties, so that names of one question come together wherever there is a way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RelevantGraph:
+class QuestionSubgraph:
     """The entities that matter to a question, and what ties them."""
 
     query: str
@@ -49,13 +49,13 @@ class RelevantGraph:
         return as_graphml(self.graph)
 
 
-def relevant_graph(
+def question_subgraph(
     resources: SearchResources,
     question: str,
     options: Options,
     ranks: EntityRanks,
     hops: int | None = None,
-) -> RelevantGraph:
+) -> QuestionSubgraph:
     """The tree that ties the question's entities together; with `hops`, all that lies around them.
 
     At most `options.limit` entities. Raises `InputError` for a limit below 2, and for hops outside
@@ -75,7 +75,9 @@ def relevant_graph(
     session.note(*found.notes)
     if context.left_out:
         session.note(f"{context.left_out} entities and ties did not fit into the text")
-    return RelevantGraph(query=question, graph=graph, context=context, notes=tuple(session.notes))
+    return QuestionSubgraph(
+        query=question, graph=graph, context=context, notes=tuple(session.notes)
+    )
 
 
 def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:

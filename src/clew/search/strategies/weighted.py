@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.session import QuerySession
 
-WIDEST = 2000
+MAX_FRONTIER = 2000
 """Entities or passages that one more hop may start from; the walk stops at more."""
 
 
-def weigh(session: QuerySession) -> RetrievalResult:
+def rank_weighted(session: QuerySession) -> RetrievalResult:
     """α · vector + β · 1/hops + γ · time, each 0 to 1, over what the channels and hops lead to."""
     alpha, beta, gamma = session.options.weights
     snapshot = session.views.snapshot
@@ -36,13 +36,13 @@ def weigh(session: QuerySession) -> RetrievalResult:
         "temporal": closeness(session, ids),
     }
     weighted = zip((alpha, beta, gamma), parts.values(), strict=True)
-    total = sum(weight * for_question for weight, for_question in weighted) + np.zeros(len(ids))
+    total = sum(weight * part for weight, part in weighted) + np.zeros(len(ids))
     order = np.lexsort((ids, -total))
     return RetrievalResult(
         ranking=Ranking(ids[order], total[order].astype(np.float32)),
         scores={
-            name: dict(zip(ids.tolist(), for_question.tolist(), strict=True))
-            for name, for_question in parts.items()
+            name: dict(zip(ids.tolist(), part.tolist(), strict=True))
+            for name, part in parts.items()
             if name != "vector_share"
         },
     )
@@ -59,7 +59,7 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
         reached = _passages_of(snapshot, entities)
         reached = reached[inverse[reached] == 0]
         inverse[reached] = 1 / hop
-        if len(reached) > WIDEST:
+        if len(reached) > MAX_FRONTIER:
             session.note(f"hops stopped after {hop}: {len(reached)} passages were reached")
             break
         entities = _entities_of(snapshot, reached)
