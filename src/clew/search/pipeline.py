@@ -1,4 +1,4 @@
-"""Asking, as a table of contents: route, find, refine, expand, assemble."""
+"""A search, as a table of contents: route, retrieve, postprocess, build hits, assemble."""
 
 from __future__ import annotations
 
@@ -70,14 +70,14 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
-    """What the strategy finds, refined, as many passages as were asked for."""
-    _note_youth(session)
+    """What the strategy finds after postprocessing, at most `limit` passages."""
+    _note_early_date(session)
     found = postprocess(session, find_strategy(strategy))
     return replace(found, ranking=found.ranking.top(session.options.limit))
 
 
-def _note_youth(session: QuerySession) -> None:
-    """Say where a store is asked of a time before it knew anything."""
+def _note_early_date(session: QuerySession) -> None:
+    """Note it where `as_of` lies before the first record of the store."""
     moment = session.options.as_of
     first = session.resources.store.first_recorded() if moment is not None else None
     if moment is not None and first is not None and moment < first:

@@ -133,7 +133,7 @@ class QuerySession:
         self.notes += [remark for remark in remarks if remark not in self.notes]
 
     def read_records(self, chunk_ids: Sequence[int], entity_ids: Sequence[int]) -> PassageRecords:
-        """Read all that is shown of chunks and entities, the question's own among them, at once."""
+        """Read in one trip all that the hits show of chunks and entities."""
         seeds = [seed.entity_id for seed in self.known_seeds]
         self.records = self.resources.store.passage_records(
             list(dict.fromkeys(chunk_ids)), [*entity_ids, *seeds], as_of=self.options.as_of
@@ -141,7 +141,7 @@ class QuerySession:
         return self.records
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
-        """Sections in the order of the ids, from what has been read where they are all there."""
+        """Sections in the order of the ids; from `records` where all are there."""
         known = {p.section.id: p.section for p in self.records.passages.values()}
         if all(id_ in known for id_ in section_ids):
             return [known[id_] for id_ in section_ids]
@@ -170,13 +170,15 @@ class QuerySession:
     @cached_property
     def route(self) -> Route:
         """The strategy that the question's own words ask for, and why."""
-        from clew.search.analysis.route import route, route_with_model
+        from clew.search.analysis.route import route
 
         features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
-            if model is not None:
-                return route_with_model(model, self.question, features)
-            return route(self.question, features)
+            if model is None:
+                return route(self.question, features)
+            from clew.search.analysis.route_with_model import route_with_model
+
+            return route_with_model(model, self.question, features)
 
     @property
     def alpha(self) -> float:
@@ -240,7 +242,7 @@ class QuerySession:
         return self.found_analysis.seeds if self.found_analysis else ()
 
     def gather(self) -> Evidence:
-        """Candidates from all channels and from the walk, with what speaks for each; made once."""
+        """Candidates from all channels and from the walk, with their features; made once."""
         if self.evidence is not None:
             return self.evidence
         with self.timings.step("retrieve"):

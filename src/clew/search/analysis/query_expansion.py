@@ -1,4 +1,4 @@
-"""Widening: a question's entities under their other names, and what they are tied to most.
+"""Query expansion: other names of the question's entities, and their strongest neighbours.
 
 A passage that calls an entity by another name than the question does shares no word with it.
 `expansion_ranking` finds such passages by keyword; any strategy can fuse it with its own ranking.
@@ -44,7 +44,7 @@ _NUMBER = re.compile(r"\d+")
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class QueryExpansion:
-    """Names that a question does not use, of what it asks for; each once, the best first."""
+    """Names related to the question that it does not use; each once, the best first."""
 
     seeds: tuple[int, ...] = ()
     """Ids of the entities that the question names."""
@@ -100,14 +100,14 @@ def expansion_ranking(session: QuerySession, known: NameVectors | None = None) -
 
 
 class _SeenNames:
-    """What has been said already, in the question or by a name before."""
+    """Words of the question and names that were added already."""
 
     def __init__(self, question: str) -> None:
         self._terms = set(terms(question))
         self._keys: set[str] = set()
 
     def new(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those names that add a word to the question and are not among those before."""
+        """The names that add a word to the question and were not added before."""
         added = []
         for name in names:
             key = entity_key(name)

@@ -94,8 +94,8 @@ def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
     """Each passage by its best score among the rankings, 0 to 1, each ranking scaled by itself.
 
     The best passage of every ranking has 1, its last one 0. Never the mean: what answers one part
-    need not resemble the others. Ties go to the smaller id; the order of the rankings is of no
-    account.
+    need not resemble the others. Ties go to the smaller id; the order of the rankings does
+    not matter.
     """
     ids = np.concatenate([np.zeros(0, np.int64), *(ranking.ids for ranking in rankings)])
     scaled = np.concatenate([np.zeros(0), *(min_max(ranking.scores) for ranking in rankings)])

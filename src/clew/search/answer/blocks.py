@@ -67,7 +67,7 @@ def sections_found(
 
 
 def _whole_sections(session: QuerySession, sections: Iterable[StoredSection]) -> set[int]:
-    """Ids of those sections of which every passage is let through."""
+    """Ids of the sections whose passages are all allowed."""
     given = list(sections)
     if session.allowed is None:
         return {section.id for section in given}
@@ -76,7 +76,7 @@ def _whole_sections(session: QuerySession, sections: Iterable[StoredSection]) ->
 
 
 def document_sections(session: QuerySession, *document_ids: str) -> list[StoredSection]:
-    """Those sections of documents, in order, of which some passage is let through."""
+    """Sections of the documents, in order, with at least one allowed passage."""
     sections = session.resources.store.document_sections(*document_ids)
     if session.allowed is None:
         return sections
@@ -85,7 +85,7 @@ def document_sections(session: QuerySession, *document_ids: str) -> list[StoredS
 
 
 def _sections_shown(session: QuerySession, *document_ids: str) -> dict[int, bool]:
-    """By id of each section of which anything may be shown: whether all of it may."""
+    """By id of each section with an allowed passage: whether all its passages are allowed."""
     chunks = session.resources.store.document_chunks(*document_ids)
     allowed = session.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
     inside: dict[int, list[bool]] = {}

@@ -31,7 +31,7 @@ EXPLAINED = 20
 
 
 def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
-    """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
+    """The hits of what was found, in its order, without chunks deleted since."""
     ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
     channels = _channel_scores(session) | dict(found.scores)
@@ -97,7 +97,7 @@ class _StoredStep:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _GraphView:
-    """What the graph has to say of the chunks found, by chunk id; empty for other strategies."""
+    """Entities and threads of the chunks found, by chunk id; empty without graph evidence."""
 
     mentioned: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Ids of the entities shown."""
@@ -151,7 +151,7 @@ def _step(snapshot: Snapshot, step: ThreadStep) -> _StoredStep:
 
 
 def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
-    """The step in words; its sentence is empty where the chunk was deleted meanwhile."""
+    """The step in words; its sentence is empty where the chunk has been deleted since."""
     entity = records.names.get(step.entity_id, "?")
     passage = records.passages.get(step.chunk_id)
     if passage is None:

@@ -1,6 +1,6 @@
-"""Steps that any strategy can take: further questions, a wider net, a second reading, usage.
+"""Steps after any strategy: sub-questions, query expansion, reranking, usage.
 
-Each is imported when it is taken: most questions take none.
+Each is imported when it is needed: most questions need none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
-    """What the strategy finds, after the steps that the options and the settings ask for."""
+    """What the strategy finds, after the steps that the options and the settings enable."""
     found = _by_parts(session, strategy) if session.options.sub_questions else strategy(session)
     if session.options.expand:
         found = _expanded(session, found)

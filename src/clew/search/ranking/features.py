@@ -1,4 +1,4 @@
-"""Candidates for an answer, and what speaks for each, as a matrix for the learned ranker.
+"""Candidates for an answer and their features, as a matrix for the learned ranker.
 
 Every feature is relative (to the best passage, to the question's own weight) or a rank, so that one
 ranker serves stores of any size.

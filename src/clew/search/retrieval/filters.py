@@ -1,8 +1,7 @@
-"""What filters let through beside passages: sections, ties, relations and names.
+"""The graph, relations and entities under the filters of a question.
 
-A filter is about passages. What is made of several of them (a section, a tie of the graph, a
-report) is shown only as far as passages that are let through say it; what no passage says meets no
-filter. Without filters everything is shown.
+A filter selects passages. A tie, a relation or an entity passes where an allowed passage states or
+mentions it; what no passage states does not pass. Without filters everything passes.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def filtered_graph(session: QuerySession) -> EntityGraph:
-    """The graph of entities with those ties alone whose sentence is let through."""
+    """The graph of entities, with only those ties whose sentence is in an allowed passage."""
     graph = session.resources.entity_graph
     if session.allowed is None:
         return graph
@@ -36,7 +35,7 @@ def filtered_graph(session: QuerySession) -> EntityGraph:
 
 
 def filtered_relations(session: QuerySession, relations: Sequence[Relation]) -> list[Relation]:
-    """Those relations that a passage states which is let through."""
+    """Those relations that an allowed passage states."""
     if session.allowed is None:
         return list(relations)
     stated = np.array([relation.chunk_id or 0 for relation in relations], dtype=np.int64)
@@ -44,7 +43,7 @@ def filtered_relations(session: QuerySession, relations: Sequence[Relation]) -> 
 
 
 def filtered_entities(session: QuerySession, entity_ids: Sequence[int]) -> list[int]:
-    """Those entities, in the order given, that a passage mentions which is let through."""
+    """Those entities, in the order given, that an allowed passage mentions."""
     if session.allowed is None:
         return list(entity_ids)
     snapshot = session.views.snapshot

@@ -1,4 +1,4 @@
-"""The ways of asking, side by side: each a short composition of the shared steps."""
+"""The strategies, side by side: each a short composition of the shared steps."""
 
 from __future__ import annotations
 

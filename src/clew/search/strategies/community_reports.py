@@ -1,4 +1,4 @@
-"""Communities and topics as ways into the passages."""
+"""Passages by community reports and by topics."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def report_blocks(session: QuerySession, communities: Sequence[Community]) -> li
 def _filtered_report(
     session: QuerySession, community: Community, sources: Sequence[int]
 ) -> Community:
-    """The report as far as these sources say it; an empty one where they do not."""
+    """The report, reduced to what these sources say; empty where they say nothing of it."""
     store, as_of = session.resources.store, session.options.as_of
     texts = store.sentences(sources)
     said = [" ".join(s.split()) for id_ in sources for s in texts.get(id_, ())]

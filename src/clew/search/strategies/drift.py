@@ -1,4 +1,4 @@
-"""From the whole to the part: reports first, then what lies around what they are about."""
+"""DRIFT search: community reports first, then local search around their entities."""
 
 from __future__ import annotations
 

@@ -215,9 +215,10 @@ def _follow_step(
         if relation.relation_type == relation_type
         and (relation.from_entity_id if forward else relation.to_entity_id) in starts
     ]
-    if len(fitting) > MAX_RELATIONS * len(frontier):
-        session.note(f"only {MAX_RELATIONS * len(frontier)} relations {relation_type!r} were followed")
-    return fitting[: MAX_RELATIONS * len(frontier)]
+    limit = MAX_RELATIONS * len(frontier)
+    if len(fitting) > limit:
+        session.note(f"only {limit} relations {relation_type!r} were followed")
+    return fitting[:limit]
 
 
 def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:

@@ -1,4 +1,4 @@
-"""What lies around the question's entities: their neighbours, relations and passages."""
+"""Local search: the neighbours, relations and passages of the question's entities."""
 
 from __future__ import annotations
 

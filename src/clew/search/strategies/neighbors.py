@@ -1,4 +1,4 @@
-"""What lies around an entity: where relations lead, and what texts name together with it."""
+"""Neighbours of an entity: by relations, and by names in the same sentence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Parents by their children: sections whose chunks answer together."""
+"""Parent-child retrieval: sections ranked by their matching chunks."""
 
 from __future__ import annotations
 

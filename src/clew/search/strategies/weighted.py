@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
 
 MAX_FRONTIER = 2000
-"""Entities or passages that one more hop may start from; the walk stops at more."""
+"""Passages from which a further hop may start, at most."""
 
 
 def rank_weighted(session: QuerySession) -> RetrievalResult:
