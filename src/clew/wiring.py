@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         AuditLog,
         CommunityKeeper,
@@ -190,11 +190,11 @@ def make_ingest(
     embedder: Embedder,
     extractor: Extractor,
     runner: Runner,
-) -> Ingest:
+) -> IndexingPipeline:
     """The steps of indexing."""
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
 
-    return Ingest(
+    return IndexingPipeline(
         store=store,
         embedder=embedder,
         extractor=extractor,

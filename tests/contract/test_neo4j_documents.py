@@ -65,7 +65,9 @@ def some_entry(chance: random.Random) -> IndexedDocument:
         created_at=chance.choice([None, datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=3)))]),
     )
     chunks = tuple(replace(chunk, page=1, key=f"k{chunk.ordinal}") for chunk in entry.split.chunks)
-    return replace(entry, split=replace(entry.split, chunks=chunks), recipe='{"extractor": "x"}')
+    return replace(
+        entry, split=replace(entry.split, chunks=chunks), pipeline_fingerprint='{"extractor": "x"}'
+    )
 
 
 def shown(store: Store) -> object:

@@ -151,7 +151,7 @@ async def test_nonsense_changes_nothing(
     result = await sample(server, revision, Model(answer), sample=2)
 
     assert reason in said(result)
-    assert engine.readings.count_unread() == 2
+    assert engine.agent_extractions.count_unread() == 2
 
 
 async def test_a_client_that_refuses_is_told_of_another_way(
@@ -165,7 +165,7 @@ async def test_a_client_that_refuses_is_told_of_another_way(
     async with Client(server, mode=NEW, sampling_callback=refusal) as client:
         with pytest.raises(MCPError, match="the user said no"):
             await client.call_tool(UPSERT.name, {"sample": 2})
-    assert engine.readings.count_unread() == 2
+    assert engine.agent_extractions.count_unread() == 2
 
 
 @both

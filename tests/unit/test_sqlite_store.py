@@ -208,7 +208,7 @@ def test_times_are_kept_in_utc(store: SqliteStore) -> None:
 def test_relations_name_their_extractor(store: SqliteStore) -> None:
     entry = make_entry("a", "A uses B.", names=["A", "B"], relations=[("A", "uses", "B")])
     for recipe, expected in [('{"extractor": "x1"}', "x1"), ("", ""), ("[]", ""), ("{}", "")]:
-        store.save(replace(entry, recipe=recipe))
+        store.save(replace(entry, pipeline_fingerprint=recipe))
         (relation,) = store.relations(list(store.resolve(["a"]).values()))
         assert relation.extractor == expected
 

@@ -107,6 +107,7 @@ class Documents(Passages):
 def _document_info(row: Sequence[Any]) -> DocumentInfo:
     """A row of DOCUMENT columns, and the numbers of its sections and chunks."""
     values = dict(zip((*DOCUMENT, "sections", "chunks"), row, strict=True))
+    values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
     return DocumentInfo(
         **{
             **values,

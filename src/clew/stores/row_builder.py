@@ -151,7 +151,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "created_at": to_text(document.created_at),
         "updated_at": to_text(document.updated_at),
         "characters": len(document.text),
-        "recipe": entry.recipe,
+        "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
     }
 

@@ -136,7 +136,7 @@ def _insert(
         first_id=held.next_ids.relations,
         history=history,
         moment=moment,
-        extractor=extractor_of(entry.recipe),
+        extractor=extractor_of(entry.pipeline_fingerprint),
     )
     rows: Rows = {
         **_text_rows(prepared, text),

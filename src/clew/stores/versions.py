@@ -96,10 +96,10 @@ def _author(metadata: Metadata) -> str:
     return ""
 
 
-def extractor_of(recipe: str) -> str:
+def extractor_of(pipeline_fingerprint: str) -> str:
     """The extractor that a recipe names; empty where it names none."""
     try:
-        values = json.loads(recipe)
+        values = json.loads(pipeline_fingerprint)
     except ValueError:
         return ""
     return str(values.get("extractor", "")) if isinstance(values, Mapping) else ""

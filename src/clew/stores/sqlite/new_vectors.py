@@ -24,7 +24,7 @@ def differs_in_vectors_alone(connection: sqlite3.Connection, prepared: PreparedD
         "SELECT recipe FROM documents WHERE id = ?", (document,)
     ).fetchone()
     return (
-        extractor_of(recipe) == extractor_of(prepared.entry.recipe)
+        extractor_of(recipe) == extractor_of(prepared.entry.pipeline_fingerprint)
         and _holds(connection, "documents", [{**prepared.document, "recipe": recipe}], document)
         and _holds(connection, "sections", prepared.sections, document)
         and _holds(connection, "chunks", prepared.chunks, document)
@@ -66,6 +66,6 @@ def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) ->
     )
     connection.execute(
         "UPDATE documents SET recipe = ?, indexed_at = ? WHERE id = ?",
-        (prepared.entry.recipe, now(), document),
+        (prepared.entry.pipeline_fingerprint, now(), document),
     )
     connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})

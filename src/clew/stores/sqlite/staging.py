@@ -50,14 +50,14 @@ CREATE TABLE IF NOT EXISTS staged (
 class Target:
     """How documents are to be made."""
 
-    recipe: str
+    pipeline_fingerprint: str
     embedder: str
     dimension: int
 
     @property
     def file_name(self) -> str:
         """The same for the same target, in every process."""
-        said = json.dumps([FORMAT, self.recipe, self.embedder, self.dimension])
+        said = json.dumps([FORMAT, self.pipeline_fingerprint, self.embedder, self.dimension])
         return f"{hashlib.sha256(said.encode()).hexdigest()[:16]}.db"
 
 
@@ -95,7 +95,7 @@ class Staging:
             split=made.split,
             vectors=np.frombuffer(vectors, dtype="<f4").reshape(-1, self.target.dimension),
             extraction=made.extraction,
-            recipe=self.target.recipe,
+            pipeline_fingerprint=self.target.pipeline_fingerprint,
         )
 
     def missing(self, wanted: Mapping[str, str]) -> list[str]:

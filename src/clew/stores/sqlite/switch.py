@@ -155,7 +155,7 @@ def _outdated(
 ) -> dict[str, str]:
     every = read_state(connection).vectors != (target.embedder, target.dimension)
     among = None if ids is None else id_list(ids)
-    values = {"ids": among, "every": every, "recipe": target.recipe}
+    values = {"ids": among, "every": every, "recipe": target.pipeline_fingerprint}
     return dict(connection.execute(_OUTDATED, values))
 
 
