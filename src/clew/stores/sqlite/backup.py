@@ -158,7 +158,7 @@ def _verify(copy: Path, shown: Path) -> None:
     """
     try:
         with (
-            closing(sqlite3.connect(f"{copy.as_uri()}?immutable=1", uri=True)) as given,
+            closing(_opened(copy)) as given,
             closing(sqlite3.connect(":memory:")) as made,
         ):
             given.execute("PRAGMA trusted_schema = OFF")
@@ -177,8 +177,13 @@ def _verify(copy: Path, shown: Path) -> None:
     )
 
 
+def _opened(file: Path) -> sqlite3.Connection:
+    """A file that nobody writes to, for reading."""
+    return sqlite3.connect(f"{file.resolve().as_uri()}?immutable=1", uri=True)
+
+
 def _store_id(file: Path) -> str:
-    with closing(sqlite3.connect(f"{file.as_uri()}?immutable=1", uri=True)) as connection:
+    with closing(_opened(file)) as connection:
         row = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
     return str(row[0]) if row else ""
 

@@ -17,32 +17,32 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints, Snapshot
     from clew.search.session import QuerySession
 
-WIDEST = 2000
-"""Entities or passages that one more hop may start from; the walk stops at more."""
+MAX_FRONTIER = 2000
+"""Passages from which a further hop may start, at most."""
 
 
-def weigh(session: QuerySession) -> RetrievalResult:
+def rank_weighted(session: QuerySession) -> RetrievalResult:
     """α · vector + β · 1/hops + γ · time, each 0 to 1, over what the channels and hops lead to."""
     alpha, beta, gamma = session.options.weights
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     near = session.channels.by_vector().ids
     inverse_hops = _inverse_hops(session)
     ids = distinct(np.concatenate([near, snapshot.chunk_ids[inverse_hops > 0]]))
     ids = ids[snapshot.known(ids)]
-    cosines = session.vectors.vectors(ids) @ session.vector if len(ids) else np.zeros(0)
+    cosines = session.views.vectors.vectors(ids) @ session.vector if len(ids) else np.zeros(0)
     parts = {
         "vector_share": np.clip(cosines, 0, 1),
         "hops": inverse_hops[snapshot.rows(ids)],
         "temporal": closeness(session, ids),
     }
     weighted = zip((alpha, beta, gamma), parts.values(), strict=True)
-    total = sum(weight * for_question for weight, for_question in weighted) + np.zeros(len(ids))
+    total = sum(weight * part for weight, part in weighted) + np.zeros(len(ids))
     order = np.lexsort((ids, -total))
     return RetrievalResult(
         ranking=Ranking(ids[order], total[order].astype(np.float32)),
         scores={
-            name: dict(zip(ids.tolist(), for_question.tolist(), strict=True))
-            for name, for_question in parts.items()
+            name: dict(zip(ids.tolist(), part.tolist(), strict=True))
+            for name, part in parts.items()
             if name != "vector_share"
         },
     )
@@ -50,7 +50,7 @@ def weigh(session: QuerySession) -> RetrievalResult:
 
 def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
     """(C,) 1 for passages that mention a seed, ½ for those one hop on, …; 0 for all others."""
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     inverse = np.zeros(snapshot.size)
     entities = np.array([seed.row for seed in session.analysis.seeds], dtype=np.int64)
     seen = np.zeros(len(snapshot.entity_ids), dtype=bool)
@@ -59,8 +59,8 @@ def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
         reached = _passages_of(snapshot, entities)
         reached = reached[inverse[reached] == 0]
         inverse[reached] = 1 / hop
-        if len(reached) > WIDEST:
-            session.notes.append(f"hops stopped after {hop}: {len(reached)} passages were reached")
+        if len(reached) > MAX_FRONTIER:
+            session.note(f"hops stopped after {hop}: {len(reached)} passages were reached")
             break
         entities = _entities_of(snapshot, reached)
         entities = entities[~seen[entities]]
