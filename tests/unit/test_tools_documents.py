@@ -23,7 +23,7 @@ from clew.tools.audit import audit_to, subjects
 from clew.tools.documents.table import DOCUMENT_TOOLS
 from clew.tools.spec import Caller
 from clew.tools.toolbox import Toolbox
-from clew.tools.truncate import cut_to_fit, fitting_length, tokens_of
+from clew.tools.truncate import fitting_length, tokens_of, truncate
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
@@ -536,6 +536,6 @@ def test_texts_are_cut_to_what_fits(text: str, room: int) -> None:
     count = HashEmbedder().count_tokens
     length = fitting_length(text, room, count)
     assert length == 0 or tokens_of(text[:length], count) <= room
-    kept = cut_to_fit(text, room, count)
+    kept = truncate(text, room, count)
     assert text.startswith(kept)
     assert kept or not text

@@ -114,7 +114,7 @@ _SAMPLE = Parameter(
 # --- extraction_next ---------------------------------------------------------------------
 
 
-def hand_out(call: Call, arguments: Arguments) -> Result:
+def next_batch(call: Call, arguments: Arguments) -> Result:
     """`extraction_next`."""
     readings = call.engine.readings
     after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
@@ -297,7 +297,7 @@ EXTRACTION_TOOLS: tuple[Tool, ...] = (
         result={
             **shape(instructions="string", schema="object", passages="array", remaining="integer"),
         },
-        run=hand_out,
+        run=next_batch,
         scope="read",
         profiles=_CORE,
         idempotent=True,
