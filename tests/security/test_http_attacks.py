@@ -171,6 +171,23 @@ def test_a_header_resets_no_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert statuses[5:] == [429, 429, 429]
 
 
+def test_without_tokens_no_proxy_is_believed(tmp_path: Path) -> None:
+    """Whoever reaches the address may claim to be a proxy; nothing else tells callers apart."""
+    settings = settings_for(tmp_path, rate_per_minute=5, trusted_proxies=["127.0.0.1"])
+    with (
+        engine_in(tmp_path) as engine,
+        served(Engines(settings, TOOLS, engine), insecure=True) as server,
+        httpx2.Client() as http,
+    ):
+        statuses = [
+            http.post(server.url, json={}, headers={"X-Forwarded-For": f"10.0.0.{i}"}).status_code
+            for i in range(8)
+        ]
+
+    assert 429 not in statuses[:5]
+    assert statuses[5:] == [429, 429, 429]
+
+
 # --- an assistant that agrees in the user's name
 
 

@@ -33,13 +33,19 @@ class Desk:
     """An engine with its tools, and calls that say what came of them."""
 
     def __init__(
-        self, root: Path, namespace: str = "default", *, private_addresses: bool = False
+        self,
+        root: Path,
+        namespace: str = "default",
+        *,
+        private_addresses: bool = False,
+        **settings_given: object,
     ) -> None:
         self.root = root
         settings = clew.load_settings(
             store=root / "store",
             namespace=namespace,
             access={"roots": [root], "allow_private_addresses": private_addresses},
+            **settings_given,
         )
         self.engine: Clew = clew.open(settings=settings, embedder=HashEmbedder())
         self.runner: JobRunner = make_runner(self.engine)
@@ -425,6 +431,22 @@ def test_a_backup_brings_everything_back(stocked: Desk) -> None:
     assert [entry.tool for entry in stocked.audit.entries(limit=2)] == ["restore", "restore"]
     stocked.call("ingest_document", text=MILL, source="new")
     assert stocked.call("search", query="Who built the mill?")["results"][0]["id"]
+
+
+def test_backups_of_a_collection_are_bounded(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, quota={"backups": 2})
+    for name in ("first", "second"):
+        desk.call("backup", name=name)
+
+    message = desk.refused("backup", name="third")
+
+    assert "first, second" in message
+    assert "quota.backups" in message
+    folder = desk.engine.store.folder / "backups"
+    assert sorted(file.name for file in folder.iterdir()) == ["first.db", "second.db"]
+    (folder / "first.db").unlink()
+    desk.call("backup", name="third")
+    desk.engine.close()
 
 
 def test_restoring_is_seen_by_whoever_has_the_store_open(tmp_path: Path, stocked: Desk) -> None:

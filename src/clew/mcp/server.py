@@ -109,7 +109,8 @@ class ClewServer(MCPServer[None]):
 
     def __init__(self, engines: Engines, *, access: Access | None, seconds: float | None) -> None:
         self._engines = engines
-        self._access = access
+        self.access = access
+        """Who may call over HTTP; None where nobody is asked for a token."""
         self.requests = RequestContexts(engines, access, seconds)
         """Who sent what is served now."""
         self.callers = Callers(engines.settings.serve, engines.settings.quota)
@@ -154,10 +155,10 @@ class ClewServer(MCPServer[None]):
 
     async def watch_tokens(self) -> None:
         """End what is under way for callers whose token is revoked or has expired."""
-        while self._access is not None:
+        while self.access is not None:
             await anyio.sleep(TOKEN_SECONDS)
-            self._access.refresh()
-            self.callers.end(self._access.allows)
+            self.access.refresh()
+            self.callers.end(self.access.allows)
 
     async def _bind(self, ctx: Request, call_next: CallNext) -> HandlerResult:
         """Around every message: find out who asks, and of which namespace."""

@@ -75,6 +75,9 @@ class QuotaSettings(SettingsGroup):
         description="Size of the store on this machine, uploads aside, at which it takes no more.",
     )
     jobs: int = Field(default=100, ge=1, description="Jobs that have not ended, at most.")
+    backups: int = Field(
+        default=20, ge=1, description="Backups that tools keep beside the store, at most."
+    )
     sessions: int = Field(
         default=100, ge=1, description="Sessions with `clew serve` (revision 2025-11-25), at most."
     )

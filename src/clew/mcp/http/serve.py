@@ -177,6 +177,9 @@ def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
 
     from clew.mcp.http.connections import HEADER_BYTES, LimitedProtocol
 
+    if server.access is None:
+        # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
+        serve = serve.model_copy(update={"trusted_proxies": ()})
     return uvicorn.Config(
         http_app(server, serve),
         http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
