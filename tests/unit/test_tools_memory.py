@@ -77,7 +77,7 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
         client = Client(engine)
         client("create_entities", entities=[ANNA])
         before, documents = embedder.texts, engine.documents()
-        given: dict[str, object] = {
+        given: dict[str, Any] = {
             "add_observations": {"observations": [{"entityName": "Anna_Morn", "contents": facts}]},
             "create_entities": {"entities": [{**VELL, "observations": facts}]},
         }[tool]

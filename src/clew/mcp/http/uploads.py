@@ -26,7 +26,7 @@ from starlette.routing import Route
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError
 from clew.jobs.uploads import MEGABYTE, Upload, Uploads
 from clew.tools.documents.writing import UPLOAD
-from clew.tools.spec import Parameter
+from clew.tools.parameters import positive, text
 from clew.tools.toolbox import may_call
 from clew.tools.validate import complete, load_json
 
@@ -43,21 +43,11 @@ PATH = "/upload"
 TOOL = "ingest_document"
 """What takes the file in; the right to call it is the right to upload."""
 _BEGIN = (
-    Parameter(
-        name="name",
-        kind="string",
-        description="The file's name, whose ending says how it is read.",
-        required=True,
-        max_length=200,
+    text(
+        "name", "The file's name, whose ending says how it is read.", required=True, max_length=200
     ),
-    Parameter(name="size", kind="integer", description="Its bytes.", required=True, minimum=1),
-    Parameter(
-        name="sha256",
-        kind="string",
-        description="Its SHA-256 in hex.",
-        required=True,
-        max_length=64,
-    ),
+    positive("size", "Its bytes."),
+    text("sha256", "Its SHA-256 in hex.", required=True, max_length=64),
 )
 
 
