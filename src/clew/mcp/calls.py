@@ -73,7 +73,7 @@ def run(
     scope: RequestScope, name: str, arguments: Mapping[str, Any], progress: SessionProgress
 ) -> Outcome:
     """Call a tool of the caller's namespace."""
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.toolbox.call(name, arguments, caller=scope.caller, progress=progress)
 
 

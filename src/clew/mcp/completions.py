@@ -28,7 +28,7 @@ def _names(scope: RequestScope, argument: str, begun: str) -> list[str]:
         return []
     if what == "collections":
         return [name for name in visible(scope) if name.startswith(begun)]
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         if what == "entities":
             return [entity.name for entity in opened.engine.store.find_entities(begun, MOST + 1)]
         wanted = begun.casefold()

@@ -17,11 +17,12 @@ from clew.mcp.auth.access import anonymous, chosen_namespace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
 
     from starlette.requests import Request as HttpRequest
 
     from clew.mcp.auth.access import Access
-    from clew.mcp.engines import Engines
+    from clew.mcp.engines import Engines, Opened
     from clew.tools.spec import Caller
 
 T = TypeVar("T")
@@ -34,6 +35,10 @@ class RequestScope:
     engines: Engines
     caller: Caller
     namespace: str
+
+    def acquire(self) -> AbstractContextManager[Opened]:
+        """The engine of the namespace, while it is used."""
+        return self.engines.acquire(self.namespace)
 
     async def in_thread(self, function: Callable[[], T]) -> T:
         """The result of what blocks, in one of the namespace's threads."""

@@ -104,7 +104,7 @@ def documents_of(scope: RequestScope) -> list[DocumentInfo]:
     """The documents of which the caller may know."""
     if not may_read(scope.caller, "sources"):
         return []
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.engine.documents()
 
 
@@ -136,7 +136,7 @@ def read(scope: RequestScope, uri: str) -> str:
 
 
 def _document(scope: RequestScope, name: str, query: str) -> dict[str, Any]:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         document = opened.engine.document(name)
         text = opened.engine.text(document.id)
     start = _offset(query)
@@ -162,7 +162,7 @@ def _offset(query: str) -> int:
 
 
 def _entity(scope: RequestScope, name: str, _: str) -> dict[str, Any]:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         engine = opened.engine
         entity = engine.entity(name)
         relations = engine.relations(name, RELATIONS)
@@ -199,14 +199,14 @@ def _counts(scope: RequestScope, namespace: str) -> dict[str, Any]:
 
 
 def _statistics(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.engine.stats()
 
 
 def _schema(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
     from clew.types import DocumentInfo, Entity, Relation
 
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         relation_types = opened.engine.stats()["relation_types"]
     kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
     fields = {name: [f.name for f in dataclasses.fields(kind)] for name, kind in kinds.items()}

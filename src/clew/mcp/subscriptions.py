@@ -197,5 +197,5 @@ def _list(scope: RequestScope) -> str:
 
 
 def _generation(scope: RequestScope) -> int:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.engine.store.generation()

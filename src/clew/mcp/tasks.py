@@ -108,7 +108,7 @@ class Tasks(Extension):
 
 
 def _look_up(scope: RequestScope, task_id: str, cancel: bool) -> Job:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.jobs.cancel(task_id) if cancel else opened.jobs.job(task_id)
 
 
@@ -140,6 +140,6 @@ def _result(scope: RequestScope, job: Job) -> CallToolResult:
     from clew.tools.documents.writing import status_of
     from clew.tools.toolbox import Outcome
 
-    with scope.engines.acquire(scope.namespace) as opened:
+    with scope.acquire() as opened:
         content = {"success": job.status == "completed", **status_of(opened.jobs, job)}
     return to_result(Outcome(content=content, is_error=job.status == "failed"))

@@ -12,6 +12,7 @@ whoever may not call `ingest_document` may not upload.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +32,11 @@ from clew.tools.toolbox import may_call
 from clew.tools.validate import complete, load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
+    from clew.mcp.engines import Opened
     from clew.mcp.request_context import RequestScope
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
@@ -149,40 +151,40 @@ def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
 # --- in a worker thread
 
 
+@contextmanager
+def _uploads(scope: RequestScope) -> Iterator[tuple[Uploads, Opened]]:
+    with scope.acquire() as opened:
+        yield Uploads(opened.engine.store.folder, scope.engines.settings), opened
+
+
 def _begin(scope: RequestScope, given: Mapping[str, Any], part_bytes: int) -> Response:
-    with scope.engines.acquire(scope.namespace) as opened:
+    with _uploads(scope) as (uploads, opened):
         if reason := opened.engine.full():
             raise TooLargeError(reason)
-        uploads = Uploads(opened.engine.store.folder, scope.engines.settings)
-        upload = uploads.begin(**given, part_bytes=part_bytes)
-        return _state(uploads, upload, 201)
+        return _state(uploads, uploads.begin(**given, part_bytes=part_bytes), 201)
 
 
 def _write(scope: RequestScope, upload_id: str, part: int, data: bytes) -> Response:
-    with scope.engines.acquire(scope.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, scope.engines.settings)
+    with _uploads(scope) as (uploads, _):
         upload = uploads.upload(upload_id)
         uploads.write(upload, part, data)
         return _state(uploads, upload)
 
 
 def _show(scope: RequestScope, upload_id: str) -> Response:
-    with scope.engines.acquire(scope.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, scope.engines.settings)
+    with _uploads(scope) as (uploads, _):
         return _state(uploads, uploads.upload(upload_id))
 
 
 def _remove(scope: RequestScope, upload_id: str) -> Response:
-    with scope.engines.acquire(scope.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, scope.engines.settings)
+    with _uploads(scope) as (uploads, _):
         uploads.remove(uploads.upload(upload_id).id)
     return Response(status_code=204)
 
 
 def _finish(scope: RequestScope, upload_id: str, given: Mapping[str, Any]) -> Response:
     """Through the tool, which checks the arguments, leaves an audit row and starts the job."""
-    with scope.engines.acquire(scope.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, scope.engines.settings)
+    with _uploads(scope) as (uploads, opened):
         arguments = {**given, "url": UPLOAD + uploads.upload(upload_id).id}
         outcome = opened.toolbox.call(TOOL, arguments, caller=scope.caller)
     return JSONResponse(outcome.content, 400 if outcome.is_error else 202)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from clew.tools.documents import maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, text
 from clew.tools.schema import shape
-from clew.tools.spec import Profile, Tool
+from clew.tools.spec import CORE, FULL, Tool
 
-_CORE: frozenset[Profile] = frozenset({"core", "full"})
-_FULL: frozenset[Profile] = frozenset({"full"})
 _JOB = shape(job_id="string", status="string", errors="array")
 
 
@@ -51,8 +49,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(results="array"),
         run=reading.search,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="fetch",
@@ -62,8 +59,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(id="string", title="string", text="string", url="string", metadata="object"),
         run=reading.fetch,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="query_documents",
@@ -90,8 +86,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(strategy="string", results="array", left_out="integer"),
         run=reading.query,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="ingest_document",
@@ -102,7 +97,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.ingest,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         idempotent=True,
         open_world=True,
     ),
@@ -115,7 +110,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.ingest,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
         open_world=True,
     ),
@@ -127,8 +122,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.query_job_status,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="cancel_job",
@@ -138,7 +132,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.cancel_job,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         frees=True,
     ),
     Tool(
@@ -149,8 +143,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(documents="array", total="integer"),
         run=reading.list_documents,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="get_document",
@@ -165,8 +158,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         run=reading.get_document,
         scope="read",
         # In `core`, `fetch` reads documents; the list of its tools is to stay below 12 KB.
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
     Tool(
         name="delete_document",
@@ -176,7 +168,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(document="string", deleted="integer"),
         run=writing.delete_document,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         destructive=True,
         confirm=True,
     ),
@@ -188,8 +180,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(collections="array", total="integer"),
         run=reading.list_collections,
         scope="read",
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
     Tool(
         name="reindex",
@@ -200,7 +191,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=maintenance.reindex,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
@@ -211,7 +202,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(name="string", bytes="integer"),
         run=maintenance.backup,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
     ),
     Tool(
         name="restore",
@@ -221,7 +212,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(name="string", documents="integer"),
         run=maintenance.restore,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         destructive=True,
         idempotent=True,
         confirm=True,
@@ -234,7 +225,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(entries="array"),
         run=maintenance.audit,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         changes=False,
     ),
 )

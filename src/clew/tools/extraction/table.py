@@ -8,9 +8,7 @@ from clew.tools.extraction import reading, writing
 from clew.tools.extraction.parameters import ANSWER
 from clew.tools.parameters import CURSOR, integer
 from clew.tools.schema import shape
-from clew.tools.spec import Profile, Tool
-
-_CORE: frozenset[Profile] = frozenset({"core", "full"})
+from clew.tools.spec import CORE, Tool
 
 UPSERT = Tool(
     name="graph_upsert",
@@ -29,7 +27,7 @@ UPSERT = Tool(
     result=shape(new_relations="integer", rejected="array", remaining="integer"),
     run=writing.upsert,
     scope="write",
-    profiles=_CORE,
+    profiles=CORE,
     idempotent=True,
 )
 
@@ -46,8 +44,7 @@ EXTRACTION_TOOLS: tuple[Tool, ...] = (
         result=shape(instructions="string", schema="object", passages="array", remaining="integer"),
         run=reading.next_batch,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     UPSERT,
 )

@@ -6,10 +6,8 @@ from clew.tools.graph import reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, flag, integer, positive, share, text
 from clew.tools.schema import shape
-from clew.tools.spec import Parameter, Profile, Tool
+from clew.tools.spec import CORE, FULL, Parameter, Tool
 
-_CORE: frozenset[Profile] = frozenset({"core", "full"})
-_FULL: frozenset[Profile] = frozenset({"full"})
 _ENTITY_ID = positive("entity_id", "From graph_enhanced_search.")
 
 
@@ -32,8 +30,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(results="array", left_out="integer"),
         run=reading.search_entities,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="get_entity_neighbors",
@@ -57,8 +54,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(entity_id="integer", neighbors="array"),
         run=reading.entity_neighbors,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="add_entity_relationship",
@@ -84,7 +80,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(relationship_id="integer"),
         run=writing.add_relationship,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         idempotent=True,
     ),
     Tool(
@@ -95,8 +91,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(statistics="object", health="object"),
         run=reading.graph_statistics,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="extract_entity_relationships",
@@ -108,7 +103,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         ),
         run=writing.extract_relationships,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
@@ -127,7 +122,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(statistics="object", summary="string"),
         run=writing.extract_all,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
@@ -148,7 +143,6 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(graph="object", left_out="object"),
         run=reading.local_graph,
         scope="read",
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
 )

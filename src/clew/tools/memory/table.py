@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 from clew.tools.memory import reading, writing
 from clew.tools.parameters import CURSOR, LEAST_TOKENS, array, integer, text
 from clew.tools.schema import shape
-from clew.tools.spec import Profile, Tool
+from clew.tools.spec import MEMORY, Tool
 
 if TYPE_CHECKING:
     from clew.tools.spec import Parameter, Run, Schema
 
-_MEMORY: frozenset[Profile] = frozenset({"memory"})
 _LONGEST_NAME = 500
 
 
@@ -53,8 +52,7 @@ def _reading(name: str, title: str, description: str, run: Run, *parameters: Par
         result=_graph(),
         run=run,
         scope="read",
-        profiles=_MEMORY,
-        idempotent=True,
+        profiles=MEMORY,
     )
 
 
@@ -69,7 +67,7 @@ def _writing(
         result=shape(**{result: "array"}),
         run=run,
         scope="write",
-        profiles=_MEMORY,
+        profiles=MEMORY,
     )
 
 
@@ -82,7 +80,7 @@ def _deleting(name: str, title: str, description: str, run: Run, parameter: Para
         result=shape(message="string"),
         run=run,
         scope="write",
-        profiles=_MEMORY,
+        profiles=MEMORY,
         destructive=True,
         idempotent=True,
     )
