@@ -22,7 +22,7 @@ from clew.mcp.http.serve import http_app, http_server
 from clew.mcp.prompts import prompts
 from clew.mcp.resources import FIXED, TEMPLATES
 from clew.mcp.server import create_server
-from clew.tools.registry import TOOLS as CATALOGUE
+from clew.tools.registry import TOOLS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
@@ -63,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         allowed_hosts=("clew.example.org", "inner.example.org:8080"),
         allowed_origins=("https://app.example.org", "https://any.example.org:*"),
     )
-    with engine_in(folder, "mills") as mills, served(Engines(settings, CATALOGUE, mills)) as server:
+    with engine_in(folder, "mills") as mills, served(Engines(settings, REGISTRY, mills)) as server:
         yield server
 
 
@@ -220,7 +220,7 @@ def limited(tmp_path: Path) -> Iterator[Any]:
         def serve(*tools: str) -> Any:  # noqa: ANN401
             tokens = [token_of("eve", ALICE, "mills", tools=tools)]
             settings = settings_for(tmp_path, tokens=tokens, profile="full")
-            return served(Engines(settings, CATALOGUE, mills))
+            return served(Engines(settings, REGISTRY, mills))
 
         yield serve
 
@@ -319,7 +319,7 @@ async def test_a_stream_tells_a_limited_token_nothing(limited: Any, tmp_path: Pa
 
 
 def test_what_is_derived_speaks_of_all_there_is() -> None:
-    named = {tool.name for tool in CATALOGUE}
+    named = {tool.name for tool in REGISTRY}
     kinds = {re.split("[/{]", str(r.uri).removeprefix("clew://"))[0] for r in FIXED}
     kinds |= {re.split("[/{]", t.uri_template.removeprefix("clew://"))[0] for t in TEMPLATES}
 
@@ -329,7 +329,7 @@ def test_what_is_derived_speaks_of_all_there_is() -> None:
 
 
 def test_a_prompt_needs_the_tools_that_it_names() -> None:
-    named = {tool.name for tool in CATALOGUE}
+    named = {tool.name for tool in REGISTRY}
     for prompt in prompts():
         arguments = {a.name: "x" for a in prompt.arguments or []}
         text = str(prompt.fn(**arguments))
@@ -392,7 +392,7 @@ async def test_a_body_that_cannot_be_read_is_the_senders_fault(site: Served, bod
 async def test_numbers_of_tools_have_a_size(tmp_path: Path) -> None:
     with engine_in(tmp_path) as engine:
         engine.add("Jonas Reed built the mill.", source="mill.md")
-        server = create_server(engine, settings_for(tmp_path, profile="full"), tools=CATALOGUE)
+        server = create_server(engine, settings_for(tmp_path, profile="full"), tools=REGISTRY)
         async with Client(server) as client:
             for given in (10**30, -(10**30)):
                 told = await said(client, "get_entity_neighbors", entity_id=given)

@@ -151,4 +151,4 @@ def _explain(item: object) -> str:
     secret = {"tokens", "password", "api_key", "token"}.intersection(item["loc"])
     hidden = secret or "@" in str(item["input"])
     given = "(not shown)" if hidden else repr(item["input"])
-    return f"setting {name} = {given}: {item['msg']}"
+    return f"setting {name} = {given}: {str(item['msg']).removeprefix('Value error, ')}"

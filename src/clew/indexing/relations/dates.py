@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 
 from clew.indexing.ner.spans import Span
-from clew.times.found import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR
 from clew.times.names import DAY, MONTH
+from clew.times.ranges import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR
 
 _BEFORE = re.compile(rf"(?<!\w)(?:(?:{DAY}(?: of)? )?(?:{MONTH})\.?,? ?|(?:{MONTH})\.? {DAY},? )$")
 _AFTER = re.compile(
