@@ -17,7 +17,7 @@ from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.features import FEATURES, Evidence, Incidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import SECOND_FEATURES, pairwise_features
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms

@@ -24,7 +24,7 @@ from clew.search.ranking.first_stage_features import (
     read_first_stage_features,
     unit,
 )
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms
 

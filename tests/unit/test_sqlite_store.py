@@ -24,8 +24,8 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 from clew.types import IndexedDocument
@@ -264,7 +264,7 @@ def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Pa
     last = threading.Thread(target=store.documents)
     last.start()
     last.join()
-    assert len(store._database._connections) <= 2
+    assert len(store.database._connections) <= 2
     store.close()
 
 

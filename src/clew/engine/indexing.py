@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
-from clew.stores.sqlite_statistics import read_free_bytes
+from clew.stores.sqlite.backend import free_bytes
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
 
@@ -147,7 +147,7 @@ class Indexing(Documents):
                 " delete some or raise it"
             )
         with self.journal.read() as connection:
-            free = read_free_bytes(connection)
+            free = free_bytes(connection)
         megabytes = (folder_size(self.store.folder) - free) / 1e6
         if megabytes < quota.megabytes:
             return None

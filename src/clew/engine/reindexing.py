@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from clew.engine.state import Progress
     from clew.indexing.isolation.steps import Prepared
     from clew.indexing.pipeline import Progress as Made
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.sqlite_staging import Staging
+    from clew.stores.sqlite.staging import Staging
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import AliasEvidence, Document, Extraction
 
 MAKE = "reindex"
@@ -48,7 +48,7 @@ class Reindexing(Resources):
         A store on a server is changed document by document, and raises `InputError` for another
         model.
         """
-        from clew.stores.sqlite import SqliteStore
+        from clew.stores.sqlite.store import SqliteStore
 
         say, started = progress or _ignore, time.perf_counter()
         if isinstance(self.store, SqliteStore):
@@ -69,7 +69,7 @@ class Reindexing(Resources):
 
         Documents that were deleted need nothing.
         """
-        from clew.stores.sqlite import SqliteStore
+        from clew.stores.sqlite.store import SqliteStore
 
         say = progress or _ignore
         if isinstance(self.store, SqliteStore):
@@ -83,7 +83,7 @@ class Reindexing(Resources):
     def _build_and_switch(self, store: SqliteStore, say: Progress) -> Made:
         """`documents` are those switched to."""
         from clew.indexing.pipeline import Progress as Made
-        from clew.stores.sqlite_switch import is_switched, switch
+        from clew.stores.sqlite.switch import is_switched, switch
 
         made, attempts = Made(), 0
         with self._staging(store, say) as staging:
@@ -100,7 +100,7 @@ class Reindexing(Resources):
         return made
 
     def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
-        from clew.stores.sqlite_staging import Target, open_staging
+        from clew.stores.sqlite.staging import Target, open_staging
 
         store.database.require_writable()
         name, dimension = self.embedder.name, self.embedder.dimension
@@ -114,7 +114,7 @@ class Reindexing(Resources):
     ) -> Made:
         """Make what is not ready, of the documents given or of all."""
         from clew.indexing.reprocess import Making
-        from clew.stores.sqlite_switch import read_outdated
+        from clew.stores.sqlite.switch import read_outdated
 
         outdated = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(outdated)

@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
-    from clew.stores.sqlite_connection import Database
+    from clew.stores.sqlite.connection import Database
     from clew.types import (
         Entity,
         SearchResult,
