@@ -18,7 +18,7 @@ from clew.errors import ClewError
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.engine import Clew
+    from clew.library import Clew
     from clew.ports import Embedder, Extractor, LanguageModel, Reranker
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Clew": "clew.engine",
+    "Clew": "clew.library",
     "Settings": "clew.settings",
     "load_settings": "clew.settings",
     **dict.fromkeys(
@@ -76,7 +76,7 @@ def open(
     settings name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
     that cannot be opened.
     """
-    from clew.engine import Clew
+    from clew.library import Clew
     from clew.settings import load_settings
 
     if settings is None:

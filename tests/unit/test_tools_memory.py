@@ -49,7 +49,7 @@ class Client:
 def engine(tmp_path: Path) -> Iterator[clew.Clew]:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         yield engine
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.fixture
@@ -105,8 +105,8 @@ def test_what_texts_say_is_not_in_the_graph(client: Client, engine: clew.Clew) -
 
 
 def test_a_relation_that_is_there_is_left_as_it_is(filled: Client, engine: clew.Clew) -> None:
-    anna, vell = (engine.entity(name).id for name in ("Anna_Morn", "Vell"))
-    engine.add_relation(anna, vell, "lives_in", weight=0.25)
+    anna, vell = (engine.entities.get(name).id for name in ("Anna_Morn", "Vell"))
+    engine.entities.add_relation(anna, vell, "lives_in", weight=0.25)
     assert filled("create_relations", relations=[LIVES]) == {"relations": []}
     assert [r.weight for r in engine.store.unstated_relations([anna])] == [0.25, 1.0]
 
@@ -234,7 +234,7 @@ def test_any_text_is_taken_or_refused_in_words(tmp_path_factory: pytest.TempPath
             assert client("read_graph") == {"entities": [], "relations": []}
 
         check()
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 # --- pages

@@ -122,7 +122,7 @@ def documents_of(place: Place) -> list[DocumentInfo]:
     if not may_read(place.caller, "sources"):
         return []
     with place.engines.lend(place.namespace) as opened:
-        return opened.engine.documents()
+        return opened.engine.documents.list()
 
 
 def _may_read(place: Place, uri: str) -> bool:
@@ -154,8 +154,8 @@ def read(place: Place, uri: str) -> str:
 
 def _document(place: Place, name: str, query: str) -> dict[str, Any]:
     with place.engines.lend(place.namespace) as opened:
-        document = opened.engine.document(name)
-        text = opened.engine.text(document.id)
+        document = opened.engine.documents.get(name)
+        text = opened.engine.documents.text(document.id)
     start = _offset(query)
     end = min(start + CHARACTERS, len(text))
     return {
@@ -181,9 +181,9 @@ def _offset(query: str) -> int:
 def _entity(place: Place, name: str, _: str) -> dict[str, Any]:
     with place.engines.lend(place.namespace) as opened:
         engine = opened.engine
-        entity = engine.entity(name)
-        relations = engine.relations(name, RELATIONS)
-        aliases = engine.aliases(name)
+        entity = engine.entities.get(name)
+        relations = engine.graph.relations(name, RELATIONS)
+        aliases = engine.entities.aliases(name)
     return {
         **dataclasses.asdict(entity),
         "aliases": [alias.name for alias in aliases],
@@ -210,21 +210,21 @@ def visible(place: Place) -> tuple[str, ...]:
 
 def _counts(place: Place, namespace: str) -> dict[str, Any]:
     with place.engines.lend(namespace) as opened:
-        stats = opened.engine.stats()
+        stats = opened.engine.maintenance.stats()
     counted = ("documents", "chunks", "entities", "relations")
     return {"name": namespace, **{name: stats[name] for name in counted}}
 
 
 def _statistics(place: Place, _name: str, _query: str) -> dict[str, Any]:
     with place.engines.lend(place.namespace) as opened:
-        return opened.engine.stats()
+        return opened.engine.maintenance.stats()
 
 
 def _schema(place: Place, _name: str, _query: str) -> dict[str, Any]:
     from clew.types import DocumentInfo, Entity, Relation
 
     with place.engines.lend(place.namespace) as opened:
-        relation_types = opened.engine.stats()["relation_types"]
+        relation_types = opened.engine.maintenance.stats()["relation_types"]
     kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
     fields = {name: [f.name for f in dataclasses.fields(kind)] for name, kind in kinds.items()}
     return {"relation_types": relation_types, "fields": fields}

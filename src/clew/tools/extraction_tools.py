@@ -116,7 +116,7 @@ _SAMPLE = Parameter(
 
 def hand_out(call: Call, arguments: Arguments) -> Result:
     """`extraction_next`."""
-    readings = call.engine.readings
+    readings = call.engine.entities.agent_extractions
     after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     passages = readings.unread(after=after, limit=limit)
     around: Result = {
@@ -126,7 +126,7 @@ def hand_out(call: Call, arguments: Arguments) -> Result:
         "remaining": readings.count_unread(),
         "next_cursor": str(passages[-1].id) if passages else None,
     }
-    count, room = call.engine.embedder.count_tokens, arguments["max_tokens"]
+    count, room = call.engine.state.embedder.count_tokens, arguments["max_tokens"]
     kept = fitting([_shown(one) for one in passages], around, room, count)
     if passages and not kept:
         kept = [_beginning(call, passages[0], around, room)]
@@ -145,7 +145,7 @@ def _beginning(call: Call, chunk: StoredChunk, around: Result, room: int) -> Res
     while text:
         text = text[: int(len(text) * _CUT)]
         part: Result = {**_shown(replace(chunk, text=f"{text}…")), "cut": True}
-        if fitting([part], around, room, call.engine.embedder.count_tokens):
+        if fitting([part], around, room, call.engine.state.embedder.count_tokens):
             return part
     raise InputError(
         f"max_tokens {room} leaves no room for a passage; call it again with 2000 or more"
@@ -173,10 +173,10 @@ def upsert(call: Call, arguments: Arguments) -> Result:
     ]
     if not arguments["passage_ids"]:
         return _write_by_hand(call, entities, arguments["relations"])
-    report = call.engine.readings.record(
+    report = call.engine.entities.agent_extractions.record(
         arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
     )
-    return {**_told(report), "remaining": call.engine.readings.count_unread()}
+    return {**_told(report), "remaining": call.engine.entities.agent_extractions.count_unread()}
 
 
 def _found(given: Arguments) -> FoundRelation:
@@ -213,7 +213,7 @@ def _write_by_hand(
     ids = {key: _known(call, name) for key, name in ends.items() if key not in given}
     drafts = [written_relation(0, 0, r["relation_type"], weight=r["confidence"]) for r in relations]
     ids |= _make(call, entities)
-    added = call.engine.memory.add_relations(
+    added = call.engine.entities.memory.add_relations(
         [
             replace(
                 draft,
@@ -230,13 +230,13 @@ def _write_by_hand(
         "new_relations": sum(is_new for _, is_new in added),
         "rejected": [],
         "rejected_count": 0,
-        "remaining": call.engine.readings.count_unread(),
+        "remaining": call.engine.entities.agent_extractions.count_unread(),
     }
 
 
 def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
     """Make entities, or bring those that were made before up to date; ids by key."""
-    memory, ids = call.engine.memory, {}
+    memory, ids = call.engine.entities.memory, {}
     for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
         ids[entity_key(entity.name)] = entity_id
         if not is_new:
@@ -248,7 +248,7 @@ def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
 
 def _known(call: Call, name: str) -> int:
     try:
-        return call.engine.entity(name).id
+        return call.engine.entities.get(name).id
     except NotFoundError as error:
         raise NotFoundError(f"{error}; give it in entities, too, to make it") from error
 

@@ -53,8 +53,8 @@ def subgraph(
 ) -> None:
     """Print the part of the graph that matters to a question."""
     with common.open() as engine:
-        engine.warm()
-        found = engine.subgraph(
+        engine.state.warm()
+        found = engine.graph.subgraph(
             read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
         )
     pieces = _pieces(found, SubgraphFormat.json if common.json else format)

@@ -161,7 +161,7 @@ def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
 
 def _begin(place: Place, given: Mapping[str, Any], part_bytes: int) -> Response:
     with place.engines.lend(place.namespace) as opened:
-        if reason := opened.engine.full():
+        if reason := opened.engine.documents.quota_reached():
             raise TooLargeError(reason)
         uploads = Uploads(opened.engine.store.folder, place.engines.settings)
         upload = uploads.begin(**given, part_bytes=part_bytes)
