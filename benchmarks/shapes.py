@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 from tests.security.shapes import SHAPES, prose
 
 if TYPE_CHECKING:
+    from clew.engine import Clew
     from clew.indexing.splitting.split import Tokens
 
 ENDINGS = (".md", ".txt", ".rst", ".html", ".csv", ".json", ".jsonl", ".py", "?")
@@ -98,16 +99,19 @@ def _work(pipe: Connection, tasks: Sequence[Task]) -> None:
     from clew.wiring import make_embedder
 
     tokens = make_embedder(Settings())
-    _seconds((PROSE, ".html", 1000), tokens)
-    _seconds((PROSE, ".md", 1000), tokens)
-    for task in tasks:
-        pipe.send(_seconds(task, tokens))
+    _measure((PROSE, ".html", 1000), tokens)
+    _measure((PROSE, ".md", 1000), tokens)
+    with _engine() as engine:
+        for task in tasks:
+            name, ending, size = task
+            if ending == "?":
+                pipe.send(_asked(engine, _text(name, min(size, _LONGEST_QUESTION))))
+            else:
+                pipe.send(_measure(task, tokens))
 
 
-def _seconds(task: Task, tokens: Tokens) -> float:
+def _measure(task: Task, tokens: Tokens) -> float:
     name, ending, characters = task
-    if ending == "?":
-        return _asked(_text(name, min(characters, _LONGEST_QUESTION)))
     text = _text(name, characters)
     start = time.process_time()
     _read(text, ending, tokens)
@@ -139,9 +143,9 @@ def _read(text: str, ending: str, tokens: Tokens) -> None:
             terms(chunk.text)
 
 
-def _asked(question: str) -> float:
+@contextlib.contextmanager
+def _engine() -> Iterator[Clew]:
     import clew
-    from clew.errors import ClewError
     from clew.testing.fakes import HashEmbedder
 
     with (
@@ -150,10 +154,16 @@ def _asked(question: str) -> float:
     ):
         engine.add(prose(2000), title="Prose")
         engine.search("Who met Ada Ray?")
-        start = time.process_time()
-        with contextlib.suppress(ClewError):
-            engine.search(question)
-        return time.process_time() - start
+        yield engine
+
+
+def _asked(engine: Clew, question: str) -> float:
+    from clew.errors import ClewError
+
+    start = time.process_time()
+    with contextlib.suppress(ClewError):
+        engine.search(question)
+    return time.process_time() - start
 
 
 if __name__ == "__main__":

@@ -53,6 +53,8 @@ _SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 def _place(value: object) -> object:
     """A folder as a path, a server's address as text."""
+    if value == "":
+        raise ValueError("expected a folder, or the address of a server")
     if not isinstance(value, str) or "://" not in value:
         return Path(value) if isinstance(value, str) else value
     scheme, _, rest = value.partition("://")

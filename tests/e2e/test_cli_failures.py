@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -79,6 +81,10 @@ WRONG_USE = {
         ["stats", "--store", "neo4j://localhost:none"],
         r"^Error: setting store = 'neo4j://localhost:none': .*neo4j://localhost:7687",
     ),
+    "a place that is empty": (["stats", "--store", ""], r"^Error: setting store = '': .*folder"),
+    "a copy to a place that is empty": (["copy", "--to", ""], r"^Error: setting store = ''"),
+    "a memory that never ends": (["import", "/dev/zero"], r"^Error: .*/dev/zero.*not a file"),
+    "a token for nobody": (["token", ""], r"^Error: a token cannot be for ''; .* 1 to 64"),
     "an address of something else": (
         ["stats", "--store", "http://127.0.0.1"],
         r"^Error: setting store = 'http://127.0.0.1': .*neo4j://",
@@ -159,6 +165,38 @@ def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: P
 
     assert done.returncode == 2
     assert [path.name for path in tmp_path.iterdir() if path.name != ".clew"] == ["taken"]
+
+
+def test_an_export_to_a_device_leaves_the_device(in_process: Run, tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+
+    done = in_process("export", "--format", "graphml", "-o", "pipe")
+
+    assert done.returncode == 0
+    assert os.read(reader, 65536).startswith(b"<?xml")
+    assert pipe.is_fifo()
+    os.close(reader)
+
+
+def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Path) -> None:
+    (tmp_path / "real.xml").write_text("old")
+    (tmp_path / "link.xml").symlink_to("real.xml")
+
+    in_process("export", "--format", "graphml", "-o", "link.xml")
+
+    assert (tmp_path / "link.xml").is_symlink()
+    assert (tmp_path / "real.xml").read_text().startswith("<?xml")
+
+
+def test_a_token_is_for_whom_its_name_says(in_process: Run) -> None:
+    name = 'ada"\nscopes = ["admin"]\n#'
+
+    lines = in_process("token", name).stderr.splitlines()
+
+    [token] = tomllib.loads("\n".join(lines[1:]))["serve"]["tokens"]
+    assert (token["name"], token.keys()) == (name, {"name", "sha256", "namespaces"})
 
 
 def test_control_characters_do_not_reach_the_terminal(in_process: Run, tmp_path: Path) -> None:

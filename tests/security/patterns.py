@@ -28,7 +28,7 @@ _NOTICEABLE = 0.05
 """Seconds; anything faster passes, since its growth is noise."""
 _TYPICAL = "aA0 .\n\t-_,'\"([*|#=:/<\x00中"
 _MOST_SAMPLES = 6
-_TRIED_LONGER = 12
+_TRIED_LONGER = 6
 """Attacks of each expression, the slowest."""
 _SCANS = frozenset(("search", "finditer", "findall", "sub", "subn", "split"))
 

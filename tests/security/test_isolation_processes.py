@@ -238,7 +238,7 @@ def test_a_search_starts_no_worker(tmp_path: Path) -> None:
         "import sys, subprocess, atexit\n"
         "started = []\n"
         "sys.addaudithook(lambda event, _: event == 'subprocess.Popen' and started.append(event))\n"
-        "atexit.register(lambda: print('started', len(started), 'clew.ingest' in sys.modules))\n"
+        "atexit.register(lambda: print('started', len(started), 'clew.indexing' in sys.modules))\n"
         "from clew.cli import main\n"
         "main()\n"
     )

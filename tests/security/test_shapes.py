@@ -13,7 +13,7 @@ _PATIENCE = 30.0
 
 @pytest.mark.parametrize(
     ("endings", "characters"),
-    [((".md",), 60_000), ((".html", ".csv", ".py"), 20_000), (("?",), 4_000)],
+    [((".md",), 40_000), ((".html", ".csv", ".py"), 20_000), (("?",), 4_000)],
 )
 def test_no_text_takes_ten_times_as_long_as_prose(
     endings: tuple[str, ...], characters: int
@@ -23,7 +23,7 @@ def test_no_text_takes_ten_times_as_long_as_prose(
     found = dict(measured(tasks, _PATIENCE))
     # Prose is hardly a table or code: of both, it takes what is most.
     basis = max(found[PROSE, ending, characters] or 0.0 for ending in endings)
-    slow = {task: seconds for task, seconds in found.items() if (seconds or 99) > MOST * basis}
+    slow = {task: s for task, s in found.items() if s is None or s > MOST * basis}
     assert len(SHAPES) >= 40
     assert not slow, f"prose takes {basis:.3f} s"
 

@@ -45,6 +45,20 @@ def test_lines_of_the_reference_server(tmp_path: Path) -> None:
     assert found.skipped == []
 
 
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85", "\x0c", "\x1c"])
+def test_a_line_ends_at_a_line_feed_alone(tmp_path: Path, character: str) -> None:
+    """The reference server writes line separators as they are."""
+    told = f"one{character}two"
+    line = {"type": "entity", "name": "Anna", "entityType": "person", "observations": [told]}
+    file = tmp_path / "memory.jsonl"
+    file.write_text(json.dumps(line, ensure_ascii=False) + "\r\n", encoding="utf-8", newline="")
+
+    found = read_memory(file)
+
+    assert entities(found) == [("Anna", "person", "", (told,))]
+    assert found.skipped == []
+
+
 @pytest.mark.parametrize(
     ("line", "reason"),
     [

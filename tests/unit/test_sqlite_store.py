@@ -113,7 +113,7 @@ def test_a_path_that_cannot_be_opened_says_so(tmp_path: Path) -> None:
 def test_a_read_only_store_says_so(store: SqliteStore) -> None:
     store.close()
     (store.folder / "clew.db").chmod(0o400)
-    with pytest.raises(StoreError, match="cannot be written to"):
+    with pytest.raises(StoreError, match="can be read here, but not written to"):
         SqliteStore(store.folder, embedder=EMBEDDER).save(make_entry("a", "Text."))
 
 

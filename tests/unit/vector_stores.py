@@ -65,7 +65,9 @@ def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) ->
     ids = store.chunk_ids().tolist()
     with store.database.write() as connection:
         values = [(row.astype("<f4").tobytes(), i) for i, row in zip(ids, rows, strict=True)]
-        connection.executemany("UPDATE embeddings SET vector = ? WHERE chunk_id = ?", values)
+        connection.executemany(
+            "UPDATE embeddings SET vector = ?1, checksum = crc32(?1) WHERE chunk_id = ?2", values
+        )
         named = zip(("embedder", "dimension"), embedder, strict=True)
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
         count_change(connection)

@@ -138,8 +138,14 @@ def _jsonable(value: object) -> object:
 def write_whole(path: Path, pieces: Iterable[str]) -> None:
     """Write a file through a neighbour: what was there stays unless all could be written.
 
-    Owner and mode stay, too: whoever could read the file still can.
+    Owner and mode stay, too: whoever could read the file still can. What a link leads to is
+    written; a device or a pipe is not replaced, but written to, as standard output is.
     """
+    path = path.resolve()
+    if path.exists() and not (path.is_file() or path.is_dir()):
+        with path.open("w", encoding="utf-8") as file:
+            SafeStream(file).writelines(pieces)
+        return
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

@@ -313,7 +313,10 @@ class ClewServer(MCPServer[None]):
         """A prompt; one that the caller may not see is as unknown as one that is not there."""
         if not may_prompt(self._asking.get().place.caller, name):
             raise MCPError(code=INVALID_PARAMS, message=f"Unknown prompt: {name}")
-        return await super().get_prompt(name, arguments, context)
+        try:
+            return await super().get_prompt(name, arguments, context)
+        except ValueError as error:
+            raise MCPError(code=INVALID_PARAMS, message=str(error)) from error
 
     # --- completion
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, Header, Key, Mark, Place, Row, Table
+from clew.private_files import make_folder
 from clew.stores.copy_marks import (
     NOT_BEGUN,
     built_in_copy,
@@ -191,7 +192,7 @@ def _make(folder: Path, busy_seconds: float) -> None:
     if place.exists():
         return
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
         with tempfile.TemporaryDirectory(dir=folder, prefix=COPY_PREFIX) as beside:
             made = open_database(Path(beside), busy_seconds, lambda connection: None)
             with closing(made), made.write() as connection:

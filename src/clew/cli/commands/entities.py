@@ -100,7 +100,7 @@ def retract(
     if common.json:
         write_json({"retracted": retracted})
     else:
-        typer.echo(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+        write_line(f"{retracted:,} of {len(set(relations)):,} relations retracted")
 
 
 def neighbors(

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from clew.types import DocumentInfo, DocumentVersion
 
 
+TITLED = 100
+"""Characters of a title in a list: a longer one would widen every line."""
+
+
 class ExportFormat(StrEnum):
     """What `clew export` writes."""
 
@@ -36,8 +40,9 @@ def documents(common: Common, where: WhereOption = None) -> None:
         write_json([asdict(document) for document in found])
     elif found:
         from clew.cli.tables import table
+        from clew.tools.truncate import shortened
 
-        rows = [(d.id, d.chunks, d.title, shown_source(d.source)) for d in found]
+        rows = [(d.id, d.chunks, shortened(d.title, TITLED), shown_source(d.source)) for d in found]
         stdout_console().print(table(("id", "chunks", "title", "source"), rows))
 
 

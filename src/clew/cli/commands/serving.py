@@ -78,17 +78,13 @@ def token(
         note(f"The token of {name} is revoked; running servers see it within seconds.")
         return
     made, digest = tokens.new_token()
+    lines = tokens.token_settings(name, digest, settings.namespace)
     if common.json:
         write_json({"token": made, "sha256": digest})
         return
     write_line(made)
     note("It is shown once. Add to clew.toml:")
-    for line in (
-        "[[serve.tokens]]",
-        f'name = "{name}"',
-        f'sha256 = "{digest}"',
-        f'namespaces = ["{settings.namespace}"]',
-    ):
+    for line in lines.rstrip("\n").split("\n"):
         note(line)
 
 

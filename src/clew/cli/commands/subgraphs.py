@@ -11,7 +11,7 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import MaxTokensOption, OutputOption, QuestionArgument, read_question
-from clew.cli.output import to_json, write_whole
+from clew.cli.output import printable, to_json, write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,4 +73,4 @@ def _pieces(found: RelevantGraph, format: SubgraphFormat) -> Iterator[str]:
     elif format is SubgraphFormat.json:
         yield f"{to_json(found.to_dict())}\n"
     elif found.context.text:
-        yield f"{found.context.text}\n"
+        yield f"{printable(found.context.text)}\n"

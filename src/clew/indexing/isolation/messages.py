@@ -12,7 +12,7 @@ import io
 import pickle
 from typing import Literal
 
-from clew import errors
+from clew import errors, types
 from clew.errors import ClewError, MissingExtraError, UnreadableError
 
 Kind = Literal["ready", "item", "end", "error", "memory", "crash", "unusable", "embed"]
@@ -20,9 +20,10 @@ Kind = Literal["ready", "item", "end", "error", "memory", "crash", "unusable", "
 `crash`, with details and whether the worker ends, too. `embed` asks for the vectors of texts."""
 
 _VALUES = frozenset({
-    *(("clew.types", name) for name in (
-        *("Document", "Piece", "Section", "Chunk", "Split", "Skipped"),
-        *("Extraction", "ChunkExtraction", "Mention", "ExtractedRelation", "AliasEvidence"),
+    *((value.__module__, value.__name__) for value in (
+        *(types.Document, types.Piece, types.Section, types.Chunk, types.Split, types.Skipped),
+        *(types.Extraction, types.ChunkExtraction, types.Mention, types.ExtractedRelation),
+        types.AliasEvidence,
     )),
     ("clew.indexing.isolation.steps", "Prepared"),
     ("clew.indexing.isolation.requests", "Contents"),

@@ -6,7 +6,8 @@ import hashlib
 import secrets
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError
+from clew.errors import NotFoundError, SettingsError
+from clew.settings import TokenSettings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,6 +22,21 @@ def new_token() -> tuple[str, str]:
 def token_hash(token: str) -> str:
     """SHA-256 in hex. The token is random and long: nothing slower than that is needed."""
     return hashlib.sha256(token.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def token_settings(name: str, digest: str, namespace: str) -> str:
+    """The lines of the settings file that let a caller in; raises `SettingsError` for no name."""
+    import tomlkit
+    from pydantic import ValidationError
+
+    try:
+        token = TokenSettings(name=name, sha256=digest, namespaces=(namespace,))
+    except ValidationError as error:
+        raise SettingsError(
+            f"a token cannot be for {name!r}; expected a name of 1 to 64 characters"
+        ) from error
+    lines = token.model_dump(include={"name", "sha256", "namespaces"}, mode="json")
+    return tomlkit.dumps({"serve": {"tokens": [lines]}})
 
 
 def without_token(name: str, file: Path) -> str:

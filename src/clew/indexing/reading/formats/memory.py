@@ -77,6 +77,8 @@ def read_memory(path: Path) -> Remembered:
     Raises `UnreadableError` for a file that cannot be read, `InputError` for a database without
     the tables and columns that a memory has.
     """
+    if path.exists() and not path.is_file():
+        raise UnreadableError(str(path), "not a file")
     try:
         with path.open("rb") as file:
             is_database = file.read(len(_SQLITE_MAGIC)) == _SQLITE_MAGIC
@@ -94,7 +96,8 @@ def read_memory(path: Path) -> Remembered:
 
 def _read_lines(path: Path) -> Remembered:
     found = Remembered()
-    for number, line in enumerate(path.read_text("utf-8-sig").splitlines(), 1):
+    # Nothing but a line feed ends a line: JSON's strings may hold what else `splitlines` ends at.
+    for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
         if not line.strip():
             continue
         place = f"{path.name}#{number}"
