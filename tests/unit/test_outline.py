@@ -7,14 +7,9 @@ import pytest
 
 import clew
 from clew.errors import InputError
+from clew.search.analysis.declared_hierarchy import Hierarchy, Step, parse_hierarchy
 from clew.search.answer.result import RetrievalResult
-from clew.search.strategies.hierarchy import (
-    Hierarchy,
-    Step,
-    by_hierarchy,
-    by_outline,
-    parse_hierarchy,
-)
+from clew.search.strategies.hierarchy import by_hierarchy, by_outline
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
 from tests.unit.asked import add, day, new_session, titles

@@ -160,9 +160,7 @@ def test_without_a_known_name_prominence_alone_counts(
 
 
 @pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])
-def test_results_are_ordered_by_the_weighted_sum(
-    store: Clew, vector: float, graph: float
-) -> None:
+def test_results_are_ordered_by_the_weighted_sum(store: Clew, vector: float, graph: float) -> None:
     content = ask(
         store,
         "graph_enhanced_search",
@@ -655,9 +653,7 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
 
 
 @pytest.mark.parametrize("budget", [500, 700, 2000])
-def test_results_keep_to_their_budget_and_say_what_is_left_out(
-    crowded: Clew, budget: int
-) -> None:
+def test_results_keep_to_their_budget_and_say_what_is_left_out(crowded: Clew, budget: int) -> None:
     hub = id_of(crowded, "Aldermere")
     everything = crowded.state.entity_graph.entity_ids.tolist()
     count = crowded.state.embedder.count_tokens

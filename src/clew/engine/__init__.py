@@ -1,11 +1,8 @@
-"""The engine: everything that a user of the library, the command line or a server can do.
-
-What only some verbs need is imported inside them: opening a store takes no time for the others.
-"""
+"""The engine: everything that a user of the library, the command line or a server can do."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Self, Unpack
 
 from clew.engine.documents import Documents
 from clew.engine.entities import Entities
@@ -15,7 +12,7 @@ from clew.engine.search import Search, SearchOptions
 from clew.engine.state import EngineState
 
 if TYPE_CHECKING:
-    from clew.ports import Embedder, Extractor, LanguageModel, Reranker
+    from clew.engine.state import Models
     from clew.settings import Settings
 
 __all__ = ["NEIGHBOR_DEPTH", "Engine", "EngineState", "Neighbor", "SearchOptions"]
@@ -28,22 +25,8 @@ class Engine:
     context manager, or call `close`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        embedder: Embedder | None = None,
-        extractor: Extractor | None = None,
-        reranker: Reranker | None = None,
-        language_model: LanguageModel | None = None,
-    ) -> None:
-        self.state = EngineState(
-            settings,
-            embedder=embedder,
-            extractor=extractor,
-            reranker=reranker,
-            language_model=language_model,
-        )
+    def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
+        self.state = EngineState(settings, **models)
         """The store, the models, and what is derived from the store."""
         self.settings = settings
         self.store = self.state.store

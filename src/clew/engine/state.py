@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from clew.engine.vector_index import VectorIndexWithFallback
@@ -56,28 +56,29 @@ NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
 
 
+class Models(TypedDict, total=False):
+    """What stands in for the models that the settings name."""
+
+    embedder: Embedder | None
+    extractor: Extractor | None
+    reranker: Reranker | None
+    language_model: LanguageModel | None
+
+
 class EngineState:
     """The store of one namespace, its models, and the structures derived from it, up to date.
 
     Threads may share it. Implements `search.session.SearchResources`.
     """
 
-    def __init__(
-        self,
-        settings: Settings,
-        *,
-        embedder: Embedder | None = None,
-        extractor: Extractor | None = None,
-        reranker: Reranker | None = None,
-        language_model: LanguageModel | None = None,
-    ) -> None:
+    def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
         self.settings = settings
         self.store = make_store(settings)
-        self.embedder = embedder or make_embedder(settings)
+        self.embedder = models.get("embedder") or make_embedder(settings)
         """The model that texts and questions are embedded with."""
-        self.reranker = reranker or make_reranker(settings)
+        self.reranker = models.get("reranker") or make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
-        self.language_model = language_model
+        self.language_model = models.get("language_model")
         """None where none is given: everything works without."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
@@ -88,7 +89,7 @@ class EngineState:
         )
         self.writing = threading.Lock()
         """Held while something is saved."""
-        self._given_extractor = extractor
+        self._given_extractor = models.get("extractor")
         self._communities = make_communities(settings, self.store)
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
@@ -194,9 +195,9 @@ class EngineState:
         return self._communities
 
     def update_communities(self, progress: Progress | None = None) -> None:
-        """Make the communities and topics anew that changes touched; done already where none did.
+        """Compute the communities and topics again that changes touched; nothing where none did.
 
-        Whatever needs them does it, too; `progress` is told the steps.
+        What reads them does this, too. `progress` is called with each step.
         """
         from clew.graph.communities.refresh import refresh_communities
 

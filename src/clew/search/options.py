@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.search.analysis.declared_hierarchy import parse_hierarchy
 from clew.types import Period
 
 if TYPE_CHECKING:
@@ -79,8 +80,6 @@ class Options:
                 " nothing lies between them"
             )
         if self.hierarchy:
-            from clew.search.strategies.hierarchy import parse_hierarchy
-
             parse_hierarchy(self.hierarchy)
 
     @property

@@ -11,7 +11,8 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import MaxTokensOption, OutputOption, QuestionArgument, read_question
-from clew.cli.output import printable, to_json, write_whole
+from clew.cli.output import to_json, write_whole
+from clew.cli.safe_stream import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
