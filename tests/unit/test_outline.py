@@ -80,7 +80,7 @@ def context(engine: clew.Clew, question: str, **options: object) -> str:
 
 def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage")
-    outline = text[text.index("ReportPlan of") :].split("\n\n")[0].split("\n")
+    outline = text[text.index("Outline of") :].split("\n\n")[0].split("\n")
     assert outline[0] == "Outline of The book of Vell:"
     assert [line for line in outline if line.startswith("→")] == ["→ The book of Vell › Bells"]
     assert "- The book of Vell › Eels" in outline
@@ -96,7 +96,7 @@ def test_an_outline_names_no_section_that_a_filter_forbids(books: clew.Clew) -> 
 
 def test_where_the_outline_does_not_fit_the_passage_stands_alone(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage", max_tokens=25)
-    assert "ReportPlan of" not in text
+    assert "Outline of" not in text
     assert "the bell was cast again" in text
 
 

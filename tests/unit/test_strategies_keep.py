@@ -231,7 +231,7 @@ def test_without_a_filter_whole_sections_reports_and_paths_are_there(engine: cle
     assert "Report: " in texts["drift"]
     assert "Path of " in texts["multi_hop"]
     assert "Around the question's entities" in texts["local"]
-    assert "ReportPlan of " in texts["hierarchical"]
+    assert "Outline of " in texts["hierarchical"]
     assert "Topics\n" in texts["topic"]
 
 
@@ -244,7 +244,7 @@ def test_with_a_filter_they_say_what_it_lets_through(engine: clew.Clew) -> None:
     assert "Report: " in texts["global"]
     assert "Path of " in texts["multi_hop"]
     assert " → " in texts["local"]
-    assert "ReportPlan of " in texts["hierarchical"]
+    assert "Outline of " in texts["hierarchical"]
     assert "Topics\n" in texts["topic"]
 
 
