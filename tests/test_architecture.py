@@ -36,7 +36,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "tools": ENGINE | {"jobs"},
     # `clew.open`: the engine, and the tools that call it.
     "library": ENGINE | {"tools"},
-    "clew": PORTS | {"library"},
+    "clew": PORTS | {"engine", "library"},
     "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
     "cli": LIBRARY | {"attach", "evaluation", "mcp"},
@@ -157,11 +157,13 @@ def test_a_circle_is_seen_wherever_its_imports_stand(way_back: str) -> None:
 
 
 def test_what_is_excused_of_circles_is_there() -> None:
-    assert {
+    there = {
         (importer, found)
-        for importer, found in OPEN_CIRCLES
-        if found not in dict(map(reversed, imports(MODULES.get(importer, ""), MODULES)))
-    } == set()
+        for importer in {importer for importer, _ in OPEN_CIRCLES} & MODULES.keys()
+        for _, found in imports(MODULES[importer], MODULES)
+    }
+
+    assert there >= OPEN_CIRCLES
 
 
 def test_folders_are_small() -> None:

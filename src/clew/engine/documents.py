@@ -61,7 +61,7 @@ class Documents:
             there, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
         inputs = [FileInput(path, read) for path in files]
-        return self._index(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
 
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
@@ -69,13 +69,9 @@ class Documents:
         """Index documents that the caller has made; those that are unchanged are left alone."""
         from clew.indexing.inputs import DocumentInput
 
-        return self._index([DocumentInput(document) for document in documents], progress=progress)
-
-    def add_inputs(
-        self, inputs: Sequence[Input], *, progress: Progress | None = None
-    ) -> IndexReport:
-        """Read and index what is given; what is unchanged is left alone."""
-        return self._index(inputs, progress=progress)
+        return self.add_inputs(
+            [DocumentInput(document) for document in documents], progress=progress
+        )
 
     def add(
         self,
@@ -103,7 +99,7 @@ class Documents:
             raise UnreadableError(skipped.source, skipped.reason)
         return document_id(given.source)
 
-    def _index(
+    def add_inputs(
         self,
         inputs: Sequence[Input],
         *,
@@ -111,26 +107,26 @@ class Documents:
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
+        """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
         from clew.indexing.incremental import IndexRun
 
-        self._state.bind_embedder()
-        refusals, limits = make_refusals(self._state.journal), self._state.settings.limits
+        state = self._state
+        ingest, started = state.bound_ingest(), time.perf_counter()
         run = IndexRun(
-            self._state.store,
-            self._state.ingest,
-            refusals,
-            limits,
+            state.store,
+            ingest,
+            make_refusals(state.journal),
+            state.settings.limits,
             full=self.quota_reached,
             retry=retry,
             progress=progress,
         )
-        started = time.perf_counter()
-        with self._state.store.grouping():
-            done = self._state.ingest.run(run.changed(inputs), run.saved, self._state.writing)
-        with self._state.writing:
+        with state.store.grouping():
+            done = ingest.run(run.changed(inputs), run.saved, state.writing)
+        with state.writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
-            self._state.persist()
+            state.persist()
         return IndexReport(
             added=run.added,
             changed=run.updated,

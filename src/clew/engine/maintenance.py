@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from clew.engine.reindexing import Reindexing, outdated
+from clew.engine.reindexing import Reindexing
 from clew.errors import InputError
 from clew.types import IndexReport
 from clew.wiring import file_store, make_audit
@@ -50,7 +50,7 @@ class Maintenance:
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
-        return outdated(self._state)
+        return Reindexing(self._state, _ignore).outdated()
 
     def reindex(self, *, progress: Progress | None = None) -> IndexReport:
         """Split, embed and extract again what was made with other settings or another model.

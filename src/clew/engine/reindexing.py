@@ -33,13 +33,6 @@ _PATIENT = 3
 """Attempts at switching that let others write; after these, others wait."""
 
 
-def outdated(state: EngineState) -> list[str]:
-    """Sources of the documents that were made with other settings or another model, sorted."""
-    digests, recipe = state.store.document_digests(), state.ingest.recipe
-    every = _holds_other_vectors(state)
-    return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
-
-
 @dataclass(frozen=True, slots=True)
 class Reindexing:
     """Making documents again, and putting them in the place of what they were."""
@@ -47,11 +40,17 @@ class Reindexing:
     state: EngineState
     progress: Progress
 
+    def outdated(self) -> list[str]:
+        """Sources of the documents that were made with other settings or another model, sorted."""
+        digests, recipe = self.state.store.document_digests(), self.state.ingest.recipe
+        every = self._holds_other_vectors()
+        return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
+
     def run(self) -> Made:
         """Make all that is outdated; `documents` are those put in their places."""
         store = file_store(self.state.store)
         if store is None:
-            return self._make_in_place(outdated(self.state))
+            return self._make_in_place(self.outdated())
         return self._build_and_switch(store)
 
     def make(self, sources: Sequence[str]) -> None:
@@ -133,7 +132,7 @@ class Reindexing:
 
     def _make_in_place(self, sources: Sequence[str]) -> Made:
         state = self.state
-        if _holds_other_vectors(state):
+        if self._holds_other_vectors():
             raise InputError(
                 f"the store {str(state.settings.store)!r} cannot change to the model"
                 f" {state.embedder.name!r} document by document; choose that of its embedder,"
@@ -145,6 +144,10 @@ class Reindexing:
         return state.ingest.run(self._read_again(ids, {}, count), count, state.writing)
 
     # --- both
+
+    def _holds_other_vectors(self) -> bool:
+        embedder = self.state.embedder
+        return self.state.store.embedder() not in (None, (embedder.name, embedder.dimension))
 
     def _read_again(
         self, ids: Sequence[str], written: dict[str, str], count: _Count
@@ -159,11 +162,6 @@ class Reindexing:
                 prepared = prepare_again(store, info, settings, runner, count.show)
                 if prepared is not None:
                     yield prepared
-
-
-def _holds_other_vectors(state: EngineState) -> bool:
-    embedder = state.embedder
-    return state.store.embedder() not in (None, (embedder.name, embedder.dimension))
 
 
 class _Count:
