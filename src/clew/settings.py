@@ -53,10 +53,10 @@ _SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 def _place(value: object) -> object:
     """A folder as a path, a server's address as text."""
-    if value == "":
+    if not isinstance(value, (str, Path)) or value == "":
         raise ValueError("expected a folder, or the address of a server")
-    if not isinstance(value, str) or "://" not in value:
-        return Path(value) if isinstance(value, str) else value
+    if isinstance(value, Path) or "://" not in value:
+        return Path(value)
     scheme, _, rest = value.partition("://")
     if scheme not in _SCHEMES:
         raise ValueError(f"expected a folder, or an address that begins with {_SCHEMES[0]}://")
@@ -641,4 +641,4 @@ def _explain(item: object) -> str:
     secret = {"tokens", "password", "api_key", "token"}.intersection(item["loc"])
     hidden = secret or "@" in str(item["input"])
     given = "(not shown)" if hidden else repr(item["input"])
-    return f"setting {name} = {given}: {item['msg']}"
+    return f"setting {name} = {given}: {str(item['msg']).removeprefix('Value error, ')}"

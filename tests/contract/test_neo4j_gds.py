@@ -15,7 +15,7 @@ from clew.graph.pagerank import local_graph, walk
 from clew.graph.snapshot import Snapshot, read_columns
 from clew.ports import PassageRow
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j_connection import Neo4jDatabase
+from clew.stores.neo4j.connection import Neo4jDatabase
 from tests.unit.graphs import modularity
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
 from clew.ports import Job
 from clew.settings import JobSettings
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from clew.testing.fakes import HashEmbedder
 
@@ -326,11 +326,12 @@ def test_a_document_longer_than_a_lease_stays_ours(jobs: SqliteJobs, kind: Scrip
 def test_no_more_jobs_run_at_once_than_the_settings_say(jobs: SqliteJobs, kind: Scripted) -> None:
     now: list[str] = []
     most: list[int] = []
+    pairs = threading.Barrier(2)
 
     def act(name: str) -> None:
         now.append(name)
         most.append(len(now))
-        time.sleep(0.02)
+        pairs.wait(PATIENCE)
         now.remove(name)
 
     kind.act = act
@@ -342,9 +343,12 @@ def test_no_more_jobs_run_at_once_than_the_settings_say(jobs: SqliteJobs, kind: 
 
 
 def test_old_jobs_are_forgotten(jobs: SqliteJobs, kind: Scripted) -> None:
+    first = JobRunner(jobs, {"read": kind}, JobSettings())
+    job = submit(first, "a", at_once=True)
+    first.close()
     settings = JobSettings(retention_days=1e-9)
     runner = JobRunner(jobs, {"read": kind}, settings, lease_seconds=0.03)
-    job = submit(runner, "a", at_once=True)
+    runner.start()
     deadline = time.monotonic() + PATIENCE
     while jobs.job(job.id) and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -405,12 +409,15 @@ def test_other_settings_make_documents_anew_and_the_same_ones_do_not(
         before = {d.source: engine.documents.text(d.id) for d in engine.documents.list()}
         assert make_runner(engine).submit("reindex", {}, description="", at_once=True).total == 0
     with opened(tmp_path, chunk_tokens=20, section_tokens=40) as engine:
-        old = {d.source: d.recipe for d in engine.documents.list()}
+        old = {d.source: d.pipeline_fingerprint for d in engine.documents.list()}
         job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
         assert (job.status, job.completed, job.failed) == ("completed", 4, 0)
         found = {d.source: d for d in engine.documents.list()}
         assert {source: engine.documents.text(d.id) for source, d in found.items()} == before
-        assert all(d.recipe == engine.state.ingest.recipe != old[d.source] for d in found.values())
+        assert all(
+            d.pipeline_fingerprint == engine.state.ingest.pipeline_fingerprint != old[d.source]
+            for d in found.values()
+        )
         assert found["by hand"].chunks > 5
         assert (found["by hand"].metadata, found["by hand"].version) == ({"year": 1850}, 1)
         assert engine.maintenance.check().problems == ()

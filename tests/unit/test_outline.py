@@ -7,9 +7,12 @@ import pytest
 
 import clew
 from clew.errors import InputError
-from clew.search.analysis.declared_hierarchy import Hierarchy, Step, parse_hierarchy
 from clew.search.answer.result import RetrievalResult
-from clew.search.strategies.hierarchy import by_hierarchy, by_outline
+from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
+from clew.search.strategies.hierarchy import (
+    by_hierarchy,
+    by_outline,
+)
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
 from tests.unit.asked import add, day, new_session, titles
@@ -26,7 +29,7 @@ from tests.unit.asked import add, day, new_session, titles
 def test_a_hierarchy_is_types_and_the_relations_between_them(text: str) -> None:
     assert parse_hierarchy(text) == Hierarchy(
         ("person", "organisation", "organisation"),
-        (Step("works_at", True), Step("owns", False)),
+        (HierarchyStep("works_at", True), HierarchyStep("owns", False)),
     )
 
 

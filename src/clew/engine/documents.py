@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from clew.derived_files import folder_size
 from clew.engine.state import not_one
 from clew.errors import NotFoundError, UnreadableError
-from clew.stores.sqlite_statistics import read_free_bytes
+from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
@@ -52,7 +52,7 @@ class Documents:
         paths is gone. Raises `InputError` for a path that does not exist.
         """
         from clew.indexing.inputs import FileInput
-        from clew.indexing.reading.reader import find_files
+        from clew.indexing.reading.file_discovery import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
@@ -86,14 +86,14 @@ class Documents:
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.indexing.inputs import Said, TextInput
+        from clew.indexing.inputs import DocumentOverrides, TextInput
         from clew.indexing.reading.reader import text_source
 
         given = TextInput(
             source=source or text_source(text),
             text=text,
             media_type=media_type,
-            said=Said(title=title, metadata=metadata or {}),
+            overrides=DocumentOverrides(title=title, metadata=metadata or {}),
         )
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
@@ -108,11 +108,11 @@ class Documents:
         progress: Progress | None = None,
     ) -> IndexReport:
         """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
-        from clew.indexing.incremental import IndexRun
+        from clew.indexing.incremental import IncrementalIndexer
 
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
-        run = IndexRun(
+        run = IncrementalIndexer(
             state.store,
             ingest,
             make_refusals(state.journal),
@@ -147,7 +147,7 @@ class Documents:
                 " delete some or raise it"
             )
         with self._state.journal.read() as connection:
-            free = read_free_bytes(connection)
+            free = free_bytes(connection)
         megabytes = (folder_size(self._state.store.folder) - free) / 1e6
         if megabytes < quota.megabytes:
             return None
@@ -209,6 +209,6 @@ class Documents:
     # Last: in what follows, `list` would be the method.
     def list(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
         """All documents, or those that meet every filter, by source."""
-        from clew.search.analysis.conditions import parse_conditions
+        from clew.search.options import parse_conditions
 
         return self._state.store.documents(where=parse_conditions(where))

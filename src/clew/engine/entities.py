@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from datetime import datetime
 
     from clew.engine.state import EngineState
-    from clew.indexing.agent_extraction import Readings
-    from clew.indexing.import_memory import TakenOver
-    from clew.indexing.manual_graph import Memory
-    from clew.indexing.reextract import Reread
+    from clew.indexing.agent_extraction import AgentExtraction
+    from clew.indexing.import_memory import MemoryImportReport
+    from clew.indexing.manual_graph import ManualGraphWriter
+    from clew.indexing.reprocess import RelationReport
     from clew.search.retrieval.entity_search import EntityHit
     from clew.types import Alias, Entity, Metadata, Relation
 
@@ -157,29 +157,29 @@ class Entities:
             self._state.store.rename(self.resolve(name).id, new_name)
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> ManualGraphWriter:
         """Entities, observations and relations written by hand."""
-        from clew.indexing.manual_graph import Memory
+        from clew.indexing.manual_graph import ManualGraphWriter
 
-        return Memory(self._state.store, self._state.bound_ingest, self._state.writing)
+        return ManualGraphWriter(self._state.store, self._state.bound_ingest, self._state.writing)
 
-    def import_memory(self, path: str | Path) -> TakenOver:
+    def import_memory(self, path: str | Path) -> MemoryImportReport:
         """Take over another memory: the reference memory server's file, or a SQLite file.
 
         Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
         another kind.
         """
-        from clew.indexing.import_memory import take_over
+        from clew.indexing.import_memory import import_memory_records
         from clew.indexing.reading.formats.memory import read_memory
 
-        return take_over(self.memory, read_memory(Path(path).expanduser()))
+        return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
 
     @cached_property
-    def agent_extractions(self) -> Readings:
+    def agent_extractions(self) -> AgentExtraction:
         """Entities and relations that an assistant finds by reading passages."""
-        from clew.indexing.agent_extraction import Readings
+        from clew.indexing.agent_extraction import AgentExtraction
 
-        return Readings(self._state.store, self._state.bound_ingest, self._state.writing)
+        return AgentExtraction(self._state.store, self._state.bound_ingest, self._state.writing)
 
     def extract_relations(
         self,
@@ -187,17 +187,17 @@ class Entities:
         *,
         limit: int | None = None,
         proceed: Callable[[int, int], bool] = lambda done, total: True,
-    ) -> Reread:
+    ) -> RelationReport:
         """Read the passages of entities once more for relations, and add those that are new.
 
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
         """
-        from clew.indexing.reextract import reread
+        from clew.indexing.reprocess import extract_relations_again
 
         ids = self._state.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self._state.store.grouping():
-            return reread(
+            return extract_relations_again(
                 self._state.store,
                 self._state.ingest.runner,
                 self._state.ingest.extractor.name,

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from clew.engine.entities import Entities
     from clew.engine.state import EngineState
     from clew.graph.statistics import GraphOverview
-    from clew.search.analysis.date_arguments import Moment
-    from clew.search.strategies.subgraph import RelevantGraph
+    from clew.search.options import Moment
+    from clew.search.strategies.subgraph import QuestionSubgraph
     from clew.types import Community, Entity, RelationEvidence, TimelineEntry, Topic
 
 NEIGHBOR_DEPTH = 3
@@ -116,8 +116,8 @@ class Graph:
         self, name: str, *, limit: int = 100, as_of: Moment | None = None
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time."""
-        from clew.search.analysis.date_arguments import read_last
         from clew.search.answer.timeline import read_timeline
+        from clew.search.options import read_last
 
         moment = read_last("as_of", as_of, self._state.now())
         return read_timeline(
@@ -157,7 +157,7 @@ class Graph:
         hops: int | None = None,
         limit: int = 50,
         max_tokens: int | None = None,
-    ) -> RelevantGraph:
+    ) -> QuestionSubgraph:
         """The part of the graph that matters to a question, at most `limit` entities of it.
 
         It is the tree that ties the question's entities together at the least cost
@@ -167,7 +167,7 @@ class Graph:
         """
         self._state.check_length("question", question)
         from clew.search.options import Options
-        from clew.search.strategies.subgraph import relevant_graph
+        from clew.search.strategies.subgraph import question_subgraph
 
         self._state.bind_embedder()
         options = Options(
@@ -176,4 +176,4 @@ class Graph:
             max_tokens=self._state.settings.search.max_tokens if max_tokens is None else max_tokens,
             now=self._state.now(),
         )
-        return relevant_graph(self._state, question, options, self._state.entity_ranks, hops)
+        return question_subgraph(self._state, question, options, self._state.entity_ranks, hops)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.engine.state import EngineState, Progress
     from clew.ports import AuditEntry
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import CheckReport
 
 
@@ -85,7 +85,7 @@ class Maintenance:
 
         Raises `InputError` where there is such a file already, and for a store on a server.
         """
-        from clew.stores.sqlite_backup import back_up
+        from clew.stores.sqlite.backup import back_up
 
         return back_up(self._file_store(), Path(path).expanduser())
 
@@ -95,7 +95,7 @@ class Maintenance:
         Raises `StoreError` for a backup that is not sound, of another embedder or, with `own`, of
         another store; then nothing has changed. Raises `InputError` for a store on a server.
         """
-        from clew.stores.sqlite_backup import restore
+        from clew.stores.sqlite.backup import restore
 
         with self._state.writing:
             restore(self._file_store(), Path(path).expanduser(), own=own)

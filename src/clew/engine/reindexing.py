@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from clew.engine.state import EngineState, Progress
     from clew.indexing.isolation.steps import Prepared
-    from clew.indexing.pipeline import Progress as Made
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.sqlite_staging import Staging
+    from clew.indexing.pipeline import IndexCounts
+    from clew.stores.sqlite.staging import Staging
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import AliasEvidence, Document, Extraction
 
 MAKE = "reindex"
@@ -42,11 +42,11 @@ class Reindexing:
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
-        digests, recipe = self.state.store.document_digests(), self.state.ingest.recipe
-        every = self._holds_other_vectors()
-        return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
+        digests = self.state.store.document_digests()
+        wanted, every = self.state.ingest.pipeline_fingerprint, self._holds_other_vectors()
+        return sorted(s for s, (*_, stored) in digests.items() if every or stored != wanted)
 
-    def run(self) -> Made:
+    def run(self) -> IndexCounts:
         """Make all that is outdated; `documents` are those put in their places."""
         store = file_store(self.state.store)
         if store is None:
@@ -64,11 +64,11 @@ class Reindexing:
 
     # --- beside a store that is a file
 
-    def _build_and_switch(self, store: SqliteStore) -> Made:
-        from clew.indexing.pipeline import Progress as Made
-        from clew.stores.sqlite_switch import is_switched, switch
+    def _build_and_switch(self, store: SqliteStore) -> IndexCounts:
+        from clew.indexing.pipeline import IndexCounts
+        from clew.stores.sqlite.switch import is_switched, switch
 
-        made, attempts = Made(), 0
+        made, attempts = IndexCounts(), 0
         with self._staging(store) as staging:
             while not is_switched(store.database, staging.target):
                 more = self._make_beside(store, staging)
@@ -87,12 +87,12 @@ class Reindexing:
         return made
 
     def _staging(self, store: SqliteStore) -> AbstractContextManager[Staging]:
-        from clew.stores.sqlite_staging import Target, open_staging
+        from clew.stores.sqlite.staging import Target, open_staging
 
         store.database.require_writable()
         embedder = self.state.embedder
         target = Target(
-            recipe=self.state.ingest.recipe,
+            pipeline_fingerprint=self.state.ingest.pipeline_fingerprint,
             embedder=embedder.name,
             dimension=embedder.dimension,
         )
@@ -103,26 +103,19 @@ class Reindexing:
 
     def _make_beside(
         self, store: SqliteStore, staging: Staging, ids: Sequence[str] | None = None
-    ) -> Made:
+    ) -> IndexCounts:
         """Make what is not ready, of the documents given or of all."""
-        from clew.indexing.reprocess import Making
-        from clew.stores.sqlite_switch import read_outdated
+        from clew.stores.sqlite.switch import read_outdated
 
         old = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(old)
         written: dict[str, str] = {}
         count = _Count(self.progress, len(old) - len(missing), len(old))
-        settings, ingest = self.state.settings, self.state.ingest
-        making = Making(
-            store=store,
-            embedder=self.state.embedder,
-            extractor=ingest.extractor,
-            split_settings=settings.split,
-            link_settings=settings.link,
-            runner=ingest.runner,
+        return self.state.ingest.run(
+            self._read_again(missing, written, count),
+            count,
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
-        return making.run(self._read_again(missing, written, count), count)
 
     def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
@@ -130,7 +123,7 @@ class Reindexing:
 
     # --- within a store on a server
 
-    def _make_in_place(self, sources: Sequence[str]) -> Made:
+    def _make_in_place(self, sources: Sequence[str]) -> IndexCounts:
         state = self.state
         if self._holds_other_vectors():
             raise InputError(
@@ -139,7 +132,11 @@ class Reindexing:
                 f" {state.store.embedder()!r}, or index into another namespace (--namespace NAME)"
             )
         known = state.store.documents(ids=[document_id(source) for source in sources])
-        ids = [info.id for info in known if info.recipe != state.ingest.recipe]
+        ids = [
+            info.id
+            for info in known
+            if info.pipeline_fingerprint != state.ingest.pipeline_fingerprint
+        ]
         count = _Count(self.progress, len(known) - len(ids), len(known))
         return state.ingest.run(self._read_again(ids, {}, count), count, state.writing)
 

@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.engine.state import EngineState
-    from clew.search.analysis.date_arguments import Moment
-    from clew.search.options import Options
+    from clew.search.options import Moment, Options
     from clew.types import Fusion, SearchResult
 
 _FROM_SETTINGS = (
@@ -87,9 +86,7 @@ class Search:
         be, and for a question longer than the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
-        from clew.search.analysis.conditions import parse_conditions
-        from clew.search.analysis.date_arguments import read_end, read_last, read_start
-        from clew.search.options import Options
+        from clew.search.options import Options, parse_conditions, read_end, read_last, read_start
 
         defaults, now = self._state.settings.search, self._state.now()
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}

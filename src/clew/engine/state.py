@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     )
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
-    from clew.stores.sqlite_connection import Database
+    from clew.stores.sqlite.connection import Database
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
@@ -218,15 +218,15 @@ class EngineState:
     # --- indexing
 
     @cached_property
-    def ingest(self) -> Ingest:
+    def ingest(self) -> IndexingPipeline:
         """The steps of indexing."""
         return self.make_ingest(self.store)
 
-    def make_ingest(self, store: Store) -> Ingest:
+    def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
         return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
 
-    def bound_ingest(self) -> Ingest:
+    def bound_ingest(self) -> IndexingPipeline:
         """The steps of indexing, of a store whose vectors are this embedder's."""
         self.bind_embedder()
         return self.ingest

@@ -16,7 +16,7 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.indexing.agent_extraction import FoundRelation, ReadingReport
+    from clew.indexing.agent_extraction import AgentExtractionReport, AgentRelation
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import StoredChunk
 
@@ -116,14 +116,14 @@ _SAMPLE = Parameter(
 
 def hand_out(call: Call, arguments: Arguments) -> Result:
     """`extraction_next`."""
-    readings = call.engine.entities.agent_extractions
+    extraction = call.engine.entities.agent_extractions
     after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
-    passages = readings.unread(after=after, limit=limit)
+    passages = extraction.unread(after=after, limit=limit)
     around: Result = {
         "instructions": READING + _THEN,
         "schema": input_schema(ANSWER),
         "passages": [],
-        "remaining": readings.count_unread(),
+        "remaining": extraction.count_unread(),
         "next_cursor": str(passages[-1].id) if passages else None,
     }
     count, room = call.engine.state.embedder.count_tokens, arguments["max_tokens"]
@@ -131,7 +131,7 @@ def hand_out(call: Call, arguments: Arguments) -> Result:
     if passages and not kept:
         kept = [_beginning(call, passages[0], around, room)]
     last = passages[len(kept) - 1].id if kept else None
-    more = bool(kept) and bool(readings.unread(after=last or 0, limit=1))
+    more = bool(kept) and bool(extraction.unread(after=last or 0, limit=1))
     return {**around, "passages": kept, "next_cursor": str(last) if more else None}
 
 
@@ -179,10 +179,10 @@ def upsert(call: Call, arguments: Arguments) -> Result:
     return {**_told(report), "remaining": call.engine.entities.agent_extractions.count_unread()}
 
 
-def _found(given: Arguments) -> FoundRelation:
-    from clew.indexing.agent_extraction import FoundRelation
+def _found(given: Arguments) -> AgentRelation:
+    from clew.indexing.agent_extraction import AgentRelation
 
-    return FoundRelation(
+    return AgentRelation(
         head=given["source"],
         tail=given["target"],
         relation_type=given["relation_type"],
@@ -191,7 +191,7 @@ def _found(given: Arguments) -> FoundRelation:
     )
 
 
-def _told(report: ReadingReport) -> Result:
+def _told(report: AgentExtractionReport) -> Result:
     rejected = [{"item": one.item, "reason": one.reason} for one in report.rejected[:_SHOWN]]
     return {
         "passages": report.passages,
