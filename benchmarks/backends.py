@@ -23,7 +23,7 @@ from pathlib import Path
 
 import clew
 from benchmarks.speed import take
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.engine.copying import copy
 from clew.search.retrieval.channels import DEPTH
 from clew.settings import Settings, load_settings
@@ -65,7 +65,7 @@ def main() -> None:
 
 
 @contextmanager
-def on_server(address: str, copied_from: Clew | None = None) -> Iterator[Clew]:
+def on_server(address: str, copied_from: Engine | None = None) -> Iterator[Engine]:
     """An engine on a namespace of its own on the server, deleted afterwards."""
     settings = load_settings(store=address, namespace=NAMESPACE)
     forget(settings)
@@ -89,11 +89,11 @@ def forget(settings: Settings) -> None:
     shutil.rmtree(settings.folder, ignore_errors=True)
 
 
-def index(embedded: Clew, served: Clew, documents: Sequence[Document]) -> None:
+def index(embedded: Engine, served: Engine, documents: Sequence[Document]) -> None:
     """Index the same documents into both, in turn."""
     seconds = []
     for engine in (embedded, served):
-        engine.embedder.embed_documents(["warm"])
+        engine.state.embedder.embed_documents(["warm"])
         report = engine.add_documents(documents)
         seconds.append(report.seconds)
         print(f"indexing {report.chunks} chunks: {report.chunks / report.seconds:.0f} chunks/s")
@@ -101,12 +101,12 @@ def index(embedded: Clew, served: Clew, documents: Sequence[Document]) -> None:
     print(f"  rate on the server over the embedded one: {seconds[0] / seconds[1]:.2f}")
 
 
-def ask(embedded: Clew, served: Clew, questions: Sequence[str]) -> None:
+def ask(embedded: Engine, served: Engine, questions: Sequence[str]) -> None:
     """The strategies on both stores, and the bare query."""
     for question in questions:
-        vector = embedded.embedder.embed_query(question)
+        vector = embedded.state.embedder.embed_query(question)
         for engine in (embedded, served):
-            engine.query_vectors.put(question, vector)
+            engine.state.query_vectors.put(question, vector)
     bare = bare_queries(served, questions)
     for name, p50 in bare.items():
         print(f"{name}: p50 {p50:.1f} ms")
@@ -117,12 +117,12 @@ def ask(embedded: Clew, served: Clew, questions: Sequence[str]) -> None:
     for strategy in STRATEGIES:
         p50 = typical(partial(embedded.search, strategy=strategy), questions)
         print(f"embedded {strategy}: p50 {p50:.1f} ms")
-    print(f"passages {served.stats()['chunks']}, questions {len(questions)}")
+    print(f"passages {served.maintenance.stats()['chunks']}, questions {len(questions)}")
 
 
-def bare_queries(served: Clew, questions: Sequence[str]) -> dict[str, float]:
+def bare_queries(served: Engine, questions: Sequence[str]) -> dict[str, float]:
     """p50 in milliseconds of the vector index alone, by what was asked for."""
-    vectors = {q: served.embedder.embed_query(q).tolist() for q in questions}
+    vectors = {q: served.state.embedder.embed_query(q).tolist() for q in questions}
 
     def query(question: str, limit: int) -> None:
         database.rows(_BARE, index=vector_index(NAMESPACE), limit=limit, vector=vectors[question])

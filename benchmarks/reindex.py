@@ -40,14 +40,14 @@ def measure(documents: list[Document], folder: Path) -> None:
     """Index, index again, and index afresh."""
     settings = clew.load_settings(store=folder / "store", split=BEFORE)
     with clew.open(settings=settings) as engine:
-        engine.embedder.embed_documents(["warm"])
+        engine.state.embedder.embed_documents(["warm"])
         engine.add_documents(documents)
     with clew.open(folder / "store") as engine:
-        engine.embedder.embed_documents(["warm"])
+        engine.state.embedder.embed_documents(["warm"])
         with waits(engine.store.folder) as longest, worked() as again_worked:
-            again = engine.reindex()
+            again = engine.maintenance.reindex()
     with clew.open(folder / "fresh") as engine:
-        engine.embedder.embed_documents(["warm"])
+        engine.state.embedder.embed_documents(["warm"])
         with worked() as fresh_worked:
             fresh = engine.add_documents(documents)
     print(f"chunks {fresh.chunks}, documents {again.changed}")

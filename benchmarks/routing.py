@@ -30,7 +30,7 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 import clew
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.search.analysis.analyse import find_seeds
 from clew.search.analysis.period import read_time
@@ -120,7 +120,7 @@ def read_datasets(folder: Path) -> list[BeirDataset]:
 
 
 @contextmanager
-def open_store(corpus: str, datasets: Sequence[BeirDataset]) -> Iterator[Clew]:
+def open_store(corpus: str, datasets: Sequence[BeirDataset]) -> Iterator[Engine]:
     """A temporary store of the corpus; an empty one where the corpus is not there."""
     with (
         tempfile.TemporaryDirectory(prefix="clew-routing-") as folder,
@@ -134,14 +134,14 @@ def open_store(corpus: str, datasets: Sequence[BeirDataset]) -> Iterator[Clew]:
         yield engine
 
 
-def choose(question: str, engine: Clew) -> str:
+def choose(question: str, engine: Engine) -> str:
     """The strategy that the router chooses for a question to a store."""
     return route(question, features_of(question, engine)).strategy
 
 
-def features_of(question: str, engine: Clew) -> Features:
+def features_of(question: str, engine: Engine) -> Features:
     """What the pipeline knows of a question when it asks the router."""
-    seeds = find_seeds(question, engine.snapshot, engine.store)
+    seeds = find_seeds(question, engine.state.snapshot, engine.store)
     return read_features(
         question,
         [seed.key for seed in seeds],

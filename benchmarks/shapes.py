@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from tests.security.shapes import SHAPES, prose
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.indexing.splitting.split import Tokens
 
 ENDINGS = (".md", ".txt", ".rst", ".html", ".csv", ".json", ".jsonl", ".py", "?")
@@ -144,7 +144,7 @@ def _read(text: str, ending: str, tokens: Tokens) -> None:
 
 
 @contextlib.contextmanager
-def _engine() -> Iterator[Clew]:
+def _engine() -> Iterator[Engine]:
     import clew
     from clew.testing.fakes import HashEmbedder
 
@@ -157,7 +157,7 @@ def _engine() -> Iterator[Clew]:
         yield engine
 
 
-def _asked(engine: Clew, question: str) -> float:
+def _asked(engine: Engine, question: str) -> float:
     from clew.errors import ClewError
 
     start = time.process_time()

@@ -65,16 +65,16 @@ def take(folders: list[Path], passages: int) -> tuple[list[Document], list[str]]
 
 def index(engine: clew.Clew, documents: list[Document]) -> None:
     """Index, then embed the same chunks alone."""
-    engine.embedder.embed_documents(["warm"])
+    engine.state.embedder.embed_documents(["warm"])
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report = engine.add_documents(documents)
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     texts = [
         f"{chunk.context}\n{chunk.text}" if chunk.context else chunk.text
-        for document in engine.documents()
+        for document in engine.documents.list()
         for chunk in engine.store.document_chunks(document.id)
     ]
-    alone = timed(lambda: engine.embedder.embed_documents(texts))
+    alone = timed(lambda: engine.state.embedder.embed_documents(texts))
     print(f"chunks {len(texts)}")
     print(f"indexing {report.seconds:.1f} s, {len(texts) / report.seconds:.0f} chunks/s")
     print(f"embedding alone {alone:.1f} s, {len(texts) / alone:.0f} chunks/s")
@@ -85,7 +85,7 @@ def index(engine: clew.Clew, documents: list[Document]) -> None:
 def ask(engine: clew.Clew, questions: list[str]) -> None:
     """Ask by each strategy, warm; the embedding of each question is timed beside it."""
     engine.search(questions[0])
-    embedding = [timed(partial(engine.embedder.embed_query, q)) for q in questions]
+    embedding = [timed(partial(engine.state.embedder.embed_query, q)) for q in questions]
     base = statistics.median(embedding)
     print(f"embedding a question p50 {1000 * base:.1f} ms")
     for strategy in ("vector", "keyword", "hybrid", "graph"):

@@ -16,7 +16,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.evaluation.metrics import mean_scores, score_rankings
 from clew.evaluation.run import rank_passages
 from clew.models.onnx import OnnxEmbedder
@@ -43,7 +43,7 @@ KEPT = 20
 """Passages of a ranking that are measured."""
 
 
-class Unseen(Clew):
+class Unseen(Engine):
     """An engine that ranks by what was learned from the folds that a question is not of."""
 
     fold = 0

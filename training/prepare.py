@@ -29,7 +29,7 @@ from training.groups import Group, Shelf, digest
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.evaluation.beir import Question
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
@@ -151,9 +151,9 @@ def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
     ):
         for source in held:
             engine.add_documents(source.data.documents)
-        ids = engine.snapshot.chunk_ids
+        ids = engine.state.snapshot.chunk_ids
         passages = _passages(engine, held, ids)
-        shelf = Shelf(engine.snapshot, engine.vectors.vectors(ids).copy(), passages)
+        shelf = Shelf(engine.state.snapshot, engine.state.vectors.vectors(ids).copy(), passages)
         return [
             _group(kind, source, question, engine, shelf)
             for source in held
@@ -161,7 +161,7 @@ def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
         ]
 
 
-def _passages(engine: Clew, held: Sequence[Source], ids: Ids) -> list[Passage]:
+def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:
     """The passage that each chunk belongs to."""
     owners = {document.source: one for one in held for document in one.data.documents}
     found: list[Passage] = []
@@ -173,9 +173,9 @@ def _passages(engine: Clew, held: Sequence[Source], ids: Ids) -> list[Passage]:
     return found
 
 
-def _group(kind: Kind, source: Source, question: Question, engine: Clew, shelf: Shelf) -> Group:
+def _group(kind: Kind, source: Source, question: Question, engine: Engine, shelf: Shelf) -> Group:
     options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    session = QuerySession.start(engine, question.text, options)
+    session = QuerySession.start(engine.state, question.text, options)
     rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
         dataset=source.name,

@@ -11,15 +11,15 @@ with clew.open("notes.clew") as store:
 from __future__ import annotations
 
 from importlib import import_module
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from clew.engine import Clew
-    from clew.ports import Embedder, Extractor, LanguageModel, Reranker
+    from clew.engine.state import Models
+    from clew.library import Clew
     from clew.settings import Settings, load_settings
     from clew.types import Context, Document, Entity, Hit, IndexReport, Relation, SearchResult
 
@@ -42,7 +42,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Clew": "clew.engine",
+    "Clew": "clew.library",
     "Settings": "clew.settings",
     "load_settings": "clew.settings",
     **dict.fromkeys(
@@ -64,19 +64,16 @@ def open(
     *,
     namespace: str | None = None,
     settings: Settings | None = None,
-    embedder: Embedder | None = None,
-    extractor: Extractor | None = None,
-    reranker: Reranker | None = None,
-    language_model: LanguageModel | None = None,
+    **models: Unpack[Models],
 ) -> Clew:
     """Open a store, made where there is none; use it as a context manager, or call `close`.
 
     `store` is the folder (default `.clew`, or `CLEW_STORE`), `namespace` the tenant, user or
-    project within it. The parts given (`embedder` and the others) stand in for those that the
-    settings name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store
-    that cannot be opened.
+    project within it. The models given (`embedder`, `extractor`, `reranker`, `language_model`)
+    stand in for those that the settings name. Raises `SettingsError` for settings that cannot be,
+    `StoreError` for a store that cannot be opened.
     """
-    from clew.engine import Clew
+    from clew.library import Clew
     from clew.settings import load_settings
 
     if settings is None:
@@ -86,10 +83,4 @@ def open(
         known = {name: value for name, value in given.items() if value is not None}
         if known:
             settings = load_settings(**{**settings.model_dump(), **known})
-    return Clew(
-        settings,
-        embedder=embedder,
-        extractor=extractor,
-        reranker=reranker,
-        language_model=language_model,
-    )
+    return Clew(settings, **models)

@@ -1,6 +1,7 @@
-"""From settings to the parts of an engine; the only place that turns a name into a class.
+"""From settings to the parts of an engine; the only place that knows which back end is in use.
 
-What asks does not index: the parts of each are made apart, so that a question loads no patterns.
+Each back end is imported inside the function that makes it, so that a start loads no other, and a
+question loads nothing of indexing.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from clew.ports.copying import CopyTarget
     from clew.settings import Settings
     from clew.stores.sqlite.connection import Database
+    from clew.stores.sqlite.store import SqliteStore
 
 
 def make_store(settings: Settings) -> Store:
@@ -45,6 +47,13 @@ def make_store(settings: Settings) -> Store:
     from clew.stores.sqlite.store import SqliteStore
 
     return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
+
+
+def file_store(store: Store) -> SqliteStore | None:
+    """A store that is a file, which can be backed up and built beside; None for one on a server."""
+    from clew.stores.sqlite.store import SqliteStore
+
+    return store if isinstance(store, SqliteStore) else None
 
 
 def store_exists(settings: Settings) -> bool:
@@ -115,10 +124,10 @@ def make_communities(settings: Settings, store: Store) -> CommunityKeeper:
         assert isinstance(store, Neo4jStore)
         return Neo4jCommunities(store.database)
     from clew.stores.sqlite.communities import SqliteCommunities
-    from clew.stores.sqlite.store import SqliteStore
 
-    assert isinstance(store, SqliteStore)
-    return SqliteCommunities(store.database)
+    file = file_store(store)
+    assert file is not None
+    return SqliteCommunities(file.database)
 
 
 def make_journal(settings: Settings, store: Store) -> Database:
@@ -126,10 +135,9 @@ def make_journal(settings: Settings, store: Store) -> Database:
 
     A job reads this machine's files, and has to outlast a server that is away for a while.
     """
-    from clew.stores.sqlite.store import SqliteStore
-
-    if isinstance(store, SqliteStore):
-        return store.database
+    file = file_store(store)
+    if file is not None:
+        return file.database
     from clew.stores.sqlite.journal import open_journal
 
     return open_journal(settings.folder, settings.busy_seconds)

@@ -162,7 +162,7 @@ def test_questions_are_answered_the_same_from_another_namespace(tmp_path: Path) 
     copy(here, there.model_copy(update={"namespace": "other"}))
     with clew.open(tmp_path / "b", namespace="other", embedder=HashEmbedder()) as engine:
         assert {s: engine.search(question, strategy=s).hits for s in wanted} == wanted
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 def test_jobs_and_the_audit_log_stay_where_they_are(source: Path, tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.search.strategies import STRATEGIES
 from clew.settings import Neo4jSettings, load_settings
 from clew.testing.fakes import HashEmbedder
@@ -22,18 +22,18 @@ FURTHER = 20
 
 
 @pytest.fixture
-def engine(neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path) -> Iterator[Clew]:
+def engine(neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path) -> Iterator[Engine]:
     with new_place(neo4j_address, neo4j_settings) as place:
         settings = load_settings(
             store=neo4j_address,
             namespace=place.namespace,
             neo4j={**neo4j_settings.model_dump(), "local": tmp_path},
         )
-        with Clew(settings, embedder=HashEmbedder()) as engine:
+        with Engine(settings, embedder=HashEmbedder()) as engine:
             yield engine
 
 
-def fill(engine: Clew, first: int, number: int) -> None:
+def fill(engine: Engine, first: int, number: int) -> None:
     for i in range(first, first + number):
         engine.add(
             f"Jonas Reed {i} works at the mill of Harrow Ford. Ada Morn built mill {i} in 18{i:02}."
@@ -43,7 +43,7 @@ def fill(engine: Clew, first: int, number: int) -> None:
         )
 
 
-def round_trips(engine: Clew, strategy: str, caplog: pytest.LogCaptureFixture) -> int:
+def round_trips(engine: Engine, strategy: str, caplog: pytest.LogCaptureFixture) -> int:
     """Queries that a warm question sends."""
     engine.search("Who is Ada Morn?", strategy=strategy, limit=20)
     caplog.clear()
@@ -54,7 +54,7 @@ def round_trips(engine: Clew, strategy: str, caplog: pytest.LogCaptureFixture) -
 
 
 def test_round_trips_are_few_and_do_not_grow_with_what_is_found(
-    engine: Clew, caplog: pytest.LogCaptureFixture
+    engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     fill(engine, 0, 4)
     strategies = ["auto", *STRATEGIES]

@@ -126,7 +126,7 @@ def test_json_keeps_the_contract(in_process: Run, workshop: Library) -> None:
     assert all(isinstance(remark, str) for remark in found["notes"])
     with library_api.open(workshop.store) as engine:
         for hit in found["results"]:
-            _check_hit(hit, engine.text(hit["metadata"]["document"]))
+            _check_hit(hit, engine.documents.text(hit["metadata"]["document"]))
 
 
 def _check_hit(hit: dict[str, Any], text: str) -> None:

@@ -247,7 +247,7 @@ def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library
 def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None:
     store = ("--store", library.store)
     with library_api.open(library.store) as engine:
-        held = engine.store.relations([engine.entity("Tarn Abbey").id])
+        held = engine.store.relations([engine.entities.get("Tarn Abbey").id])
     wrong = next(r.id for r in held if r.relation_type == "part_of")
 
     done = in_process("entity", "retract", str(wrong), str(wrong), "999999", *store)

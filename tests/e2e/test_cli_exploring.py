@@ -46,7 +46,7 @@ def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> 
 def test_weighted_shows_the_strongest_path_alone(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
     with library_api.open(workshop.store) as engine:
-        expected, _ = engine.paths("Mara Lind", "Sole Trust", max_hops=5, weighted=True)
+        expected, _ = engine.graph.paths("Mara Lind", "Sole Trust", max_hops=5, weighted=True)
 
     found = data(
         in_process, "path", "Mara Lind", "Sole Trust", "--weighted", "--max-hops", "5", *store

@@ -258,8 +258,8 @@ def test_ctrl_c_leaves_a_consistent_store_and_says_how_to_go_on(tmp_path: Path) 
     said = "Interrupted; the store is consistent. To go on: clew index 'my notes'"
     assert err.splitlines()[-1] == said
     with library_api.open(tmp_path / ".clew") as engine:
-        assert engine.check().problems == ()
-        assert 0 < engine.stats()["documents"] < DOCUMENTS
+        assert engine.maintenance.check().problems == ()
+        assert 0 < engine.maintenance.stats()["documents"] < DOCUMENTS
 
 
 def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> None:

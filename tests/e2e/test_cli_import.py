@@ -60,10 +60,10 @@ def test_a_memory_is_taken_over_once_and_what_cannot_be_is_told(
     again = json.loads(in_process("import", memory, *store).stdout)
     assert [again[name] for name in ("entities", "observations", "relations")] == [0, 0, 0]
     with clew.open(tmp_path / "store") as engine:
-        assert engine.entity("Anna").entity_type == "person"
-        (relation,) = engine.relations("Anna")
+        assert engine.entities.get("Anna").entity_type == "person"
+        (relation,) = engine.graph.relations("Anna")
         assert (relation.head, relation.relation, relation.tail) == ("Anna", "lives_in", "Rome")
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 def test_a_table_names_what_was_left_out(in_process: Run, memory: Path) -> None:

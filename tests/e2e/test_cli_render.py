@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from clew.cli.output import printable
 from clew.cli.render import marked, matches, print_thread
+from clew.cli.safe_stream import printable
 from clew.text import terms
 from clew.types import PathStep
 

@@ -92,7 +92,7 @@ def test_json_on_a_terminal_is_json_alone(indexed: Library, tmp_path: Path) -> N
 def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path: Path) -> None:
     store = ("--store", library.store)
     with library_api.open(library.store) as engine:  # another test may have made them already
-        engine.delete([engine.documents()[0].id])
+        engine.delete([engine.documents.list()[0].id])
 
     first = on_terminal("communities", *store, cwd=tmp_path)
     again = on_terminal("communities", *store, cwd=tmp_path)
@@ -134,4 +134,4 @@ def test_delete_asks(library: Library, tmp_path: Path, answer: str, left: int) -
 
     assert "Delete these 2 documents?" in shown
     with library_api.open(library.store) as engine:
-        assert len(engine.documents()) == left
+        assert len(engine.documents.list()) == left

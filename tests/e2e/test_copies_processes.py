@@ -35,10 +35,10 @@ for number in range(10_000):
 READ = f"""{OPEN}
 while True:
     with engine.store.reading():
-        print(len(engine.documents()), len(engine.store.chunk_ids()), flush=True)
+        print(len(engine.documents.list()), len(engine.store.chunk_ids()), flush=True)
 """
-BACK_UP = f"{OPEN}engine.backup(sys.argv[2])"
-RESTORE = f"{OPEN}engine.restore(sys.argv[2])"
+BACK_UP = f"{OPEN}engine.maintenance.backup(sys.argv[2])"
+RESTORE = f"{OPEN}engine.maintenance.restore(sys.argv[2])"
 
 
 @pytest.fixture
@@ -85,31 +85,31 @@ def test_a_backup_is_of_one_moment_while_others_write(store: Path, tmp_path: Pat
     with opened(store) as engine, start(WRITE, store) as writer:
         for number in range(1000):
             before, file = count(engine), tmp_path / f"{number}.db"
-            assert engine.backup(file) == file.stat().st_size
+            assert engine.maintenance.backup(file) == file.stat().st_size
             after = count(engine)
             if after > before > DOCUMENTS or time.monotonic() > deadline:
                 break
         assert writer.poll() is None
         writer.kill()
     with opened(tmp_path / "other") as copy:
-        copy.restore(file)
-        later = [d.source for d in copy.documents() if d.source.startswith("later")]
+        copy.maintenance.restore(file)
+        later = [d.source for d in copy.documents.list() if d.source.startswith("later")]
         assert later == [f"later {number:05}" for number in range(len(later))]
         assert before <= DOCUMENTS + len(later) <= after
         assert before < after
-        assert copy.check().problems == ()
+        assert copy.maintenance.check().problems == ()
         assert copy.search("What did Piet Oss write?").hits
 
 
 def test_restoring_is_seen_by_readers_all_at_once(store: Path, tmp_path: Path) -> None:
     seen: list[str] = []
     with opened(store) as engine:
-        engine.backup(tmp_path / "copy.db")
-        engine.delete([document.id for document in engine.documents()[:100]])
+        engine.maintenance.backup(tmp_path / "copy.db")
+        engine.delete([document.id for document in engine.documents.list()[:100]])
         with start(READ, store) as reader:
             assert reader.stdout is not None
             seen.append(reader.stdout.readline())
-            engine.restore(tmp_path / "copy.db")
+            engine.maintenance.restore(tmp_path / "copy.db")
             while len(seen) < 10_000 and seen[-1] == seen[0]:
                 seen.append(reader.stdout.readline())
             seen += [reader.stdout.readline() for _ in range(20)]
@@ -136,7 +136,7 @@ def test_a_backup_that_is_killed_leaves_no_file_but_a_whole_one(
     assert left  # else nothing was killed
     make_old(left[:-1])
     with opened(store) as engine:
-        engine.backup(folder / "last.db")
+        engine.maintenance.backup(folder / "last.db")
     # What another process may still be writing stays.
     assert list(folder.glob(".clew-copy-*")) == left[-1:]
     assert content(folder / "last.db") == content(folder / "whole.db") == held
@@ -145,8 +145,8 @@ def test_a_backup_that_is_killed_leaves_no_file_but_a_whole_one(
 def test_restoring_that_is_killed_leaves_the_old_or_the_new(store: Path, tmp_path: Path) -> None:
     full, ready = contents(store), tmp_path / "ready"
     with opened(store) as engine:
-        engine.backup(tmp_path / "copy.db")
-        engine.delete([document.id for document in engine.documents()[:100]])
+        engine.maintenance.backup(tmp_path / "copy.db")
+        engine.delete([document.id for document in engine.documents.list()[:100]])
     smaller = contents(store)
     shutil.copytree(store, ready)
     length = length_of(RESTORE, store, tmp_path / "copy.db")
@@ -160,8 +160,8 @@ def test_restoring_that_is_killed_leaves_the_old_or_the_new(store: Path, tmp_pat
         assert contents(store) in (smaller, full)
         make_old(list((store / "default").glob(".clew-copy-*")))
         with opened(store) as engine:
-            assert engine.check().problems == ()
-            engine.restore(tmp_path / "copy.db")
+            assert engine.maintenance.check().problems == ()
+            engine.maintenance.restore(tmp_path / "copy.db")
         assert contents(store) == full
         assert not list((store / "default").glob(".clew-copy-*"))
 
@@ -178,14 +178,14 @@ def make_old(folders: list[Path]) -> None:
 def test_a_damaged_backup_is_refused(store: Path, tmp_path: Path, tenth: int) -> None:
     file, held = tmp_path / "copy.db", contents(store)
     with opened(store) as engine:
-        engine.backup(file)
+        engine.maintenance.backup(file)
         data = bytearray(file.read_bytes())
         place = len(data) * tenth // 10 // 4096 * 4096
         data[place : place + 4096] = os.urandom(4096)
         file.write_bytes(data)
         with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
-            engine.restore(file)
+            engine.maintenance.restore(file)
         file.write_bytes(data[: len(data) * (tenth + 1) // 11])
         with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
-            engine.restore(file)
+            engine.maintenance.restore(file)
     assert contents(store) == held

@@ -90,10 +90,10 @@ def test_killed_at_twenty_moments_then_completed(tmp_path: Path) -> None:
             time.sleep(chance.uniform(0, length / 6))
             process.send_signal(signal.SIGKILL)
         with clew.open(killed, embedder=HashEmbedder()) as engine:
-            assert engine.check().problems == ()
+            assert engine.maintenance.check().problems == ()
     with clew.open(killed, embedder=HashEmbedder()) as engine:
         engine.index([folder])
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
         assert engine.search("Who taught Ada Morn?").entities == ("Ada Morn",)
     assert _content(killed) == _content(undisturbed)
 
@@ -108,6 +108,6 @@ def test_two_processes_index_into_one_store(tmp_path: Path) -> None:
     with _start(store, folder) as first, _start(store, other) as second:
         assert (first.wait(), second.wait()) == (0, 0)
     with clew.open(store, embedder=HashEmbedder()) as engine:
-        assert engine.stats()["documents"] == DOCUMENTS
-        assert engine.check().problems == ()
-        assert engine.entity("Ada Morn").documents > 0
+        assert engine.maintenance.stats()["documents"] == DOCUMENTS
+        assert engine.maintenance.check().problems == ()
+        assert engine.entities.get("Ada Morn").documents > 0

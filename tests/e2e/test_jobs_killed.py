@@ -56,7 +56,7 @@ def opened(store: Path, root: Path) -> clew.Clew:
 def queued(store: Path, root: Path) -> list[str]:
     """Jobs that nobody runs yet: one a folder, and a long text."""
     with opened(store, root) as engine:
-        jobs = make_jobs(engine.journal)
+        jobs = make_jobs(engine.state.journal)
         asked = [{"path": str(folder)} for folder in sorted(root.iterdir())]
         asked.append({"text": "Edda Rowe wrote a long letter. " * 200, "source": "long"})
         return [jobs.submit("ingest", given, description="")[0].id for given in asked]
@@ -80,9 +80,9 @@ def check_all_is_there(store: Path, root: Path, jobs: list[str]) -> None:
         ended = [runner.job(job) for job in jobs]
         assert [(job.status, job.failed, job.error) for job in ended] == [("completed", 0, "")] * 4
         assert sum(job.completed for job in ended) == DOCUMENTS + 1
-        assert {d.version for d in engine.documents()} == {1}
-        assert len(engine.documents()) == DOCUMENTS + 1
-        assert engine.check().problems == ()
+        assert {d.version for d in engine.documents.list()} == {1}
+        assert len(engine.documents.list()) == DOCUMENTS + 1
+        assert engine.maintenance.check().problems == ()
         assert engine.search("Who taught Ada Morn in 1811?").hits
     with sqlite3.connect(store / "default" / "clew.db") as connection:
         items = "SELECT count(*), count(DISTINCT name) FROM job_items WHERE status = 'done'"
@@ -97,7 +97,7 @@ def test_killed_at_some_moments_then_completed(tmp_path: Path, root: Path) -> No
             time.sleep(chance.uniform(0, 0.1))
             process.send_signal(signal.SIGKILL)
         with opened(store, root) as engine:
-            assert engine.check().problems == ()
+            assert engine.maintenance.check().problems == ()
     with start(store, root, jobs) as process:
         assert process.wait() == 0
     check_all_is_there(store, root, jobs)

@@ -105,7 +105,7 @@ def ships(prefix: str) -> list[str]:
 def found_in(folder: Path) -> tuple[list[str], list[str]]:
     """Names of the ships, and of those tied to the harbour; the store is sound."""
     with clew.open(folder, embedder=HashEmbedder()) as engine:
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
         made = engine.store.made_by_hand()
         names = engine.store.entity_names(made)
         relations = engine.store.unstated_relations(made)

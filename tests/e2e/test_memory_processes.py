@@ -43,7 +43,7 @@ def start(folder: Path, prefix: str, count: int) -> subprocess.Popen[str]:
 
 def told(engine: clew.Clew) -> list[str]:
     """What was told of the harbour."""
-    (harbour,) = engine.memory.find(["Harbour"]).values()
+    (harbour,) = engine.entities.memory.find(["Harbour"]).values()
     return [observation.text for observation in engine.store.observations([harbour])[harbour]]
 
 
@@ -51,7 +51,7 @@ def test_four_writers_lose_nothing_and_a_fifth_that_is_killed_spoils_nothing(
     tmp_path: Path,
 ) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        engine.memory.add_entities([NewEntity(name="Harbour")])
+        engine.entities.memory.add_entities([NewEntity(name="Harbour")])
         writers = [start(tmp_path, prefix, 50) for prefix in "abcd"]
         doomed = start(tmp_path, "x", 100_000)
         assert doomed.stdout is not None
@@ -72,11 +72,11 @@ def test_four_writers_lose_nothing_and_a_fifth_that_is_killed_spoils_nothing(
         assert done <= len(found) - len(ours) <= done + 1  # one may have been told, not yet said
 
         ships = [f"Ship {p}{i}" for p in "abcd" for i in range(50)]
-        ids = engine.memory.find(ships)
+        ids = engine.entities.memory.find(ships)
         assert len(set(ids.values())) == len(ships)
         # An entity and what was told of it at its making came together or not at all.
         made = engine.store.made_by_hand()
         assert len(engine.store.observations(made)) == len(made)
         relations = engine.store.unstated_relations(list(ids.values()))
         assert sorted(r.from_entity_id for r in relations) == sorted(ids.values())
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()

@@ -40,7 +40,7 @@ settings = clew.load_settings(store=f"{root}/store", access={"roots": [root]}, s
 with clew.open(settings=settings, embedder=Counted(64)) as engine:
     print("ready", flush=True)
     if how == "reindex":
-        engine.reindex(progress=lambda *step: print(*step, flush=True))
+        engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
     else:
         runner = make_runner(engine, lease_seconds=0.5)
         runner.start()
@@ -103,7 +103,7 @@ def read_until(process: subprocess.Popen[str], line: str) -> list[str]:
 def check_whole(root: Path, old: dict[str, list[Any]], new: dict[str, list[Any]]) -> bool:
     """The store is sound, and all of it the old or the new one; whether it is the new one."""
     with opened(root, "store", **SPLIT) as engine:
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
         assert engine.search("Who taught Ada Morn?", strategy="graph").hits
     now = contents(root)
     assert now in (old, new)
@@ -159,7 +159,7 @@ def test_killed_while_the_content_is_replaced(root: Path) -> None:
 def test_a_job_is_gone_on_with_by_the_next_process(root: Path) -> None:
     old, new = contents(root), contents(root, "fresh")
     with opened(root, "store") as engine:
-        job = make_jobs(engine.journal).submit("reindex", {}, description="")[0].id
+        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
     for stage in ("reindex 16", "reindex 64"):
         with start(root, job) as process:
             read_until(process, stage)
@@ -176,7 +176,7 @@ def test_a_job_is_gone_on_with_by_the_next_process(root: Path) -> None:
 def test_a_job_and_a_command_share_the_work(root: Path) -> None:
     old, new = contents(root), contents(root, "fresh")
     with opened(root, "store") as engine:
-        job = make_jobs(engine.journal).submit("reindex", {}, description="")[0].id
+        job = make_jobs(engine.state.journal).submit("reindex", {}, description="")[0].id
     with start(root, job) as server, start(root) as command:
         assert (server.wait(), command.wait()) == (0, 0)
     assert check_whole(root, old, new)

@@ -59,7 +59,7 @@ def fill(engine: clew.Clew) -> dict[str, str]:
         )
         for number, forgery in enumerate(FORGERIES)
     ]
-    return {id_: engine.text(id_) for id_ in ids}
+    return {id_: engine.documents.text(id_) for id_ in ids}
 
 
 def forge_parts_of_every_strategy(folder: Path) -> str:

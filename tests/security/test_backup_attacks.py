@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import StoreCorruptError, StoreError
 from clew.mcp.engines import Engines
 from clew.stores.sqlite.backup import attached, replace_content
@@ -31,13 +31,13 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def mills(tmp_path: Path) -> Iterator[Clew]:
+def mills(tmp_path: Path) -> Iterator[Engine]:
     with engine_in(tmp_path, "mills") as mills:
         mills.add(MILL, source="mill.md")
         yield mills
 
 
-async def test_no_administrator_reads_anothers_backup(tmp_path: Path, mills: Clew) -> None:
+async def test_no_administrator_reads_anothers_backup(tmp_path: Path, mills: Engine) -> None:
     """By path, by name, by a way out of the folder, or by a file that somebody put there."""
     settings = settings_for(tmp_path, tokens=TOKENS, profile="full")
     with engine_in(tmp_path, "bells") as bells:
@@ -63,24 +63,24 @@ async def test_no_administrator_reads_anothers_backup(tmp_path: Path, mills: Cle
     assert "is of another store" in str(moved.content)
     assert str(tmp_path) not in str([*told, moved, elsewhere, own, made])
     assert own.structured_content == {"success": True, "name": "own", "documents": 1}
-    assert [document.source for document in mills.documents()] == ["mill.md"]
+    assert [document.source for document in mills.documents.list()] == ["mill.md"]
     assert [path.name for path in theirs.parent.iterdir()] == ["nightly.db"]
 
 
-def test_a_store_keeps_its_identity(tmp_path: Path, mills: Clew) -> None:
+def test_a_store_keeps_its_identity(tmp_path: Path, mills: Engine) -> None:
     mine = mills.store.identity()  # type: ignore[attr-defined]
     with engine_in(tmp_path, "bells") as bells:
         bells.add(BELL, source="bell.md")
         theirs = bells.store.identity()  # type: ignore[attr-defined]
-        bells.backup(tmp_path / "bells.db")
+        bells.maintenance.backup(tmp_path / "bells.db")
     with pytest.raises(StoreError, match="is of another store"):
-        mills.restore(tmp_path / "bells.db", own=True)
-    assert [document.source for document in mills.documents()] == ["mill.md"]
+        mills.maintenance.restore(tmp_path / "bells.db", own=True)
+    assert [document.source for document in mills.documents.list()] == ["mill.md"]
 
-    mills.restore(tmp_path / "bells.db")  # by hand
-    mills.reindex()
+    mills.maintenance.restore(tmp_path / "bells.db")  # by hand
+    mills.maintenance.reindex()
 
-    assert [document.source for document in mills.documents()] == ["bell.md"]
+    assert [document.source for document in mills.documents.list()] == ["bell.md"]
     assert len(mine) == 32
     assert mine != theirs
     assert mills.store.identity() == mine  # type: ignore[attr-defined]
@@ -119,37 +119,42 @@ CHANGES: dict[str, Change] = {
 
 
 @pytest.mark.parametrize("change", CHANGES)
-def test_what_was_tampered_with_replaces_nothing(tmp_path: Path, mills: Clew, change: str) -> None:
+def test_what_was_tampered_with_replaces_nothing(
+    tmp_path: Path, mills: Engine, change: str
+) -> None:
     file = tmp_path / "copy.db"
-    mills.backup(file)
+    mills.maintenance.backup(file)
     with closing(sqlite3.connect(file)) as connection:
         CHANGES[change](connection)
         connection.commit()
     mills.add(BELL, source="bell.md")
-    before = mills.text("bell.md"), [document.source for document in mills.documents()]
+    before = (
+        mills.documents.text("bell.md"),
+        [document.source for document in mills.documents.list()],
+    )
 
     with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
-        mills.restore(file)
+        mills.maintenance.restore(file)
 
-    assert (mills.text("bell.md"), [d.source for d in mills.documents()]) == before
-    assert mills.check().problems == ()
+    assert (mills.documents.text("bell.md"), [d.source for d in mills.documents.list()]) == before
+    assert mills.maintenance.check().problems == ()
 
 
-def test_a_damaged_page_replaces_nothing(tmp_path: Path, mills: Clew) -> None:
+def test_a_damaged_page_replaces_nothing(tmp_path: Path, mills: Engine) -> None:
     """At every place of the file; what is not noticed must be what was written."""
     file = tmp_path / "copy.db"
-    mills.backup(file)
+    mills.maintenance.backup(file)
     whole, refused = file.read_bytes(), 0
     for at in range(100, len(whole), len(whole) // 40):
         file.write_bytes(whole[:at] + b"\xff" * 64 + whole[at + 64 :])
         try:
-            mills.restore(file)
+            mills.maintenance.restore(file)
         except StoreError:
             refused += 1
-        assert [document.source for document in mills.documents()] == ["mill.md"]
+        assert [document.source for document in mills.documents.list()] == ["mill.md"]
 
     assert refused > 0
-    assert mills.check().problems == ()
+    assert mills.maintenance.check().problems == ()
 
 
 def test_a_column_of_a_copy_is_never_taken_for_sql(tmp_path: Path) -> None:
@@ -166,7 +171,7 @@ def test_a_column_of_a_copy_is_never_taken_for_sql(tmp_path: Path) -> None:
         assert store.check().problems == ()
 
 
-def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Clew) -> None:
+def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Engine) -> None:
     """One that was made before stores had an identity: of nobody, hence restored by hand alone."""
     file = tmp_path / "old.db"
     with closing(sqlite3.connect(file)) as connection:
@@ -174,12 +179,12 @@ def test_a_backup_of_an_older_clew_is_verified_as_that(tmp_path: Path, mills: Cl
         connection.commit()
 
     with pytest.raises(StoreError, match="is of another store"):
-        mills.restore(file, own=True)
-    assert [document.source for document in mills.documents()] == ["mill.md"]
-    mills.restore(file)
+        mills.maintenance.restore(file, own=True)
+    assert [document.source for document in mills.documents.list()] == ["mill.md"]
+    mills.maintenance.restore(file)
 
-    assert mills.documents() == []
-    assert mills.check().problems == ()
+    assert mills.documents.list() == []
+    assert mills.maintenance.check().problems == ()
 
 
 def test_names_of_backups_stay_in_their_folder(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from mcp.client.client import Client
 from mcp.client.streamable_http import streamable_http_client
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import InputError, SettingsError, UnreadableError
 from clew.indexing.access import list_real, open_real, permitted_path
 from clew.indexing.reading.file_discovery import find_files
@@ -56,7 +56,7 @@ class Caller:
     """Somebody who calls tools of a namespace over HTTP."""
 
     def __init__(self, settings: Settings) -> None:
-        self.engine = Clew(settings, embedder=HashEmbedder())
+        self.engine = Engine(settings, embedder=HashEmbedder())
         self.jobs = make_runner(self.engine)
         self.jobs.start()
         self.tools = make_toolbox(self.engine, jobs=self.jobs)
@@ -73,7 +73,7 @@ class Caller:
         return content
 
     def sources(self) -> list[str]:
-        return [Path(document.source).name for document in self.engine.documents()]
+        return [Path(document.source).name for document in self.engine.documents.list()]
 
 
 def settings_of(folder: Path, namespace: str = "mills", *roots: str) -> Settings:
@@ -142,7 +142,7 @@ def test_a_namespace_reads_its_own_folder_alone(mills: Caller, here: Path) -> No
         assert "outside the folders" in mills.give(path)["error"]
     assert mills.give("letter.md")["status"] == "completed"
     assert mills.sources() == ["letter.md"]
-    assert "mills" in mills.engine.text(mills.engine.documents()[0].id)
+    assert "mills" in mills.engine.documents.text(mills.engine.documents.list()[0].id)
 
 
 def test_links_show_neither_content_nor_names(mills: Caller, here: Path) -> None:
@@ -212,13 +212,13 @@ def test_a_job_keeps_the_rights_of_whoever_gave_it(here: Path) -> None:
     own = here / "files" / "mills"
     queue = Queue()
     served = settings_of(here, "mills", str(here / "files" / "{namespace}"))
-    with Clew(served, embedder=HashEmbedder()) as engine:
+    with Engine(served, embedder=HashEmbedder()) as engine:
         tools = make_toolbox(engine, jobs=queue)  # type: ignore[arg-type]
         tools.call("ingest_document", {"path": "."})
     (kept,) = queue.given
     (own / "secret.md").symlink_to(here / "secret.md")
 
-    with Clew(load_settings(store=here / "store"), embedder=HashEmbedder()) as engine:
+    with Engine(load_settings(store=here / "store"), embedder=HashEmbedder()) as engine:
         assert permitted_path("secret.md", engine.settings) == here / "secret.md"
         names = Ingestion(engine).plan(kept)
         with pytest.raises(InputError, match="outside the folders"):

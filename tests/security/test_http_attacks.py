@@ -202,7 +202,7 @@ async def test_the_user_is_asked_whatever_the_assistant_says(
         server = create_server(engine, settings_for(tmp_path), tools=TOOLS)
         async with Client(server, mode=revision, elicitation_callback=user) as client:
             told = await said(client, "drop", name="mill.md", confirm=True)
-        left = len(engine.documents())
+        left = len(engine.documents.list())
 
     assert "the user declined drop" in told
     assert (left, len(user.asked)) == (1, 1)

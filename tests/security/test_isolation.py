@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import LimitError, StoreError, UnreadableError
 from clew.indexing.isolation.messages import pack, unpack
 from clew.jobs.kinds import make_runner
@@ -36,12 +36,12 @@ class Bench:
         self.files = folder / "files"
         self.files.mkdir()
         self.extractor = Hostile(folder / "attempts.log")
-        self._opened: list[Clew] = []
+        self._opened: list[Engine] = []
 
     def write(self, name: str, text: str) -> None:
         (self.files / name).write_text(f"# Title of {name}\n\n{text}\n", "utf-8")
 
-    def open(self, **limits: Any) -> Clew:  # noqa: ANN401
+    def open(self, **limits: Any) -> Engine:  # noqa: ANN401
         settings = clew.load_settings(
             store=self.store, access={"roots": [self.files]}, limits=limits
         )
@@ -66,8 +66,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 QUICK = {"document_seconds": 1.0, "seconds_per_megabyte": 0.0}
 
 
-def names(engine: Clew) -> set[str]:
-    return {Path(document.source).name for document in engine.documents()}
+def names(engine: Engine) -> set[str]:
+    return {Path(document.source).name for document in engine.documents.list()}
 
 
 def is_running(process: int) -> bool:
@@ -112,14 +112,14 @@ def test_what_exceeds_a_limit_is_refused_and_the_rest_is_stored(
     assert Path(skipped.source).name == "b.md"
     with pytest.raises(LimitError, match=reason):
         raise LimitError(skipped.source, skipped.reason)
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()
 
 
 def test_a_text_that_exceeds_a_limit_is_an_error(bench: Bench) -> None:
     engine = bench.open(**QUICK)
     with pytest.raises(UnreadableError, match=r"limits\.document_seconds"):
         engine.add(f"The word is {hostile.LOOP}.")
-    assert engine.text(engine.add(GOOD)) == GOOD
+    assert engine.documents.text(engine.add(GOOD)) == GOOD
 
 
 @pytest.mark.parametrize(
@@ -182,7 +182,7 @@ def test_what_was_stored_of_a_document_stays(bench: Bench) -> None:
     engine.index([bench.files])
     bench.write("b.md", f"{GOOD} {hostile.LOOP}")
     assert len(engine.index([bench.files]).skipped) == 1
-    assert engine.text("b.md").endswith(f"{GOOD}\n")
+    assert engine.documents.text("b.md").endswith(f"{GOOD}\n")
 
 
 # --- killed from outside
@@ -231,7 +231,7 @@ def test_an_idle_worker_that_was_killed_is_replaced(bench: Bench) -> None:
     engine.add(f"{GOOD} Twice.", source="two")
     first, second = bench.extractor.processes()
     assert first != second
-    assert len(engine.documents()) == 2
+    assert len(engine.documents.list()) == 2
 
 
 # --- who else uses the store
@@ -314,7 +314,7 @@ def test_a_job_that_is_cancelled_leaves_the_document_under_way(bench: Bench) -> 
     until(lambda: bench.extractor.attempts("b.md") == 1)
     assert runner.cancel(job.id).status == "cancelled"
     until(lambda: not is_running(bench.extractor.processes("b.md")[0]))
-    assert engine.text(engine.add(GOOD)) == GOOD
+    assert engine.documents.text(engine.add(GOOD)) == GOOD
 
 
 def test_what_takes_long_goes_on_behind_a_call_that_wants_it_at_once(
@@ -390,5 +390,5 @@ def test_a_document_of_the_caller_comes_back_as_it_was_given(bench: Bench) -> No
     document = Document(source="given", text=GOOD, metadata={"year": 1999, "tags": ["a", None]})
     engine = bench.open()
     engine.add_documents([document])
-    (info,) = engine.documents()
+    (info,) = engine.documents.list()
     assert info.metadata == document.metadata

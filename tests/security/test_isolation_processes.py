@@ -122,7 +122,7 @@ def test_a_parent_that_is_killed_leaves_no_worker(tmp_path: Path, extractor: Hos
     # In the middle of an expression, while it holds the interpreter's lock.
     until(lambda: not any(map(is_running, extractor.processes())))
     with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -145,7 +145,7 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
         given = {"path": str(tmp_path / "files")}
-        job = make_jobs(engine.journal).submit("ingest", given, description="")[0].id
+        job = make_jobs(engine.state.journal).submit("ingest", given, description="")[0].id
     with start(WORK, tmp_path, 100, job) as process:
         until(lambda: extractor.attempts("b.md") == 1)
         process.kill()
@@ -164,7 +164,7 @@ def test_a_job_whose_process_was_killed_ends_at_the_limit_and_is_not_run_again(
         (failure,) = runner.failures(job, 10)
         assert failure.name.endswith("b.md")
         assert "limits.document_seconds = 2" in failure.error
-        assert len(engine.documents()) == 2
+        assert len(engine.documents.list()) == 2
 
 
 # --- the command line as it is
@@ -259,7 +259,7 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
     settings = clew.load_settings(store=tmp_path / "store", access={"roots": [tmp_path]})
     with clew.open(settings=settings) as engine:
         given = {"path": str(tmp_path / "large.md")}
-        make_jobs(engine.journal).submit("ingest", given, description="")
+        make_jobs(engine.state.journal).submit("ingest", given, description="")
     with clew_command("mcp", "--store", tmp_path / "store", **root) as process:
         assert process.stdin is not None
         assert process.stdout is not None
@@ -274,5 +274,5 @@ def test_a_server_ends_at_once_while_a_document_is_read(tmp_path: Path) -> None:
         assert time.monotonic() - started < 5
     until(lambda: not any(map(is_running, workers)))
     with clew.open(settings=settings) as engine:
-        (job,) = make_jobs(engine.journal).jobs()
+        (job,) = make_jobs(engine.state.journal).jobs()
         assert (job.status, job.attempts) == ("queued", 0)

@@ -41,8 +41,8 @@ def test_a_store_and_all_that_is_beside_it(tmp_path: Path) -> None:
         upload = uploads.begin(name="x.md", size=1, sha256=digest, part_bytes=1)
         uploads.write(upload, 1, b"x")
         uploads.complete(upload)
-        engine.backup(tmp_path / "copy.db")
-        engine.reindex()
+        engine.maintenance.backup(tmp_path / "copy.db")
+        engine.maintenance.reindex()
         # While the journal of SQLite is there.
         files, folders = (modes(tmp_path, of_files=of_files) for of_files in (True, False))
 

@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.jobs import kinds
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.kinds import make_runner
@@ -38,11 +38,11 @@ FREEING = {
 
 
 @contextmanager
-def namespace(folder: Path, **quota: float) -> Iterator[tuple[Clew, Toolbox]]:
+def namespace(folder: Path, **quota: float) -> Iterator[tuple[Engine, Toolbox]]:
     settings = load_settings(
         store=folder / "store", quota=quota, access={"roots": [folder]}, namespace="mills"
     )
-    with Clew(settings, embedder=HashEmbedder()) as engine:
+    with Engine(settings, embedder=HashEmbedder()) as engine:
         yield engine, make_toolbox(engine)
 
 
@@ -73,7 +73,7 @@ def test_documents_are_bounded(tmp_path: Path) -> None:
 
         assert "2 documents" in error
         assert "quota.documents" in error
-        assert sorted(d.source for d in engine.documents()) == ["three", "two"]
+        assert sorted(d.source for d in engine.documents.list()) == ["three", "two"]
 
 
 def test_a_file_of_many_records_is_taken_as_far_as_there_is_room(tmp_path: Path) -> None:
@@ -83,7 +83,7 @@ def test_a_file_of_many_records_is_taken_as_far_as_there_is_room(tmp_path: Path)
     with namespace(tmp_path, documents=5) as (engine, _):
         report = engine.index([records])
 
-        assert len(engine.documents()) == report.added == 5
+        assert len(engine.documents.list()) == report.added == 5
         assert {"quota.documents" in skipped.reason for skipped in report.skipped} == {True}
         assert len(report.skipped) == 15
 
@@ -98,7 +98,7 @@ def test_files_in_a_job_that_find_no_room_are_listed(tmp_path: Path) -> None:
 
         assert (status["completed"], len(status["errors"])) == (5, 2)
         assert "quota.documents" in status["errors"][0]["error"]
-        assert len(engine.documents()) == 3
+        assert len(engine.documents.list()) == 3
 
 
 def ended(box: Toolbox, job: str) -> dict[str, Any]:
@@ -138,13 +138,13 @@ def test_room_comes_back_with_what_is_deleted(tmp_path: Path) -> None:
     """SQLite's file never shrinks: what is free in it counts for nothing."""
     with namespace(tmp_path, megabytes=2.5) as (engine, box):
         number = 0
-        while engine.full() is None:
+        while engine.documents.quota_reached() is None:
             assert number < 100
             text = f"Note {number}. " + " ".join(f"word{number * 9000 + n}" for n in range(9000))
             engine.add(text, source=str(number))
             number += 1
         assert "quota.megabytes" in told(box, "ingest_document", text="More.")
-        for document in engine.documents():
+        for document in engine.documents.list():
             box.call("delete_document", {"document": document.source, "confirm": True})
 
         add(box, "again")
@@ -195,9 +195,9 @@ def test_the_audit_log_is_pruned_by_age(tmp_path: Path) -> None:
     with namespace(tmp_path) as (engine, box):
         add(box, "one")
         add(box, "two")
-        audit = make_audit(engine.journal)
+        audit = make_audit(engine.state.journal)
         long_ago = (datetime.now(UTC) - timedelta(days=366)).isoformat()
-        with engine.journal.write() as connection:
+        with engine.state.journal.write() as connection:
             connection.execute("UPDATE audit SET recorded_at = ? WHERE id = 1", (long_ago,))
         runner = make_runner(engine, lease_seconds=0.03)
         runner.start()

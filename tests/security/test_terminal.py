@@ -95,7 +95,7 @@ def test_json_escapes_what_it_keeps(hostile: Hostile) -> None:
 
     assert steering(shown) == []
     with clew.open(hostile.folder / ".clew") as engine:
-        assert json.loads(shown)["text"] == engine.text("all.txt")
+        assert json.loads(shown)["text"] == engine.documents.text("all.txt")
 
 
 def test_exports_are_escaped_and_read_back(hostile: Hostile) -> None:

@@ -40,7 +40,7 @@ def add(
 
 def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:  # noqa: ANN401
     return QuerySession.start(
-        engine,
+        engine.state,
         question,
         replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),
     )

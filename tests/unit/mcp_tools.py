@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from clew.engine import Clew
+from clew import Clew
 from clew.errors import InputError
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder
@@ -32,7 +32,7 @@ def count(call: Call, _: Arguments) -> Result:
     for done in range(3):
         call.progress.report(done + 1, 3, f"step {done + 1}")
         time.sleep(0.11)
-    return {"documents": len(call.engine.documents())}
+    return {"documents": len(call.engine.documents.list())}
 
 
 def wait(call: Call, _: Arguments) -> Result:

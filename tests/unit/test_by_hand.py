@@ -27,11 +27,11 @@ VELL = NewEntity(name="Vell", entity_type="place")
 def engine(tmp_path: Path) -> Iterator[clew.Clew]:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         yield engine
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 def texts(engine: clew.Clew, name: str) -> list[str]:
-    (entity_id,) = engine.memory.find([name]).values()
+    (entity_id,) = engine.entities.memory.find([name]).values()
     return [told.text for told in engine.store.observations([entity_id]).get(entity_id, [])]
 
 
@@ -41,25 +41,27 @@ def texts(engine: clew.Clew, name: str) -> list[str]:
 def test_a_relation_by_hand_ties_its_ends_in_all_that_is_derived(engine: clew.Clew) -> None:
     engine.add("Anna Morn painted the old bridge of Vell.", source="a")
     engine.add("Piet Oss kept a workshop by the canal.", source="b")
-    anna, piet = engine.entity("Anna Morn"), engine.entity("Piet Oss")
-    assert engine.neighbors("Piet Oss") == []
+    anna, piet = engine.entities.get("Anna Morn"), engine.entities.get("Piet Oss")
+    assert engine.graph.neighbors("Piet Oss") == []
     before = engine.store.generation()
-    relation = engine.add_relation(piet.id, anna.id, "taught", weight=0.5, context={"by": "me"})
+    relation = engine.entities.add_relation(
+        piet.id, anna.id, "taught", weight=0.5, context={"by": "me"}
+    )
     assert engine.store.generation() > before
     assert (relation.chunk_id, relation.extractor) == (None, "manual")
     assert (relation.weight, relation.context) == (0.5, {"by": "me"})
-    assert [n.entity.name for n in engine.neighbors("Piet Oss")] == ["Anna Morn"]
-    paths, _ = engine.paths("Piet Oss", "Anna Morn")
+    assert [n.entity.name for n in engine.graph.neighbors("Piet Oss")] == ["Anna Morn"]
+    paths, _ = engine.graph.paths("Piet Oss", "Anna Morn")
     assert [[step.relation for step in path] for path in paths] == [["taught"]]
 
 
 def test_said_again_it_is_no_second_one(engine: clew.Clew) -> None:
-    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
-    first = engine.add_relation(anna, vell, "lives_in", weight=0.5, context={"a": 1})
-    again = engine.add_relation(anna, vell, "lives_in", weight=0.25)
+    anna, vell = (i for i, _ in engine.entities.memory.add_entities([ANNA, VELL]))
+    first = engine.entities.add_relation(anna, vell, "lives_in", weight=0.5, context={"a": 1})
+    again = engine.entities.add_relation(anna, vell, "lives_in", weight=0.25)
     assert (again.id, again.weight, again.context) == (first.id, 0.25, {"a": 1})
     assert again.recorded_at == first.recorded_at
-    assert len(engine.relations("Anna Morn")) == 1
+    assert len(engine.graph.relations("Anna Morn")) == 1
 
 
 @pytest.mark.parametrize(
@@ -83,16 +85,16 @@ def test_said_again_it_is_no_second_one(engine: clew.Clew) -> None:
 def test_what_cannot_be_is_refused(
     engine: clew.Clew, change: dict[str, object], match: str
 ) -> None:
-    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
+    anna, vell = (i for i, _ in engine.entities.memory.add_entities([ANNA, VELL]))
     values: dict[str, object] = {"relation_type": "lives_in", **change}
     with pytest.raises(InputError, match=match):
-        engine.add_relation(anna, vell, **values)  # type: ignore[arg-type]
-    assert engine.relations("Anna Morn") == []
+        engine.entities.add_relation(anna, vell, **values)  # type: ignore[arg-type]
+    assert engine.graph.relations("Anna Morn") == []
 
 
 def test_an_unknown_end_is_refused(engine: clew.Clew) -> None:
     with pytest.raises(NotFoundError, match="no entity with the id 7, 8; look its id up"):
-        engine.add_relation(7, 8, "knows")
+        engine.entities.add_relation(7, 8, "knows")
 
 
 @given(st.text(max_size=80))
@@ -126,23 +128,25 @@ def test_types_are_written_one_way(wording: str, expected: str) -> None:
 
 
 def test_every_way_of_asking_finds_an_observation(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA], [["Anna Morn keeps seven beehives behind the mill."]])
-    engine.memory.add_entities([VELL], [["Vell lies on the river Lorne."]])
+    engine.entities.memory.add_entities(
+        [ANNA], [["Anna Morn keeps seven beehives behind the mill."]]
+    )
+    engine.entities.memory.add_entities([VELL], [["Vell lies on the river Lorne."]])
     for strategy in STRATEGIES:
         found = engine.search("How many beehives does Anna Morn keep?", strategy=strategy)
         assert "beehives" in found.context.text, strategy
 
 
 def test_the_one_who_is_told_of_need_not_be_named(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA], [["Prefers green tea."]])
+    engine.entities.memory.add_entities([ANNA], [["Prefers green tea."]])
     (hit, *_) = engine.search("What does Anna Morn prefer?").hits
     assert (hit.chunk.text, hit.chunk.title) == ("Prefers green tea.", "Anna Morn")
     assert "Anna Morn" in hit.entities
 
 
 def test_an_observation_is_dated_by_when_it_was_told(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA, VELL], [["Went to the market yesterday."], []])
-    engine.memory.add_observations([("Vell", ["Had a flood yesterday."])], dated=False)
+    engine.entities.memory.add_entities([ANNA, VELL], [["Went to the market yesterday."], []])
+    engine.entities.memory.add_observations([("Vell", ["Had a flood yesterday."])], dated=False)
     asked = engine.search("What did Anna Morn do yesterday?", temporal=True)
     assert [hit.chunk.text for hit in asked.hits] == ["Went to the market yesterday."]
     (undated,) = (c for c in engine.store.chunks([1, 2]) if c.title == "Vell")
@@ -150,7 +154,7 @@ def test_an_observation_is_dated_by_when_it_was_told(engine: clew.Clew) -> None:
 
 
 def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
-    memory = engine.memory
+    memory = engine.entities.memory
     memory.add_entities([ANNA, VELL], [["One.", "Two.", "One."], []])
     assert memory.add_observations(
         [("anna morn", ["Two.", "Three."]), ("Vell", ["One."]), ("Anna Morn", ["Three.", "Four."])]
@@ -165,18 +169,22 @@ def test_observations_come_and_go_one_by_one(engine: clew.Clew) -> None:
 
 
 def test_a_renamed_entity_keeps_what_was_told_and_is_told_nothing_twice(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA], [["Paints."]])
-    engine.rename("Anna Morn", "Anna Oss")
-    assert engine.memory.add_observations([("Anna Oss", ["Paints.", "Sings."])]) == [["Sings."]]
+    engine.entities.memory.add_entities([ANNA], [["Paints."]])
+    engine.entities.rename("Anna Morn", "Anna Oss")
+    assert engine.entities.memory.add_observations([("Anna Oss", ["Paints.", "Sings."])]) == [
+        ["Sings."]
+    ]
     assert texts(engine, "Anna Morn") == ["Paints.", "Sings."]
-    assert engine.memory.delete_observations([("Anna Morn", ["Paints.", "Sings."])]) == [2]
+    assert engine.entities.memory.delete_observations([("Anna Morn", ["Paints.", "Sings."])]) == [2]
 
 
 def test_an_entity_that_exists_is_left_as_it_is(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA], [["Paints."]])
-    added = engine.memory.add_entities([NewEntity(name="anna morn", entity_type="x")], [["Sings."]])
+    engine.entities.memory.add_entities([ANNA], [["Paints."]])
+    added = engine.entities.memory.add_entities(
+        [NewEntity(name="anna morn", entity_type="x")], [["Sings."]]
+    )
     assert [is_new for _, is_new in added] == [False]
-    assert (engine.entity("Anna Morn").entity_type, texts(engine, "Anna Morn")) == (
+    assert (engine.entities.get("Anna Morn").entity_type, texts(engine, "Anna Morn")) == (
         "person",
         ["Paints."],
     )
@@ -184,14 +192,14 @@ def test_an_entity_that_exists_is_left_as_it_is(engine: clew.Clew) -> None:
 
 def test_documents_that_name_it_are_tied_to_it(engine: clew.Clew) -> None:
     engine.add("Anna Morn painted the old bridge.", source="a")
-    engine.memory.add_entities([ANNA])
+    engine.entities.memory.add_entities([ANNA])
     engine.add("Anna Morn painted the old bridge, and a boat.", source="a")
-    assert engine.entity("Anna Morn").mentions == 1
+    assert engine.entities.get("Anna Morn").mentions == 1
     engine.delete(["a"])
-    assert engine.entity("Anna Morn").mentions == 0
-    assert engine.memory.delete_entities(["Anna Morn", "nobody"]) == ["Anna Morn"]
+    assert engine.entities.get("Anna Morn").mentions == 0
+    assert engine.entities.memory.delete_entities(["Anna Morn", "nobody"]) == ["Anna Morn"]
     with pytest.raises(NotFoundError, match="no entity 'Anna Morn'"):
-        engine.entity("Anna Morn")
+        engine.entities.get("Anna Morn")
 
 
 @pytest.mark.parametrize(
@@ -215,31 +223,31 @@ def test_documents_that_name_it_are_tied_to_it(engine: clew.Clew) -> None:
 def test_a_call_that_fails_writes_nothing(
     engine: clew.Clew, write: object, error: type[ClewError], match: str
 ) -> None:
-    engine.memory.add_entities([ANNA])
+    engine.entities.memory.add_entities([ANNA])
     before = engine.store.generation()
     assert callable(write)
     with pytest.raises(error, match=match):
-        write(engine.memory)
+        write(engine.entities.memory)
     assert engine.store.generation() == before
-    assert (engine.documents(), list(engine.memory.find(["Vell"]))) == ([], [])
+    assert (engine.documents.list(), list(engine.entities.memory.find(["Vell"]))) == ([], [])
 
 
 def test_relations_are_checked_before_any_is_written(engine: clew.Clew) -> None:
-    anna, vell = (i for i, _ in engine.memory.add_entities([ANNA, VELL]))
+    anna, vell = (i for i, _ in engine.entities.memory.add_entities([ANNA, VELL]))
     good = NewRelation(source_id=anna, target_id=vell, relation_type="lives_in")
     bad = NewRelation(source_id=anna, target_id=vell, relation_type="lives in")
     with pytest.raises(InputError, match="'lives in' cannot be"):
-        engine.memory.add_relations([good, bad])
-    assert engine.relations("Vell") == []
+        engine.entities.memory.add_relations([good, bad])
+    assert engine.graph.relations("Vell") == []
 
 
 def test_check_finds_and_mends_an_observation_of_nobody(engine: clew.Clew) -> None:
-    engine.memory.add_entities([ANNA], [["Paints."]])
+    engine.entities.memory.add_entities([ANNA], [["Paints."]])
     with closing(sqlite3.connect(engine.store.folder / "clew.db")) as connection:
         connection.execute("UPDATE entities SET tier = 'extracted'")
         connection.commit()
-    (problem,) = engine.check().problems
+    (problem,) = engine.maintenance.check().problems
     assert (problem.invariant, problem.repairable) == ("memory", True)
     assert "is of no entity that was made by hand" in problem.detail
-    assert engine.check(repair=True).problems == ()
+    assert engine.maintenance.check(repair=True).problems == ()
     assert texts(engine, "Anna Morn") == ["Paints."]

@@ -68,11 +68,11 @@ def test_indexing_again_embeds_nothing(
     first = engine.index([folder])
     assert (first.added, first.changed, first.unchanged, first.skipped) == (3, 0, 0, ())
     embedded = embedder.embedded
-    generation = engine.stats()["generation"]
+    generation = engine.maintenance.stats()["generation"]
     again = engine.index([folder])
     assert (again.added, again.changed, again.unchanged) == (0, 0, 3)
     assert embedder.embedded == embedded
-    assert engine.stats()["generation"] == generation
+    assert engine.maintenance.stats()["generation"] == generation
 
 
 def test_a_changed_file_replaces_what_it_held(engine: clew.Clew, folder: Path) -> None:
@@ -80,10 +80,10 @@ def test_a_changed_file_replaces_what_it_held(engine: clew.Clew, folder: Path) -
     (folder / "morn.md").write_text("# Ada Morn\n\nAda Morn taught Brida Kall.\n")
     report = engine.index([folder])
     assert (report.added, report.changed, report.unchanged) == (0, 1, 2)
-    assert engine.entity("Brida Kall").documents == 1
+    assert engine.entities.get("Brida Kall").documents == 1
     with pytest.raises(NotFoundError, match="no entity 'Lisse'"):
-        engine.entity("Lisse")
-    assert engine.check().problems == ()
+        engine.entities.get("Lisse")
+    assert engine.maintenance.check().problems == ()
 
 
 def test_the_home_folder_may_be_written_short(
@@ -115,7 +115,7 @@ def test_what_cannot_be_read_is_reported_and_what_was_there_stays(
         ("morn.md", "binary"),
         ("empty.txt", "empty"),
     }
-    assert "apprentice of Piet Oss" in engine.text("morn.md")
+    assert "apprentice of Piet Oss" in engine.documents.text("morn.md")
 
 
 def test_prune_drops_what_is_gone_below_the_folder_alone(
@@ -128,7 +128,7 @@ def test_prune_drops_what_is_gone_below_the_folder_alone(
     (folder / "oss.md").unlink()
     assert engine.index([folder]).pruned == 0
     assert engine.index([folder], prune=True).pruned == 1
-    assert {d.title for d in engine.documents()} == {"Tower of Vell", "Ada Morn", "other"}
+    assert {d.title for d in engine.documents.list()} == {"Tower of Vell", "Ada Morn", "other"}
     shutil.rmtree(folder)
     assert engine.index([folder], prune=True).pruned == 2
 
@@ -144,7 +144,7 @@ def test_a_record_that_vanished_from_its_file_is_dropped(engine: clew.Clew, tmp_
     file.write_text(json.dumps(records[0]) + "\n{broken")
     report = engine.index([file])
     assert (report.unchanged, report.pruned, len(report.skipped)) == (1, 0, 1)
-    assert len(engine.documents()) == 2, "the broken line may be the record that is missing"
+    assert len(engine.documents.list()) == 2, "the broken line may be the record that is missing"
 
 
 def test_a_path_that_does_not_exist_is_an_error(engine: clew.Clew, tmp_path: Path) -> None:
@@ -155,10 +155,10 @@ def test_a_path_that_does_not_exist_is_an_error(engine: clew.Clew, tmp_path: Pat
 def test_a_text_can_be_added_replaced_and_deleted(engine: clew.Clew) -> None:
     name = engine.add("Ada Morn built clocks.", source="note", title="On clocks")
     assert engine.add("Ada Morn built bells.", source="note", title="On clocks") == name
-    assert engine.text(name) == engine.text("note") == "Ada Morn built bells."
-    assert engine.text(f"{name}#0") == "Ada Morn built bells."
+    assert engine.documents.text(name) == engine.documents.text("note") == "Ada Morn built bells."
+    assert engine.documents.text(f"{name}#0") == "Ada Morn built bells."
     assert engine.delete(["note"]) == 1
-    assert engine.stats()["entities"] == engine.stats()["mentions"] == 0
+    assert engine.maintenance.stats()["entities"] == engine.maintenance.stats()["mentions"] == 0
     assert engine.search("Ada Morn").hits == ()
     with pytest.raises(UnreadableError, match="empty"):
         engine.add("  \n")
@@ -170,7 +170,7 @@ def test_deleting_an_unknown_document_deletes_nothing(engine: clew.Clew, folder:
         engine.delete(["tower.md", "nope"])
     with pytest.raises(NotFoundError, match=r"no single document '\.md'"):
         engine.delete([".md"])
-    assert len(engine.documents()) == 3
+    assert len(engine.documents.list()) == 3
 
 
 def test_another_embedder_is_refused(engine: clew.Clew, tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_the_context_keeps_its_budget_and_cites(engine: clew.Clew, folder: Path)
     assert context.text.startswith("[1] Tower of Vell")
     document, _, _ = first.chunk_ids[0].partition("#")
     shown = [part.text for part in parts_of(context.text)]
-    assert engine.text(document)[first.start : first.end].strip() == shown[0]
+    assert engine.documents.text(document)[first.start : first.end].strip() == shown[0]
 
 
 @pytest.mark.parametrize(("name", "value"), [("limit", 0), ("max_tokens", -1)])
@@ -296,7 +296,7 @@ def test_keywords_need_no_embedding(engine: clew.Clew, folder: Path) -> None:
 def test_warming_up_changes_nothing(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     before = engine.search(QUESTION)
-    engine.warm()
+    engine.state.warm()
     assert [h.chunk.id for h in engine.search(QUESTION).hits] == [h.chunk.id for h in before.hits]
 
 
@@ -307,15 +307,15 @@ def test_namespaces_never_meet(tmp_path: Path, embedder: CountingEmbedder) -> No
     ):
         name = a.add("Ada Morn built a clock.", source="note")
         b.add("Brida Kall cast a bell.", source="other")
-        assert b.stats()["documents"] == 1
+        assert b.maintenance.stats()["documents"] == 1
         assert [hit.chunk.source for hit in b.search("Ada Morn").hits] == ["other"]
         assert b.search("Ada Morn").entities == ()
-        for call in (b.text, b.document, b.entity, b.aliases):
+        for call in (b.documents.text, b.documents.get, b.entities.get, b.entities.aliases):
             with pytest.raises(NotFoundError):
-                call(name if call in (b.text, b.document) else "Ada Morn")
+                call(name if call in (b.documents.text, b.documents.get) else "Ada Morn")
         with pytest.raises(NotFoundError):
             b.delete(["note"])
-        assert not any("Ada Morn" in piece for piece in b.export("jsonl"))
+        assert not any("Ada Morn" in piece for piece in b.maintenance.export("jsonl"))
 
 
 # --- answers that are still known
@@ -388,7 +388,7 @@ def test_what_was_found_often_moves_up_where_usage_counts(tmp_path: Path) -> Non
 def test_usage_is_neither_kept_nor_used_otherwise(engine: clew.Clew) -> None:
     before, after = _ask_often(engine, "n4")
     assert before == after
-    ids = [engine.chunks(f"n{number}")[0].id for number in range(6)]
+    ids = [engine.documents.chunks(f"n{number}")[0].id for number in range(6)]
     assert engine.store.usage(ids) == {}
 
 
@@ -486,7 +486,7 @@ def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
 
 def test_a_changed_document_keeps_its_lineage(engine: clew.Clew) -> None:
     name = engine.add("Ada Morn built clocks.", source="n")
-    first = engine.document("n")
+    first = engine.documents.get("n")
     engine.add("Ada Morn built bells.", source="n")
     (hit,) = engine.search("Ada Morn").hits
     assert hit.provenance is not None
@@ -503,35 +503,35 @@ def test_a_changed_document_keeps_its_lineage(engine: clew.Clew) -> None:
 def test_entities_are_merged_split_and_renamed_by_hand(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     engine.add("The Clockmaster of Lisse was famous.", source="legend")
-    engine.merge("Clockmaster of Lisse", "Ada Morn")
-    assert engine.entity("Clockmaster of Lisse").id == engine.entity("Ada Morn").id
+    engine.entities.merge("Clockmaster of Lisse", "Ada Morn")
+    assert engine.entities.get("Clockmaster of Lisse").id == engine.entities.get("Ada Morn").id
     assert engine.search("Clockmaster of Lisse").entities == ("Ada Morn",)
-    engine.rename("Ada Morn", "Adelheid Morn")
-    assert engine.entity("Ada Morn").name == "Adelheid Morn"
-    apart = engine.split("Ada Morn", ["Clockmaster of Lisse"])
+    engine.entities.rename("Ada Morn", "Adelheid Morn")
+    assert engine.entities.get("Ada Morn").name == "Adelheid Morn"
+    apart = engine.entities.split("Ada Morn", ["Clockmaster of Lisse"])
     assert apart.name == "Clockmaster of Lisse"
     assert engine.search("Clockmaster of Lisse").entities == ("Clockmaster of Lisse",)
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()
 
 
 def test_an_unknown_entity_names_those_near(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     with pytest.raises(NotFoundError, match="near it: 'Ada Morn'"):
-        engine.entity("Ada")
+        engine.entities.get("Ada")
 
 
 def test_neighbors_follow_relations_and_are_bounded(engine: clew.Clew) -> None:
     engine.add("Ada Morn was taught by Piet Oss. Piet Oss was taught by Brida Kall.")
-    near = engine.neighbors("Ada Morn", depth=2)
+    near = engine.graph.neighbors("Ada Morn", depth=2)
     assert [(n.entity.name, n.relation, n.depth) for n in near] == [
         ("Piet Oss", "taught_by", 1),
         ("Brida Kall", "taught_by", 2),
     ]
     assert near[0].evidence == "Ada Morn was taught by Piet Oss."
-    assert len(engine.neighbors("Ada Morn", depth=2, limit=1)) == 1
-    assert engine.relations("Ada Morn")[0].relation == "taught_by"
+    assert len(engine.graph.neighbors("Ada Morn", depth=2, limit=1)) == 1
+    assert engine.graph.relations("Ada Morn")[0].relation == "taught_by"
     with pytest.raises(InputError, match="depth 4 cannot be; expected 1 to 3"):
-        engine.neighbors("Ada Morn", depth=4)
+        engine.graph.neighbors("Ada Morn", depth=4)
 
 
 # --- export
@@ -540,20 +540,20 @@ def test_neighbors_follow_relations_and_are_bounded(engine: clew.Clew) -> None:
 def test_export_holds_everything_and_is_well_formed(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     engine.add("Ada <Morn> was taught by Piet \x0bOss & Sons.", title="A & B")
-    lines = [json.loads(line) for line in engine.export("jsonl")]
-    counts = engine.stats()
+    lines = [json.loads(line) for line in engine.maintenance.export("jsonl")]
+    counts = engine.maintenance.stats()
     for kind in ("document", "chunk", "relation"):
         assert sum(line["kind"] == kind for line in lines) == counts[f"{kind}s"]
     assert sum(line["kind"] == "entity" for line in lines) == counts["entities"]
     texts = {line["title"]: line["text"] for line in lines if line["kind"] == "document"}
     assert texts["Tower of Vell"] == TOWER
-    root = ElementTree.fromstring("".join(engine.export("graphml")))
+    root = ElementTree.fromstring("".join(engine.maintenance.export("graphml")))
     graph = root.find("{*}graph")
     assert graph is not None
     assert len(graph.findall("{*}node")) == counts["entities"]
     assert len(graph.findall("{*}edge")) == counts["relations"]
     with pytest.raises(InputError, match="unknown format 'xml'; expected graphml or jsonl"):
-        engine.export("xml")  # type: ignore[arg-type]
+        engine.maintenance.export("xml")  # type: ignore[arg-type]
 
 
 # --- progress
@@ -565,7 +565,7 @@ def test_progress_counts_a_file_once_it_is_stored(engine: clew.Clew, folder: Pat
     seen: list[tuple[int, int | None, int]] = []
 
     def progress(step: str, done: int, total: int | None) -> None:
-        seen.append((done, total, engine.stats()["documents"]))
+        seen.append((done, total, engine.maintenance.stats()["documents"]))
 
     engine.index([folder], progress=progress)
     assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]

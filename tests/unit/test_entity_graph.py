@@ -209,12 +209,12 @@ def graph_file(engine: clew.Clew) -> Path:
 
 def anew(engine: clew.Clew) -> EntityGraph:
     dates = engine.store.entities_of_type("date")
-    return build_entity_graph(engine.snapshot, engine.store.relation_rows(), dates)
+    return build_entity_graph(engine.state.snapshot, engine.store.relation_rows(), dates)
 
 
 def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:
     store = engine.store
-    first = current_entity_graph(store, engine.snapshot, store.folder)
+    first = current_entity_graph(store, engine.state.snapshot, store.folder)
     assert len(first.strengths) > 0
     assert graph_file(engine).name == f"entities-{store.generation()}.arrays"
     assert same(first, anew(engine))
@@ -236,8 +236,8 @@ def test_dates_tie_nothing(engine: clew.Clew) -> None:
 
 def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
     store = engine.store
-    before = current_entity_graph(store, engine.snapshot, store.folder)
-    old_snapshot = engine.snapshot
+    before = current_entity_graph(store, engine.state.snapshot, store.folder)
+    old_snapshot = engine.state.snapshot
     engine.add("Brida Kall met Ada Morn.", source="c")
     after = current_entity_graph(store, old_snapshot, store.folder, before)
     assert after.generation == store.generation() > before.generation
@@ -248,7 +248,7 @@ def test_a_graph_of_another_generation_is_built_anew(engine: clew.Clew) -> None:
 @pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
 def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -> None:
     store = engine.store
-    ranks = current_entity_ranks(store, engine.snapshot, store.folder)
+    ranks = current_entity_ranks(store, engine.state.snapshot, store.folder)
     file = graph_file(engine)
     whole = file.read_bytes()
     file.write_bytes(whole[:-200] if damage is None else damage)
@@ -259,13 +259,13 @@ def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -
 def test_a_folder_that_cannot_be_written_costs_nothing_but_time(
     engine: clew.Clew, tmp_path: Path
 ) -> None:
-    graph = current_entity_graph(engine.store, engine.snapshot, tmp_path / "nowhere")
+    graph = current_entity_graph(engine.store, engine.state.snapshot, tmp_path / "nowhere")
     assert same(graph, anew(engine))
     assert not (tmp_path / "nowhere").exists()
 
 
 def test_an_empty_store_has_an_empty_graph(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
-        graph = current_entity_graph(engine.store, engine.snapshot, engine.store.folder)
+        graph = current_entity_graph(engine.store, engine.state.snapshot, engine.store.folder)
         assert len(graph.entity_ids) == len(graph.strengths) == 0
         assert graph.starts.tolist() == [0]

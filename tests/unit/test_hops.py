@@ -41,7 +41,7 @@ def inverse_hops(engine: clew.Clew, max_hops: int) -> dict[str, float]:
 
 
 def _by_title(engine: clew.Clew) -> dict[str, int]:
-    return {title: engine.chunks(title)[0].id for title in CHAIN}
+    return {title: engine.documents.chunks(title)[0].id for title in CHAIN}
 
 
 @pytest.mark.parametrize("max_hops", [1, 2, 3, 4])
@@ -59,7 +59,7 @@ def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
     found = rank_weighted(asked)
     ids = found.ranking.ids.tolist()
     assert sorted(ids) == sorted(_by_title(engine).values())
-    cosines = np.clip(engine.vectors.vectors(ids) @ asked.vector, 0, 1)
+    cosines = np.clip(engine.state.vectors.vectors(ids) @ asked.vector, 0, 1)
     parts = [cosines, *([found.scores[n][id_] for id_ in ids] for n in ("hops", "temporal"))]
     expected = sum(weight * np.array(part) for weight, part in zip(weights, parts, strict=True))
     np.testing.assert_allclose(found.ranking.scores, expected, atol=1e-6)

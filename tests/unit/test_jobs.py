@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import clew
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import (
     InputError,
     ModelError,
@@ -386,7 +386,7 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
-def opened(tmp_path: Path, dimension: int = 64, **split: int) -> Clew:
+def opened(tmp_path: Path, dimension: int = 64, **split: int) -> Engine:
     settings = clew.load_settings(
         store=tmp_path / "store", access={"roots": [tmp_path]}, split={**split}
     )
@@ -407,21 +407,21 @@ def test_other_settings_make_documents_anew_and_the_same_ones_do_not(
     with opened(tmp_path) as engine:
         engine.index([folder])
         engine.add("Ada Morn wrote this. " * 30, source="by hand", metadata={"year": 1850})
-        before = {d.source: engine.text(d.id) for d in engine.documents()}
+        before = {d.source: engine.documents.text(d.id) for d in engine.documents.list()}
         assert make_runner(engine).submit("reindex", {}, description="", at_once=True).total == 0
     with opened(tmp_path, chunk_tokens=20, section_tokens=40) as engine:
-        old = {d.source: d.pipeline_fingerprint for d in engine.documents()}
+        old = {d.source: d.pipeline_fingerprint for d in engine.documents.list()}
         job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
         assert (job.status, job.completed, job.failed) == ("completed", 4, 0)
-        found = {d.source: d for d in engine.documents()}
-        assert {source: engine.text(d.id) for source, d in found.items()} == before
+        found = {d.source: d for d in engine.documents.list()}
+        assert {source: engine.documents.text(d.id) for source, d in found.items()} == before
         assert all(
-            d.pipeline_fingerprint == engine.pipeline_fingerprint != old[d.source]
+            d.pipeline_fingerprint == engine.state.ingest.pipeline_fingerprint != old[d.source]
             for d in found.values()
         )
         assert found["by hand"].chunks > 5
         assert (found["by hand"].metadata, found["by hand"].version) == ({"year": 1850}, 1)
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 def test_another_embedder_takes_the_store_over(tmp_path: Path, folder: Path) -> None:
@@ -435,5 +435,5 @@ def test_another_embedder_takes_the_store_over(tmp_path: Path, folder: Path) -> 
         job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
         assert (job.status, job.completed, job.error) == ("completed", 3, "")
         assert engine.search(question, strategy="vector").hits[0].chunk.title == "Note 2"
-        assert engine.store.embedder() == (engine.embedder.name, 128)
-        assert engine.check().problems == ()
+        assert engine.store.embedder() == (engine.state.embedder.name, 128)
+        assert engine.maintenance.check().problems == ()

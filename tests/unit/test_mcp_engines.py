@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import StoreError
 from clew.mcp.engines import Engines
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
 
-def engine_of(engines: Engines, namespace: str) -> Clew:
+def engine_of(engines: Engines, namespace: str) -> Engine:
     with engines.acquire(namespace) as opened:
         return opened.engine
 
@@ -26,8 +26,8 @@ def test_namespaces_share_a_model_and_nothing_else(tmp_path: Path) -> None:
 
         assert engine_of(engines, "first") is first
         assert engine_of(engines, "other") is other
-        assert other.embedder is first.embedder
-        assert other.documents() == []
+        assert other.state.embedder is first.state.embedder
+        assert other.documents.list() == []
         engines.close()
 
 
@@ -50,7 +50,7 @@ def test_an_engine_in_use_is_not_closed(tmp_path: Path) -> None:
             engine_of(engines, "b")
             used.engine.add("A note.", source="note")
 
-            assert len(used.engine.documents()) == 1
+            assert len(used.engine.documents.list()) == 1
         engines.close()
 
 
@@ -83,7 +83,7 @@ def test_what_was_given_stays_open(tmp_path: Path) -> None:
         engine_of(engines, "first")
         engines.close()
 
-        assert first.documents() == []
+        assert first.documents.list() == []
 
 
 def test_writes_leave_an_audit_row(tmp_path: Path) -> None:
@@ -92,7 +92,7 @@ def test_writes_leave_an_audit_row(tmp_path: Path) -> None:
         with engines.acquire("first") as opened:
             opened.toolbox.call("greet", {"name": "Ada"})
             opened.toolbox.call("keep", {"name": "Ada"})
-        rows = first.journal
+        rows = first.state.journal
         with rows.read() as connection:
             tools = [row[0] for row in connection.execute("SELECT tool FROM audit")]
         engines.close()

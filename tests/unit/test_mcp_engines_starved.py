@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import StoreBusyError, StoreError
 from clew.jobs import kinds
 from clew.jobs.ingestion import Ingestion
@@ -63,9 +63,9 @@ def submit(opened: Opened, source: str) -> None:
     opened.jobs.submit("ingest", given, description="read")
 
 
-def ask(engines: Engines, namespace: str) -> Clew:
+def ask(engines: Engines, namespace: str) -> Engine:
     with engines.acquire(namespace) as opened:
-        opened.engine.documents()
+        opened.engine.documents.list()
         return opened.engine
 
 
@@ -126,7 +126,7 @@ def test_a_slow_opening_holds_up_its_own_namespace_alone(
     opens, opening, open_it = [], threading.Event(), threading.Event()
     make = Engines._make
 
-    def slow(self: Engines, namespace: str) -> Clew:
+    def slow(self: Engines, namespace: str) -> Engine:
         opens.append(namespace)
         if namespace == "slow":
             opening.set()
@@ -149,15 +149,15 @@ def test_a_slow_opening_holds_up_its_own_namespace_alone(
 def test_a_slow_closing_holds_up_its_own_namespace_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    closing, close_it, close = threading.Event(), threading.Event(), Clew.close
+    closing, close_it, close = threading.Event(), threading.Event(), Engine.close
 
-    def slow(self: Clew) -> None:
+    def slow(self: Engine) -> None:
         if self.settings.namespace == "slow":
             closing.set()
             close_it.wait(SLOW)
         close(self)
 
-    monkeypatch.setattr(Clew, "close", slow)
+    monkeypatch.setattr(Engine, "close", slow)
     with engines_in(tmp_path, limit=1) as engines, ThreadPoolExecutor(max_workers=1) as threads:
         closed = ask(engines, "slow")
         assert seconds_to_ask(engines, ["a", "b"]) < SOON
@@ -176,7 +176,7 @@ def test_an_opening_that_fails_can_be_tried_again(
 ) -> None:
     make, broken = Engines._make, [True]
 
-    def failing(self: Engines, namespace: str) -> Clew:
+    def failing(self: Engines, namespace: str) -> Engine:
         if broken:
             raise StoreError("the store is damaged")
         return make(self, namespace)
@@ -186,7 +186,7 @@ def test_an_opening_that_fails_can_be_tried_again(
         with pytest.raises(StoreError, match="damaged"):
             ask(engines, "a")
         broken.clear()
-        assert ask(engines, "a").documents() == []
+        assert ask(engines, "a").documents.list() == []
 
 
 def test_what_opens_while_all_is_closed_is_closed_too(
@@ -195,7 +195,7 @@ def test_what_opens_while_all_is_closed_is_closed_too(
     opening, open_it, made = threading.Event(), threading.Event(), []
     make = Engines._make
 
-    def slow(self: Engines, namespace: str) -> Clew:
+    def slow(self: Engines, namespace: str) -> Engine:
         opening.set()
         open_it.wait(SLOW)
         made.append(make(self, namespace))
@@ -210,7 +210,7 @@ def test_what_opens_while_all_is_closed_is_closed_too(
         with pytest.raises(StoreError, match="shutting down"):
             asked.result(SOON)
     with pytest.raises(StoreError):
-        made[0].documents()
+        made[0].documents.list()
 
 
 def test_one_namespace_cannot_take_all_threads(
@@ -230,4 +230,4 @@ def test_namespaces_that_are_all_busy_are_bounded(
     with engines_in(tmp_path, limit=1) as engines, engines.acquire("a"), engines.acquire("b"):
         with pytest.raises(StoreBusyError, match="2 namespaces"):
             ask(engines, "c")
-        assert ask(engines, "a").documents() == []
+        assert ask(engines, "a").documents.list() == []

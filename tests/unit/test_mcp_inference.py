@@ -18,7 +18,7 @@ from mcp.client.client import Client
 from mcp.shared.exceptions import MCPError
 from mcp_types import PromptReference, ResourceTemplateReference
 
-from clew.engine import Clew
+from clew import Clew
 from clew.jobs.uploads import Uploads
 from clew.mcp.engines import Engines
 from clew.tools.registry import TOOLS

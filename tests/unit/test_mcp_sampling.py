@@ -19,7 +19,7 @@ from mcp_types import (
     TextContent,
 )
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.mcp.server import ClewServer, create_server
 from clew.tools.extraction.reading import READING
 from clew.tools.extraction.table import EXTRACTION_TOOLS, UPSERT
@@ -60,16 +60,16 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Clew]:
+def engine(tmp_path: Path) -> Iterator[Engine]:
     with engine_in(tmp_path) as engine:
         engine.add(TOWER, source="tower", title="Tower of Vell")
         engine.add(CANAL, source="canal", title="Notes")
         yield engine
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.fixture
-def server(engine: Clew, tmp_path: Path) -> ClewServer:
+def server(engine: Engine, tmp_path: Path) -> ClewServer:
     return create_server(engine, settings_for(tmp_path), tools=EXTRACTION_TOOLS)
 
 
@@ -89,7 +89,7 @@ def said(result: CallToolResult) -> str:
 @both
 @pytest.mark.parametrize("around", ["{}", "Here it is:\n```json\n{}\n```\nThat is all."])
 async def test_what_the_model_finds_is_checked_and_kept(
-    server: ClewServer, engine: Clew, revision: str, around: str
+    server: ClewServer, engine: Engine, revision: str, around: str
 ) -> None:
     model = Model(around.replace("{}", json.dumps(FOUND)))
     result = (await sample(server, revision, model, sample=1)).structured_content
@@ -98,7 +98,7 @@ async def test_what_the_model_finds_is_checked_and_kept(
     counts = {key: result[key] for key in ("passages", "entities", "relations", "remaining")}
     assert counts == {"passages": 1, "entities": 1, "relations": 1, "remaining": 1}
     assert [one["item"] for one in result["rejected"]] == ["red smith"]
-    told = {(one.relation, one.tail): one.evidence for one in engine.relations("quiet smith")}
+    told = {(one.relation, one.tail): one.evidence for one in engine.graph.relations("quiet smith")}
     assert told["taught", "Ada Morn"] == "The quiet smith taught her."
 
 
@@ -122,7 +122,7 @@ async def test_the_model_is_told_what_to_do_apart_from_the_texts(
 
 @both
 async def test_passages_without_a_finding_are_read(
-    server: ClewServer, engine: Clew, revision: str
+    server: ClewServer, engine: Engine, revision: str
 ) -> None:
     model = Model('{"entities": [], "relations": []}')
     for remaining in (0, 0):
@@ -147,16 +147,16 @@ async def test_passages_without_a_finding_are_read(
     ],
 )
 async def test_nonsense_changes_nothing(
-    server: ClewServer, engine: Clew, revision: str, answer: str | ImageContent, reason: str
+    server: ClewServer, engine: Engine, revision: str, answer: str | ImageContent, reason: str
 ) -> None:
     result = await sample(server, revision, Model(answer), sample=2)
 
     assert reason in said(result)
-    assert engine.agent_extractions.count_unread() == 2
+    assert engine.entities.agent_extractions.count_unread() == 2
 
 
 async def test_a_client_that_refuses_is_told_of_another_way(
-    server: ClewServer, engine: Clew
+    server: ClewServer, engine: Engine
 ) -> None:
     refusal = Model(ErrorData(code=-1, message="the user said no"))
     text = said(await sample(server, OLD, refusal, sample=2))
@@ -166,7 +166,7 @@ async def test_a_client_that_refuses_is_told_of_another_way(
     async with Client(server, mode=NEW, sampling_callback=refusal) as client:
         with pytest.raises(MCPError, match="the user said no"):
             await client.call_tool(UPSERT.name, {"sample": 2})
-    assert engine.agent_extractions.count_unread() == 2
+    assert engine.entities.agent_extractions.count_unread() == 2
 
 
 @both

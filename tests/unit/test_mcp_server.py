@@ -23,7 +23,7 @@ from mcp_types import (
     TextResourceContents,
 )
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.mcp.server import ClewServer, create_server
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
@@ -39,14 +39,14 @@ def anyio_backend() -> str:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Clew]:
+def engine(tmp_path: Path) -> Iterator[Engine]:
     with engine_in(tmp_path) as engine:
         engine.add(TEXT, source="mill.md", title="The mill")
         yield engine
 
 
 @pytest.fixture
-def server(engine: Clew, tmp_path: Path) -> ClewServer:
+def server(engine: Engine, tmp_path: Path) -> ClewServer:
     return create_server(engine, settings_for(tmp_path), tools=TOOLS)
 
 
@@ -134,19 +134,19 @@ async def test_progress_reaches_the_client(server: ClewServer, revision: str) ->
 
 @both
 async def test_a_call_that_nobody_waits_for_is_told_so(
-    server: ClewServer, engine: Clew, revision: str
+    server: ClewServer, engine: Engine, revision: str
 ) -> None:
     async with Client(server, mode=revision) as client:
         with anyio.move_on_after(0.3):
             await client.call_tool("wait", {})
         with anyio.fail_after(10):
-            while not any(d.source == "cancelled" for d in engine.documents()):
+            while not any(d.source == "cancelled" for d in engine.documents.list()):
                 await anyio.sleep(0.02)
 
 
 @both
 async def test_a_call_that_takes_too_long_is_given_up(
-    engine: Clew, tmp_path: Path, revision: str
+    engine: Engine, tmp_path: Path, revision: str
 ) -> None:
     server = create_server(engine, settings_for(tmp_path), tools=TOOLS, seconds=0.3)
     async with Client(server, mode=revision) as client:
@@ -185,12 +185,12 @@ async def test_a_user_confirms_what_destroys(server: ClewServer, revision: str) 
 @both
 @pytest.mark.parametrize("user", [User("decline"), User("cancel"), User("accept", confirm=False)])
 async def test_nothing_is_destroyed_against_the_users_will(
-    server: ClewServer, engine: Clew, revision: str, user: User
+    server: ClewServer, engine: Engine, revision: str, user: User
 ) -> None:
     async with Client(server, mode=revision, elicitation_callback=user) as client:
         assert "the user declined drop" in await said(client, "drop", name="mill.md")
 
-    assert len(engine.documents()) == 1
+    assert len(engine.documents.list()) == 1
 
 
 @both
@@ -208,7 +208,7 @@ async def test_a_client_that_cannot_ask_confirms_by_argument(
 
 
 @both
-async def test_resources(server: ClewServer, engine: Clew, revision: str) -> None:
+async def test_resources(server: ClewServer, engine: Engine, revision: str) -> None:
     async with Client(server, mode=revision) as client:
         listed = [resource.uri for resource in (await client.list_resources()).resources]
         templates = (await client.list_resource_templates()).resource_templates
@@ -216,7 +216,7 @@ async def test_resources(server: ClewServer, engine: Clew, revision: str) -> Non
         entity = await read(client, "clew://entities/Jonas%20Reed")
         collection = await read(client, "clew://collections/default")
 
-    document = engine.documents()[0]
+    document = engine.documents.list()[0]
     assert listed[:3] == ["clew://statistics", "clew://schema", "clew://collections"]
     assert listed[3:] == [f"clew://documents/{document.id}"]
     assert len(templates) == 3
@@ -229,7 +229,7 @@ async def test_resources(server: ClewServer, engine: Clew, revision: str) -> Non
     assert collection["settings"]["split"]["chunk_tokens"] == 200
 
 
-async def test_a_long_document_is_read_in_parts(server: ClewServer, engine: Clew) -> None:
+async def test_a_long_document_is_read_in_parts(server: ClewServer, engine: Engine) -> None:
     text = "".join(f"Line {i} of a long text.\n" for i in range(3000))
     engine.add(text, source="long.md")
     parts, uri = [], "clew://documents/long.md"
@@ -239,12 +239,12 @@ async def test_a_long_document_is_read_in_parts(server: ClewServer, engine: Clew
             parts.append(part["text"])
             uri = part["next"]
 
-    assert "".join(parts) == engine.text("long.md")
+    assert "".join(parts) == engine.documents.text("long.md")
     assert len(parts) > 1
 
 
 async def test_documents_are_listed_by_pages(
-    server: ClewServer, engine: Clew, monkeypatch: pytest.MonkeyPatch
+    server: ClewServer, engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("clew.mcp.resources.PAGE", 2)
     for i in range(4):
@@ -333,7 +333,7 @@ async def test_completion(server: ClewServer, revision: str) -> None:
 
 
 async def test_a_stream_tells_what_changed_and_nothing_else(
-    server: ClewServer, engine: Clew
+    server: ClewServer, engine: Engine
 ) -> None:
     watched = ("clew://documents/mill.md", "clew://statistics")
     async with Client(server, mode=NEW) as client:
@@ -347,7 +347,7 @@ async def test_a_stream_tells_what_changed_and_nothing_else(
 
 
 @pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
-async def test_a_subscription_of_the_earlier_revision(server: ClewServer, engine: Clew) -> None:
+async def test_a_subscription_of_the_earlier_revision(server: ClewServer, engine: Engine) -> None:
     told: list[str] = []
 
     async def hear(message: object) -> None:

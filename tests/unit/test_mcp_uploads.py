@@ -15,7 +15,7 @@ from typing import Any
 import httpx2
 import pytest
 
-from clew.engine import Clew
+from clew import Clew
 from clew.errors import NotFoundError
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.uploads import Uploads
@@ -84,10 +84,10 @@ class Site:
     def wait_for(self, source: str) -> str:
         """The text of a document once its job is done."""
         deadline = time.monotonic() + 30
-        while not (found := [d for d in self.mills.documents() if d.source == source]):
-            assert time.monotonic() < deadline, self.mills.documents()
+        while not (found := [d for d in self.mills.documents.list() if d.source == source]):
+            assert time.monotonic() < deadline, self.mills.documents.list()
             time.sleep(0.02)
-        return self.mills.text(found[0].id)
+        return self.mills.documents.text(found[0].id)
 
 
 @contextmanager
@@ -126,7 +126,7 @@ def test_parts_arrive_in_any_order(here: Site, alice: Sender, order: tuple[int, 
     source = finished.json()["source"]
     assert source == f"upload:{hashlib.sha256(MILL).hexdigest()[:12]}/mill.md"
     assert here.wait_for(source).strip() == MILL.decode().strip()
-    document = here.mills.document(source)
+    document = here.mills.documents.get(source)
     assert document.title == "The mill"
     assert document.metadata["year"] == "1790"
 
@@ -158,7 +158,7 @@ def test_to_finish_twice_is_one_job(here: Site, alice: Sender) -> None:
     more = alice.put(upload, 1, part_of(MILL, 1))
 
     assert again.json()["job_id"] == first
-    assert "another" not in {d.source for d in here.mills.documents()}
+    assert "another" not in {d.source for d in here.mills.documents.list()}
     assert "upload:" in error_of(otherwise)
     assert "without idempotency_key" in error_of(with_key)
     assert "begin another" in error_of(more)
@@ -193,7 +193,7 @@ def test_a_job_that_is_run_again_says_what_came_of_it(here: Site, alice: Sender)
     assert read == read_again == [None]
     assert odd == odd_again
     assert "binary" in str(odd[0])
-    assert [document.source for document in here.mills.documents()] == ["mill"]
+    assert [document.source for document in here.mills.documents.list()] == ["mill"]
 
 
 def test_removed_is_forgotten(alice: Sender) -> None:
@@ -210,7 +210,7 @@ def test_a_part_that_is_missing(here: Site, alice: Sender) -> None:
     upload = alice.sent(MILL, iter([1, 3]))
 
     assert "lacks 2 of 4 parts (2, 4)" in error_of(alice.finish(upload))
-    assert not here.mills.documents()
+    assert not here.mills.documents.list()
 
 
 def test_bytes_that_are_not_the_ones(here: Site, alice: Sender) -> None:
@@ -220,7 +220,7 @@ def test_bytes_that_are_not_the_ones(here: Site, alice: Sender) -> None:
     alice.put(upload, 2, part_of(MILL, 2))
 
     assert "SHA-256" in error_of(refused)
-    assert not here.mills.documents()
+    assert not here.mills.documents.list()
     assert alice.finish(upload, source="mill").status_code == 202
 
 
@@ -441,7 +441,7 @@ def test_every_upload_leaves_an_audit_row(here: Site, alice: Sender) -> None:
 
     upload = alice.sent(MILL)
     alice.finish(upload, title="The mill")
-    rows = make_audit(here.mills.journal).entries(limit=10)
+    rows = make_audit(here.mills.state.journal).entries(limit=10)
 
     assert [(row.caller, row.tool) for row in rows] == [("alice", "ingest_document")]
     assert rows[0].subjects["url"] == f"upload:{upload}"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.search.strategies import STRATEGIES
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
@@ -38,10 +38,10 @@ class SlowEmbedder(HashEmbedder):
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Clew]:
+def engine(tmp_path: Path) -> Iterator[Engine]:
     embedder = SlowEmbedder()
     embedder.let.set()
-    with Clew(load_settings(store=tmp_path), embedder=embedder) as engine:
+    with Engine(load_settings(store=tmp_path), embedder=embedder) as engine:
         for name, text in NOTES.items():
             engine.add(text, source=name, title=name)
         embedder.let.clear()
@@ -49,46 +49,46 @@ def engine(tmp_path: Path) -> Iterator[Clew]:
         embedder.let.set()
 
 
-def let(engine: Clew) -> None:
+def let(engine: Engine) -> None:
     """Have the model loaded."""
-    assert isinstance(engine.embedder, SlowEmbedder)
-    assert engine._loading is not None
-    engine.embedder.let.set()
-    engine._loading.join()
+    assert isinstance(engine.state.embedder, SlowEmbedder)
+    assert engine.state._loading is not None
+    engine.state.embedder.let.set()
+    engine.state._loading.join()
 
 
-def test_words_and_ties_answer_at_once(engine: Clew) -> None:
-    engine.warm(meanwhile=True)
+def test_words_and_ties_answer_at_once(engine: Engine) -> None:
+    engine.state.warm(keyword_only=True)
     result = engine.search("Where did the builder of the mill at Harrow Ford learn his trade?")
 
-    assert not engine.ready
+    assert not engine.state.ready
     assert WAITING in result.notes[0]
     assert {hit.chunk.title for hit in result.hits[:2]} == {"mill", "abbey"}
 
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
-def test_every_strategy_answers_and_says_so(engine: Clew, strategy: str) -> None:
-    engine.warm(meanwhile=True)
+def test_every_strategy_answers_and_says_so(engine: Engine, strategy: str) -> None:
+    engine.state.warm(keyword_only=True)
     result = engine.search("Who built the mill at Harrow Ford?", strategy=strategy)
 
     assert WAITING in result.notes[0]
 
 
-def test_once_it_is_there_it_is_asked(engine: Clew) -> None:
+def test_once_it_is_there_it_is_asked(engine: Engine) -> None:
     question = "Who built the mill at Harrow Ford?"
-    engine.warm(meanwhile=True)
+    engine.state.warm(keyword_only=True)
     before = engine.search(question, strategy="vector")
     let(engine)
     after = engine.search(question, strategy="vector")
 
-    assert engine.ready
+    assert engine.state.ready
     assert WAITING in before.notes[0]
     assert not any(WAITING in note for note in after.notes)
     assert all("vector" in hit.scores for hit in after.hits)
 
 
-def test_without_meanwhile_a_question_waits(engine: Clew) -> None:
-    engine.warm()
+def test_without_meanwhile_a_question_waits(engine: Engine) -> None:
+    engine.state.warm()
     threading.Timer(0.2, let, [engine]).start()
     result = engine.search("Who built the mill?")
 

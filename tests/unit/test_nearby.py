@@ -62,7 +62,7 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
     engine: clew.Clew,
 ) -> None:
     asked = new_session(engine, "Tell me about Hanna Brevik")
-    found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+    found = search_neighbourhood(asked, Nearest({engine.entities.get("Hanna Brevik").id: 1.0}))
     assert titles(asked, found.ranking)[0] == "papers"
     assert set(titles(asked, found.ranking)[1:3]) == {"Kestrel", "Lukas Orne"}
     (block,) = found.arrange(asked, ())
@@ -75,7 +75,7 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
 def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
     def context(max_hops: int) -> str:
         asked = new_session(engine, "Hanna Brevik", max_hops=max_hops)
-        found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+        found = search_neighbourhood(asked, Nearest({engine.entities.get("Hanna Brevik").id: 1.0}))
         return found.arrange(asked, ())[0].forms[0].text
 
     assert "Piet Oss" not in context(1)
@@ -84,7 +84,7 @@ def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
 
 def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(engine: clew.Clew) -> None:
     asked = new_session(engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
-    found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+    found = search_neighbourhood(asked, Nearest({engine.entities.get("Hanna Brevik").id: 1.0}))
     assert set(titles(asked, found.ranking)) == {"papers", "Kestrel"}
     (block,) = found.arrange(asked, ())
     assert "Lukas Orne" in block.forms[0].text, "the allowed passage names him"

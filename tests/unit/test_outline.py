@@ -111,10 +111,10 @@ def test_a_whole_is_as_near_as_the_mean_of_its_passages(books: clew.Clew, layer:
     for chunk, score in zip(chunks, found.ranking.scores.tolist(), strict=True):
         inside = [
             other.id
-            for other in books.chunks(chunk.source)
+            for other in books.documents.chunks(chunk.source)
             if layer == "document" or other.section_id == chunk.section_id
         ]
-        mean = books.vectors.vectors(inside).mean(axis=0)
+        mean = books.state.vectors.vectors(inside).mean(axis=0)
         expected = float(mean @ asked.vector / np.linalg.norm(mean))
         assert score == pytest.approx(expected, abs=1e-5)
     assert (np.diff(found.ranking.scores) <= 0).all()

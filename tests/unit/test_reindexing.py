@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import clew
-from clew.engine import Clew
+from clew import Clew
 from clew.engine.reindexing import MAKE, SWITCH
 from clew.errors import ModelError, StoreBusyError, StoreError, StoreMismatchError
 from clew.testing.fakes import HashEmbedder
@@ -145,11 +145,11 @@ def test_the_outcome_is_that_of_indexing_afresh(
     add_all(library, fresh)
 
     engine = library.open(embedder=Watched(dimension), split=split)
-    report = engine.reindex()
+    report = engine.maintenance.reindex()
 
-    assert report.changed == len(engine.documents()) == DOCUMENTS + 1
+    assert report.changed == len(engine.documents.list()) == DOCUMENTS + 1
     assert library.content() == library.content("fresh")
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()
     for strategy in ("vector", "keyword", "graph"):
         assert found(engine, strategy) == found(fresh, strategy) != []
     for strategy in ("global", "topic"):
@@ -160,7 +160,7 @@ def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
     before = indexed(library)
     last, epoch = before.store.chunk_ids().max(), before.store.epoch()
     engine = library.open(split=SMALLER)
-    engine.reindex()
+    engine.maintenance.reindex()
     assert engine.store.chunk_ids().min() > last
     assert engine.store.epoch() > epoch
     assert not (engine.store.folder / ".reindex").exists()
@@ -169,7 +169,7 @@ def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
 def test_where_all_is_as_it_should_be_nothing_is_done(library: Library) -> None:
     engine = indexed(library)
     generation, steps = engine.store.generation(), Steps()
-    report = engine.reindex(progress=steps)
+    report = engine.maintenance.reindex(progress=steps)
     assert (report.changed, report.chunks, steps.said) == (0, 0, [])
     assert engine.store.generation() == generation
 
@@ -180,7 +180,7 @@ def test_an_empty_store_takes_another_model(library: Library) -> None:
     other = library.open(embedder=Watched(128))
     with pytest.raises(StoreMismatchError):
         other.add("Piet Oss wrote.")
-    assert other.reindex().changed == 0
+    assert other.maintenance.reindex().changed == 0
     assert other.add("Piet Oss wrote.")
 
 
@@ -194,7 +194,7 @@ def test_the_tool_does_it_as_a_job(library: Library) -> None:
         status = engine.tools.call("query_job_status", {"job_id": status["job_id"]}).content
     shown = [status[name] for name in ("status", "completed", "total", "progress")]
     assert shown == ["completed", DOCUMENTS + 1, DOCUMENTS + 1, 1.0]
-    assert engine.outdated() == []
+    assert engine.maintenance.outdated() == []
     assert not (engine.store.folder / ".reindex").exists()
 
 
@@ -203,7 +203,7 @@ def test_the_tool_does_it_as_a_job(library: Library) -> None:
 
 def write(engine: Clew) -> None:
     """What a person, an assistant and another indexer may do to a store."""
-    store, letters = engine.store, engine.documents()
+    store, letters = engine.store, engine.documents.list()
     engine.delete([letters[0].id])
     engine.add("Piet Oss moved to Lisse in 1851. He kept bees.", source=letters[1].source)
     engine.add("Tobias Fenn joined the Guild of Lisse in 1852.", source="new")
@@ -212,7 +212,7 @@ def write(engine: Clew) -> None:
     store.add_relations(
         [NewRelation(source_id=ids["Ada Morn"], target_id=lock, relation_type="keeper_of")]
     )
-    engine.memory.add_observations([("Harrow Lock", ["Its gates leak."])], dated=False)
+    engine.entities.memory.add_observations([("Harrow Lock", ["Its gates leak."])], dated=False)
     store.update_entity(ids["Piet Oss"], content="A beekeeper.")
     store.merge(ids["Tobias Fenn"], ids["Brida Kall"], "the same person")
     store.rename(ids["Ada Morn"], "Ada Morn the Elder")
@@ -224,16 +224,16 @@ def test_what_is_written_meanwhile_is_kept(library: Library, moment: str) -> Non
     """The outcome is that of writing first and indexing again then."""
     first = indexed(library, "first")
     write(first)
-    library.open("first", split=SMALLER).reindex()
+    library.open("first", split=SMALLER).maintenance.reindex()
     other = indexed(library)
 
     engine, steps = library.open(split=SMALLER), Steps()
     steps.at(moment, 4, lambda: write(other))
-    engine.reindex(progress=steps)
+    engine.maintenance.reindex(progress=steps)
 
     assert steps.waiting == {}
     assert library.content() == library.content("first")
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()
     assert found(other, "vector")
 
 
@@ -241,7 +241,7 @@ def test_only_what_was_written_meanwhile_is_made_once_more(library: Library) -> 
     other, embedder, steps = indexed(library), Watched(), Steps()
     engine = library.open(embedder=embedder, split=SMALLER)
     steps.at(SWITCH, 4, lambda: write(other))
-    engine.reindex(progress=steps)
+    engine.maintenance.reindex(progress=steps)
     repeated = [text for text in set(embedder.texts) if embedder.texts.count(text) > 1]
     assert repeated == []
     assert any("kept bees" in text for text in embedder.texts)
@@ -259,12 +259,12 @@ def test_a_store_that_never_stands_still_is_switched_while_writers_wait(library:
             except StoreBusyError:
                 outcomes.append("busy")
 
-    engine.reindex(progress=progress)
+    engine.maintenance.reindex(progress=progress)
 
     assert outcomes == ["written", "written", "written", "busy"]
-    assert len(engine.documents()) == DOCUMENTS + 1 + 3
-    assert engine.outdated() == []
-    assert engine.check().problems == ()
+    assert len(engine.documents.list()) == DOCUMENTS + 1 + 3
+    assert engine.maintenance.outdated() == []
+    assert engine.maintenance.check().problems == ()
     assert other.add("Edda Rowe sent the last parcel.")
 
 
@@ -276,7 +276,7 @@ def test_searchers_see_the_old_until_they_see_the_new(library: Library) -> None:
         seen.append((library.content(), found(old, "graph"), old.store.generation()))
 
     engine = library.open(split=SMALLER)
-    engine.reindex(progress=look)
+    engine.maintenance.reindex(progress=look)
 
     assert len(seen) > 2 * DOCUMENTS
     assert all(state == before for state in seen)
@@ -286,7 +286,7 @@ def test_searchers_see_the_old_until_they_see_the_new(library: Library) -> None:
 def test_engines_of_the_former_model_say_what_to_do(library: Library) -> None:
     old = indexed(library)
     assert old.search(QUESTION).hits
-    library.open(embedder=Watched(128)).reindex()
+    library.open(embedder=Watched(128)).maintenance.reindex()
     for ask in (lambda: old.search(QUESTION), lambda: old.add("Ada Morn wrote again.")):
         with pytest.raises(StoreMismatchError, match=r"'hash-128' .*'hash-64' .*`clew reindex`"):
             ask()
@@ -297,12 +297,12 @@ def test_an_indexer_of_the_former_model_saves_no_more(library: Library, dimensio
     embedder, other = Watched(), Watched(dimension, name="other")
     old = library.open(embedder=embedder)
     add_all(library, old)
-    embedder.before = lambda: library.open(embedder=other).reindex()
+    embedder.before = lambda: library.open(embedder=other).maintenance.reindex()
     with pytest.raises(StoreMismatchError, match=r"'other' .*'hash-64' .*`clew reindex`"):
         old.add("Ada Morn wrote once more.")
     engine = library.open(embedder=other)
-    assert engine.outdated() == []
-    assert engine.check().problems == ()
+    assert engine.maintenance.outdated() == []
+    assert engine.maintenance.check().problems == ()
 
 
 @pytest.mark.parametrize("strategy", ["vector", "graph", "multi_hop"])
@@ -312,7 +312,7 @@ def test_a_question_under_way_is_answered_from_the_new(
 ) -> None:
     indexed(library)
     asked, engine = library.open(), library.open(split=SMALLER)
-    original, switches = getattr(asked.store, read), [engine.reindex]
+    original, switches = getattr(asked.store, read), [engine.maintenance.reindex]
 
     def reads(*arguments: object, **options: object) -> object:
         for switch in switches[:]:
@@ -327,17 +327,17 @@ def test_a_question_under_way_is_answered_from_the_new(
 
 def test_passages_stay_as_useful_as_they_were(library: Library) -> None:
     old, moment = indexed(library), datetime(2025, 5, 1, tzinfo=UTC)
-    document = old.document("by hand").id
-    whole = old.chunks(document)[0]
+    document = old.documents.get("by hand").id
+    whole = old.documents.chunks(document)[0]
     later, steps = moment.replace(month=6), Steps()
     old.store.record_use([whole.id, whole.id], moment)
     # Using a passage is no change of the store.
     steps.at(SWITCH, 3, lambda: old.store.record_use([whole.id], later))
 
     engine = library.open(split=SMALLER)
-    engine.reindex(progress=steps)
+    engine.maintenance.reindex(progress=steps)
 
-    parts = engine.chunks(document)
+    parts = engine.documents.chunks(document)
     middle = (whole.start + whole.end) // 2
     part = [chunk for chunk in parts if chunk.start <= middle][-1]
     assert len(parts) > 2
@@ -349,7 +349,7 @@ def test_what_assistants_found_stays_with_a_passage_that_stays(
     library: Library, split: dict[str, int]
 ) -> None:
     old = indexed(library)
-    chunk = old.chunks("by hand")[0].id
+    chunk = old.documents.chunks("by hand")[0].id
     unread = old.store.count_unread()
     read = ChunkExtraction(
         mentions=(Mention(name="the courier", sentence=1, start=0, end=4),),
@@ -366,20 +366,20 @@ def test_what_assistants_found_stays_with_a_passage_that_stays(
     old.store.record_readings({chunk: read})
     (wrong,) = (r.id for r in old.store.chunk_relations([chunk]) if r.extractor == "assistant")
     old.store.retract([wrong])
-    old.store.record_readings({old.chunks("00.md")[0].id: read})
+    old.store.record_readings({old.documents.chunks("00.md")[0].id: read})
     before = library.content()
 
     engine = library.open(embedder=Watched(128), split=split)
-    engine.reindex()
+    engine.maintenance.reindex()
 
     after = library.content()
     changed = {name for name in before if before[name] != after[name]}
     assert (changed == {"documents", "embeddings", "meta"}) == (split == {})
     assert (engine.store.count_unread() == unread - 2) == (split == {})
-    assert engine.check().problems == ()
-    engine.store.record_readings({engine.chunks("00.md")[0].id: read})
+    assert engine.maintenance.check().problems == ()
+    engine.store.record_readings({engine.documents.chunks("00.md")[0].id: read})
     engine.add("The courier came late.")
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()
 
 
 # --- cut short
@@ -396,18 +396,18 @@ def test_what_is_ready_is_not_made_again(library: Library) -> None:
     broken, whole, steps = Watched(), Watched(), Steps()
     broken.fails_after = 5
     with pytest.raises(ModelError, match="unplugged"):
-        library.open(embedder=broken, split=SMALLER).reindex()
+        library.open(embedder=broken, split=SMALLER).maintenance.reindex()
 
     engine = library.open(embedder=whole, split=SMALLER)
-    report = engine.reindex(progress=steps)
+    report = engine.maintenance.reindex(progress=steps)
 
     ready = steps.said[0][1]
     assert steps.said[0] == (MAKE, ready, DOCUMENTS + 1)
     assert steps.said[-1] == (SWITCH, DOCUMENTS, DOCUMENTS + 1)
     assert ready > 3
     assert report.changed == DOCUMENTS + 1
-    assert report.chunks == len(whole.texts) < engine.stats()["chunks"]
-    assert engine.check().problems == ()
+    assert report.chunks == len(whole.texts) < engine.maintenance.stats()["chunks"]
+    assert engine.maintenance.check().problems == ()
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -417,16 +417,16 @@ def test_other_settings_begin_anew(library: Library) -> None:
     seen: set[str] = set()
     broken.fails_after = 5
     with pytest.raises(ModelError, match="unplugged"):
-        library.open(embedder=broken, split=SMALLER).reindex()
+        library.open(embedder=broken, split=SMALLER).maintenance.reindex()
 
     engine = library.open(embedder=whole, split={"chunk_tokens": 30})
     folder = engine.store.folder / ".reindex"
     (left,) = {path.name for path in folder.glob("*.db")}
     whole.before = lambda: seen.update(path.name for path in folder.iterdir())
-    report = engine.reindex()
+    report = engine.maintenance.reindex()
 
     assert report.changed == DOCUMENTS + 1
-    assert report.chunks == len(whole.texts) == engine.stats()["chunks"]
+    assert report.chunks == len(whole.texts) == engine.maintenance.stats()["chunks"]
     assert seen
     assert not any(name.startswith(left) for name in seen)
 
@@ -442,18 +442,18 @@ def test_two_at_once_share_the_work(library: Library) -> None:
         if total is None:
             waits.set()
 
-    threads = [threading.Thread(target=engines[0].reindex)]
+    threads = [threading.Thread(target=engines[0].maintenance.reindex)]
     threads[0].start()
     while not (engines[0].store.folder / ".reindex").exists():
         time.sleep(0.01)
-    threads.append(threading.Thread(target=lambda: engines[1].reindex(progress=wait)))
+    threads.append(threading.Thread(target=lambda: engines[1].maintenance.reindex(progress=wait)))
     threads[1].start()
     assert waits.wait(PATIENCE)
     go_on.set()
     for thread in threads:
         thread.join()
 
-    assert len(first.texts) == engines[0].stats()["chunks"]
+    assert len(first.texts) == engines[0].maintenance.stats()["chunks"]
     assert second.texts == []
 
 
@@ -462,6 +462,6 @@ def test_a_folder_that_cannot_be_made_changes_nothing(library: Library) -> None:
     content_before = library.content()
     (engine.store.folder / ".reindex").write_text("in the way")
     with pytest.raises(StoreError, match=r"cannot build in .*\.reindex.*rights and the space"):
-        engine.reindex()
+        engine.maintenance.reindex()
     assert library.content() == content_before
     assert before.search(QUESTION).hits

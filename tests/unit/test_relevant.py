@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.errors import InputError
 from clew.search.strategies.subgraph import QuestionSubgraph
 from clew.testing.fakes import HashEmbedder
@@ -26,7 +26,7 @@ TEXTS = {
 
 
 @pytest.fixture(scope="module")
-def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
         for source, text in TEXTS.items():
             engine.add(text, source=source)
@@ -37,8 +37,8 @@ def names(found: QuestionSubgraph) -> set[str]:
     return {node.name for node in found.graph.nodes}
 
 
-def test_the_tree_ties_the_ends_that_are_named(engine: Clew) -> None:
-    found = engine.subgraph("How is Ada Morn tied to Jo Quill?")
+def test_the_tree_ties_the_ends_that_are_named(engine: Engine) -> None:
+    found = engine.graph.subgraph("How is Ada Morn tied to Jo Quill?")
 
     assert names(found) == set(CHAIN)
     assert len(found.graph.edges) == len(CHAIN) - 1
@@ -47,8 +47,8 @@ def test_the_tree_ties_the_ends_that_are_named(engine: Clew) -> None:
 
 
 @pytest.mark.parametrize(("hops", "reached"), [(1, 2), (2, 3), (3, 4)])
-def test_hops_take_all_that_lies_so_near(engine: Clew, hops: int, reached: int) -> None:
-    found = engine.subgraph("Ada Morn", hops=hops)
+def test_hops_take_all_that_lies_so_near(engine: Engine, hops: int, reached: int) -> None:
+    found = engine.graph.subgraph("Ada Morn", hops=hops)
 
     assert set(CHAIN[:reached]) <= names(found)
     assert "Lena Hart" not in names(found)
@@ -56,9 +56,9 @@ def test_hops_take_all_that_lies_so_near(engine: Clew, hops: int, reached: int) 
 
 @given(limit=st.integers(2, 8), hops=st.none() | st.integers(1, 3), budget=st.integers(1, 80))
 def test_it_is_always_bounded_and_whole(
-    engine: Clew, limit: int, hops: int | None, budget: int
+    engine: Engine, limit: int, hops: int | None, budget: int
 ) -> None:
-    found = engine.subgraph(
+    found = engine.graph.subgraph(
         "Ada Morn, Jo Quill and Otto Berg", hops=hops, limit=limit, max_tokens=budget
     )
 
@@ -66,12 +66,12 @@ def test_it_is_always_bounded_and_whole(
     assert 1 <= len(ids) <= limit
     assert {e.from_entity_id for e in found.graph.edges} <= ids
     assert {e.to_entity_id for e in found.graph.edges} <= ids
-    assert engine.embedder.count_tokens(found.context.text) == found.context.tokens <= budget
+    assert engine.state.embedder.count_tokens(found.context.text) == found.context.tokens <= budget
     assert any("did not fit" in remark for remark in found.notes) == bool(found.context.left_out)
 
 
-def test_as_json_it_is_a_local_graph(engine: Clew) -> None:
-    found = engine.subgraph("Ada Morn and Piet Sorrel")
+def test_as_json_it_is_a_local_graph(engine: Engine) -> None:
+    found = engine.graph.subgraph("Ada Morn and Piet Sorrel")
 
     shown = json.loads(json.dumps(found.to_dict()))
     assert shown.keys() == {"query", "graph", "notes"}
@@ -80,8 +80,8 @@ def test_as_json_it_is_a_local_graph(engine: Clew) -> None:
 
 
 @pytest.mark.parametrize("question", ["", " ", "zzz qqq", "the of and"])
-def test_nothing_near_is_an_empty_graph_and_a_note(engine: Clew, question: str) -> None:
-    found = engine.subgraph(question)
+def test_nothing_near_is_an_empty_graph_and_a_note(engine: Engine, question: str) -> None:
+    found = engine.graph.subgraph(question)
 
     assert isinstance(found.to_dict()["graph"]["node_count"], int)
     assert found.graph.nodes or found.notes
@@ -89,36 +89,40 @@ def test_nothing_near_is_an_empty_graph_and_a_note(engine: Clew, question: str) 
 
 def test_an_empty_store_has_none(tmp_path_factory: pytest.TempPathFactory) -> None:
     with clew.open(tmp_path_factory.mktemp("empty"), embedder=HashEmbedder()) as empty:
-        found = empty.subgraph("Ada Morn")
+        found = empty.graph.subgraph("Ada Morn")
 
     assert (found.graph.nodes, found.context.text) == ((), "")
     assert found.notes == ("no entity of the graph is near the question",)
 
 
-def test_bounds_that_cannot_be(engine: Clew) -> None:
+def test_bounds_that_cannot_be(engine: Engine) -> None:
     with pytest.raises(InputError, match=r"limit 1 cannot be; a graph takes at least 2"):
-        engine.subgraph("Ada Morn", limit=1)
+        engine.graph.subgraph("Ada Morn", limit=1)
     with pytest.raises(InputError, match=r"hops 4 cannot be; expected 1 to 3"):
-        engine.subgraph("Ada Morn", hops=4)
+        engine.graph.subgraph("Ada Morn", hops=4)
 
 
-def test_entities_come_with_salience_and_tier(engine: Clew) -> None:
-    entity, [found] = engine.entity("Vell Abbey"), engine.find_entities("Vell Abb")
-    saliences = {name: engine.entity(name).salience_score for name in CHAIN}
+def test_entities_come_with_salience_and_tier(engine: Engine) -> None:
+    entity, [found] = engine.entities.get("Vell Abbey"), engine.entities.find("Vell Abb")
+    saliences = {name: engine.entities.get(name).salience_score for name in CHAIN}
 
     assert entity == found
     assert entity.tier in ("core", "notable", "minor")
     assert max(saliences.values()) == 1
     assert saliences["Piet Sorrel"] > saliences["Ada Morn"] > 0
-    assert {n.entity.tier for n in engine.neighbors("Vell Abbey")} <= {"core", "notable", "minor"}
+    assert {n.entity.tier for n in engine.graph.neighbors("Vell Abbey")} <= {
+        "core",
+        "notable",
+        "minor",
+    }
 
 
 def test_salience_follows_the_store(tmp_path_factory: pytest.TempPathFactory) -> None:
     with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
         engine.add("Ada Morn stood still.", source="a")
-        before = engine.entity("Ada Morn").salience_score
+        before = engine.entities.get("Ada Morn").salience_score
         engine.add("Ada Morn met Piet Sorrel.", source="b")
-        after = engine.entity("Ada Morn").salience_score
+        after = engine.entities.get("Ada Morn").salience_score
 
     assert (before, after) == (0, 1)
 
@@ -130,12 +134,12 @@ def test_communities_are_made_once_and_their_steps_told(
     with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
         for source, text in TEXTS.items():
             engine.add(text, source=source)
-        engine.update_communities(lambda *step: told.append(step))
+        engine.state.update_communities(lambda *step: told.append(step))
         first = list(told)
-        engine.update_communities(lambda *step: told.append(step))
+        engine.state.update_communities(lambda *step: told.append(step))
 
         with pytest.raises(InputError, match=r"level 9 cannot be; the deepest level .* is 0"):
-            engine.community_reports(9)
+            engine.graph.communities(9)
 
     assert [step for step, _, _ in first] == ["communities", "reports", "topics", "save"]
     assert told == first

@@ -158,7 +158,7 @@ def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
                 title=title,
                 media_type="text/markdown",
             )
-        summaries = [report.summary for report in engine.community_reports()]
+        summaries = [report.summary for report in engine.graph.communities()]
 
     assert summaries
     assert all("Ada Morn built" in said and "#" not in said for said in summaries)

@@ -45,9 +45,9 @@ def test_the_passage_is_found(engine: clew.Clew, script: str, strategy: str) -> 
 @pytest.mark.parametrize("script", TEXTS)
 def test_the_entity_is_known_and_asked_for(engine: clew.Clew, script: str) -> None:
     question, name = QUESTIONS[script]
-    assert engine.entity(name).mentions >= 1
+    assert engine.entities.get(name).mentions >= 1
     assert name in engine.search(question).entities
 
 
 def test_the_store_is_sound(engine: clew.Clew) -> None:
-    assert engine.check().problems == ()
+    assert engine.maintenance.check().problems == ()

@@ -71,7 +71,7 @@ def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:
 
 def test_merging_by_hand_makes_old_snapshots_useless(engine: clew.Clew) -> None:
     before = current_snapshot(engine.store, engine.store.folder)
-    engine.merge("Piet Oss", "Ada Morn")
+    engine.entities.merge("Piet Oss", "Ada Morn")
     after = current_snapshot(engine.store, engine.store.folder, before)
     assert len(after.entity_ids) == len(before.entity_ids) - 1
     assert _equal(after, build(engine.store))

@@ -87,9 +87,9 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
     )
     with clew.open(settings=given, embedder=HashEmbedder()) as engine:
         engine.add_documents(log(number) for number in range(LOGS))
-        assert engine.stats()["chunks"] == LOGS * PIECES
-        assert engine.community_reports(), "reports are among what may say too much"
-        assert engine.topics(), "and so are topics"
+        assert engine.maintenance.stats()["chunks"] == LOGS * PIECES
+        assert engine.graph.communities(), "reports are among what may say too much"
+        assert engine.graph.topics(), "and so are topics"
         yield engine
 
 
@@ -115,7 +115,7 @@ def check_shape(engine: clew.Clew, result: SearchResult, limit: int, budget: int
     assert scores == sorted(scores, reverse=True)
     assert all(hit.scores for hit in result.hits)
     context = result.context
-    assert engine.embedder.count_tokens(context.text) <= context.tokens <= budget
+    assert engine.state.embedder.count_tokens(context.text) <= context.tokens <= budget
     numbers = {int(number) for number in re.findall(r"^\[(\d+)\] ", context.text, re.MULTILINE)}
     assert numbers == {citation.number for citation in context.citations}
     assert numbers == set(range(1, len(numbers) + 1))
@@ -190,8 +190,8 @@ def forbidden(engine: clew.Clew, name: str) -> set[str]:
     """The names that only passages have which the filter forbids."""
     _, meets = FILTERS[name]
     every, seen = set(), set()
-    for document in engine.documents():
-        for chunk in engine.chunks(document.source):
+    for document in engine.documents.list():
+        for chunk in engine.documents.chunks(document.source):
             names = {*MARK.findall(chunk.text), *MARK.findall(document.title)}
             every |= names
             if meets(chunk, chunk.metadata["date"][:10]):
@@ -231,7 +231,7 @@ def test_without_a_filter_whole_sections_reports_and_paths_are_there(engine: cle
     assert "Report: " in texts["drift"]
     assert "Path of " in texts["multi_hop"]
     assert "Around the question's entities" in texts["local"]
-    assert "ReportPlan of " in texts["hierarchical"]
+    assert "Outline of " in texts["hierarchical"]
     assert "Topics\n" in texts["topic"]
 
 
@@ -244,7 +244,7 @@ def test_with_a_filter_they_say_what_it_lets_through(engine: clew.Clew) -> None:
     assert "Report: " in texts["global"]
     assert "Path of " in texts["multi_hop"]
     assert " → " in texts["local"]
-    assert "ReportPlan of " in texts["hierarchical"]
+    assert "Outline of " in texts["hierarchical"]
     assert "Topics\n" in texts["topic"]
 
 

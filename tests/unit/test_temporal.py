@@ -182,7 +182,7 @@ def test_a_passage_stands_where_it_was_said_or_else_where_it_speaks_of(
 
 def test_closeness_halves_with_each_year_from_the_period(engine: clew.Clew) -> None:
     asked = new_session(engine, "Ada Morn", since=day("2018-03-04"), until=day("2019-02-10"))
-    ids = {c.title: c.id for name in TEXTS for c in engine.chunks(name)}
+    ids = {c.title: c.id for name in TEXTS for c in engine.documents.chunks(name)}
     near = dict(zip(ids, closeness(asked, np.array(list(ids.values()))).tolist(), strict=True))
     assert near["b"] == 1, "inside"
     assert near["none"] == 0, "no time, no closeness"
@@ -193,7 +193,7 @@ def test_closeness_halves_with_each_year_from_the_period(engine: clew.Clew) -> N
 
 def test_without_a_period_closeness_is_to_today(engine: clew.Clew) -> None:
     asked = new_session(engine, "Ada Morn", now=day("2022-07-09"))
-    ids = [engine.chunks(name)[0].id for name in ("f", "e", "a")]
+    ids = [engine.documents.chunks(name)[0].id for name in ("f", "e", "a")]
     near = closeness(asked, np.array(ids)).tolist()
     assert near == sorted(near, reverse=True)
     assert near[0] == pytest.approx(0.5, abs=0.01)

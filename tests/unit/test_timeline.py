@@ -29,10 +29,10 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 def told(engine: clew.Clew, **given: object) -> list[tuple[int, str]]:
     """(year, title of the passage) of each entry, relations aside."""
-    by_id = {engine.chunks(title)[0].public_id: title for title in TEXTS}
+    by_id = {engine.documents.chunks(title)[0].public_id: title for title in TEXTS}
     return [
         (entry.period.start.year, by_id[entry.reference])
-        for entry in engine.timeline("Ada Morn", **given)  # type: ignore[arg-type]
+        for entry in engine.graph.timeline("Ada Morn", **given)  # type: ignore[arg-type]
         if entry.period.start and " — " not in entry.text
     ]
 
@@ -53,7 +53,9 @@ def test_passages_stand_at_the_times_they_speak_of_else_when_they_were_said(
 
 
 def test_relations_stand_at_the_time_over_which_they_held(engine: clew.Clew) -> None:
-    lived = [e for e in engine.timeline("Ada Morn") if e.text == "Ada Morn — lived_in → Lisse"]
+    lived = [
+        e for e in engine.graph.timeline("Ada Morn") if e.text == "Ada Morn — lived_in → Lisse"
+    ]
     assert len(lived) == 1
     assert lived[0].period.start == day("1801-01-01")
     assert lived[0].period.end is not None
@@ -62,15 +64,15 @@ def test_relations_stand_at_the_time_over_which_they_held(engine: clew.Clew) -> 
 
 
 def test_every_entry_names_its_passage_and_where_it_comes_from(engine: clew.Clew) -> None:
-    for entry in engine.timeline("Ada Morn"):
-        assert engine.text(entry.reference)
+    for entry in engine.graph.timeline("Ada Morn"):
+        assert engine.documents.text(entry.reference)
         assert entry.provenance is not None
         assert entry.provenance.title in TEXTS
 
 
 def test_of_too_many_the_latest_are_left_out(engine: clew.Clew) -> None:
-    every = engine.timeline("Ada Morn")
-    assert engine.timeline("Ada Morn", limit=2) == every[:2]
+    every = engine.graph.timeline("Ada Morn")
+    assert engine.graph.timeline("Ada Morn", limit=2) == every[:2]
 
 
 def test_what_was_said_later_was_not_known_yet(engine: clew.Clew) -> None:
@@ -79,6 +81,6 @@ def test_what_was_said_later_was_not_known_yet(engine: clew.Clew) -> None:
 
 def test_of_an_entity_without_a_time_nothing_is_told(engine: clew.Clew) -> None:
     engine.add("Brida Kall liked bread.", source="bread")
-    assert engine.timeline("Brida Kall") == []
+    assert engine.graph.timeline("Brida Kall") == []
     with pytest.raises(NotFoundError, match="no entity 'Nobody'"):
-        engine.timeline("Nobody")
+        engine.graph.timeline("Nobody")

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.engine import Clew
+from clew.engine import Engine
 from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.testing.fakes import HashEmbedder
@@ -47,9 +47,9 @@ class Desk:
             access={"roots": [root], "allow_private_addresses": private_addresses},
             **settings_given,
         )
-        self.engine: Clew = clew.open(settings=settings, embedder=HashEmbedder())
+        self.engine: Engine = clew.open(settings=settings, embedder=HashEmbedder())
         self.runner: JobRunner = make_runner(self.engine)
-        self.audit = make_audit(self.engine.journal)
+        self.audit = make_audit(self.engine.state.journal)
         self.toolbox = Toolbox(
             self.engine,
             DOCUMENT_TOOLS,
@@ -290,7 +290,7 @@ def test_no_result_is_over_its_budget(stocked: Desk, tool: str, budget: int) -> 
     arguments = by_tool[tool]
     found = stocked.call(tool, max_tokens=budget, **arguments)
     text = json.dumps({k: v for k, v in found.items() if k != "success"}, ensure_ascii=False)
-    assert stocked.engine.embedder.count_tokens(text) <= budget
+    assert stocked.engine.state.embedder.count_tokens(text) <= budget
     if tool == "query_documents":
         asked = stocked.call(tool, max_tokens=100_000, **arguments)
         assert len(found["results"]) + found["left_out"] == len(asked["results"])
@@ -302,7 +302,7 @@ def test_what_is_long_beside_the_passages_leaves_room_for_them(desk: Desk) -> No
     desk.call("ingest_document", text=". ".join(names), title="T" * 900, source="s" * 900)
     question = f"What did {', '.join(names)} do in 1850 and in 1901?"
     found = desk.call("query_documents", query=question, max_tokens=500, strategy="temporal")
-    count = desk.engine.embedder.count_tokens
+    count = desk.engine.state.embedder.count_tokens
     assert count(json.dumps({k: v for k, v in found.items() if k != "success"})) <= 500
     listed = desk.call("list_documents", max_tokens=500)
     assert len(listed["documents"][0]["source"]) <= 200
@@ -332,7 +332,7 @@ def test_a_text_read_page_by_page_is_the_text(stocked: Desk) -> None:
         read, cursor, pages = read + page["text"], page["next_cursor"], pages + 1
         if cursor is None:
             break
-    assert read == stocked.engine.text("annals")
+    assert read == stocked.engine.documents.text("annals")
     assert pages > 3
     assert stocked.call("get_document", document="annals", cursor="99999999")["text"] == ""
     assert "no document 'x'" in stocked.refused("get_document", document="x")
@@ -363,7 +363,7 @@ def test_search_and_fetch_have_the_shapes_that_connectors_expect(stocked: Desk) 
     fetched = stocked.call("fetch", id=first["id"])
     assert set(fetched) == {"success", "id", "title", "text", "url", "metadata"}
     assert {name: fetched[name] for name in first} == first
-    assert fetched["text"] == stocked.engine.text(fetched["metadata"]["document"])
+    assert fetched["text"] == stocked.engine.documents.text(fetched["metadata"]["document"])
     assert stocked.call("fetch", id=fetched["metadata"]["document"])["text"] == fetched["text"]
     assert "no document 'x#3'" in stocked.refused("fetch", id="x#3")
 
@@ -373,13 +373,13 @@ def test_fetch_gives_what_stands_around_a_passage_of_a_long_text(desk: Desk) -> 
     document = desk.engine.add(text, source="https://example.org/annals")
     (first, *_) = desk.call("search", query="What happened in year 2600?")["results"]
     assert first["url"] == "https://example.org/annals"
-    last = desk.engine.chunks(document)[-1]
+    last = desk.engine.documents.chunks(document)[-1]
     fetched = desk.call("fetch", id=last.public_id)
     assert last.text in fetched["text"]
     assert fetched["metadata"]["char_start"] > 0
     assert fetched["text"] == text[fetched["metadata"]["char_start"] :]
     whole = desk.call("fetch", id=document)
-    assert desk.engine.embedder.count_tokens(json.dumps(whole["text"])) <= 8000
+    assert desk.engine.state.embedder.count_tokens(json.dumps(whole["text"])) <= 8000
 
 
 def test_collections_are_the_callers_alone(tmp_path: Path) -> None:
@@ -426,7 +426,7 @@ def test_a_backup_brings_everything_back(stocked: Desk) -> None:
     assert "replaces all that is stored (12 documents)" in message
     assert stocked.call("restore", name="copy", confirm=True)["documents"] == 12
     assert stocked.call("query_documents", **question)["results"] == before
-    assert stocked.engine.check().problems == ()
+    assert stocked.engine.maintenance.check().problems == ()
     # Jobs and the audit log are this store's own, and go on.
     assert [entry.tool for entry in stocked.audit.entries(limit=2)] == ["restore", "restore"]
     stocked.call("ingest_document", text=MILL, source="new")
@@ -474,13 +474,13 @@ def test_a_copy_of_another_store_is_restored_by_hand_alone(tmp_path: Path, stock
     stocked.call("backup", name="copy")
     shutil.copy(stocked.engine.store.folder / "backups" / "copy.db", own)
     assert "is of another store" in other.refused("restore", name="copy", confirm=True)
-    other.engine.restore(own)
+    other.engine.maintenance.restore(own)
     question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
     assert (
         other.call("query_documents", **question)["results"]
         == stocked.call("query_documents", **question)["results"]
     )
-    assert other.engine.check().problems == ()
+    assert other.engine.maintenance.check().problems == ()
     other.call("backup", name="mine")  # its identity is its own
     assert other.call("restore", name="mine", confirm=True)["documents"] == 12
     other.engine.close()

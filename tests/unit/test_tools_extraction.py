@@ -39,7 +39,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
         engine.add(TOWER, source="tower", title="Tower of Vell")
         engine.add(CANAL, source="canal", title="Notes")
         yield engine
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_a_result_keeps_its_budget(client: Client, engine: clew.Clew) -> None:
     engine.add("word " * 150, source="long", title="Long")
     for tokens in (1000, 1100, 2000):
         handed = client("extraction_next", limit=50, max_tokens=tokens)
-        assert engine.embedder.count_tokens(json.dumps(handed)) <= tokens
+        assert engine.state.embedder.count_tokens(json.dumps(handed)) <= tokens
         assert handed["passages"]
 
 
@@ -111,17 +111,20 @@ def test_what_is_given_back_is_tied_to_passage_and_sentence(
     )
     assert (answer["passages"], answer["entities"], answer["relations"]) == (2, 2, 2)
     assert (answer["new_relations"], answer["rejected"], answer["remaining"]) == (2, [], 0)
-    smith = engine.entity("The Quiet Smith")
+    smith = engine.entities.get("The Quiet Smith")
     assert (smith.entity_type, smith.content) == ("person", "A smith of Vell.")
     assert (smith.mentions, smith.documents) == (3, 2)
-    stated = {r.relation: r for r in engine.relations("Ada Morn")}
+    stated = {r.relation: r for r in engine.graph.relations("Ada Morn")}
     assert stated["taught"].evidence == "The quiet smith taught her."
     assert stated["came_from"].evidence == "She came from the old town by the canal."
     origin = stated["came_from"].provenance
     assert origin is not None
     assert (origin.extractor, origin.confidence) == ("assistant", 0.6)
     # And the graph leads there.
-    assert {n.entity.name for n in engine.neighbors("Ada Morn")} >= {"Quiet Smith", "old town"}
+    assert {n.entity.name for n in engine.graph.neighbors("Ada Morn")} >= {
+        "Quiet Smith",
+        "old town",
+    }
 
 
 def test_giving_it_back_again_changes_nothing(client: Client, engine: clew.Clew) -> None:
@@ -131,14 +134,14 @@ def test_giving_it_back_again_changes_nothing(client: Client, engine: clew.Clew)
         "relations": [{"source": "quiet smith", "target": "Ada Morn", "relation_type": "taught"}],
     }
     client("graph_upsert", **arguments)
-    before = engine.store.mention_rows().tolist(), engine.stats()["relations"]
+    before = engine.store.mention_rows().tolist(), engine.maintenance.stats()["relations"]
     assert client("graph_upsert", **arguments)["new_relations"] == 0
-    assert (engine.store.mention_rows().tolist(), engine.stats()["relations"]) == before
+    assert (engine.store.mention_rows().tolist(), engine.maintenance.stats()["relations"]) == before
 
 
 def test_names_are_resolved_against_those_that_are_known(client: Client, engine: clew.Clew) -> None:
     engine.add("Countess Adamorn likes boats. Countess Adamorn is old.", source="alias")
-    engine.merge("Countess Adamorn", "Ada Morn")
+    engine.entities.merge("Countess Adamorn", "Ada Morn")
     answer = client(
         "graph_upsert",
         passage_ids=ids(client),
@@ -147,7 +150,7 @@ def test_names_are_resolved_against_those_that_are_known(client: Client, engine:
         ],
     )
     assert (answer["relations"], answer["rejected"]) == (1, [])
-    assert [r.head for r in engine.relations("quiet smith")] == ["Ada Morn"]
+    assert [r.head for r in engine.graph.relations("quiet smith")] == ["Ada Morn"]
 
 
 def test_what_does_not_hold_is_told_and_the_rest_is_taken(
@@ -172,7 +175,7 @@ def test_what_does_not_hold_is_told_and_the_rest_is_taken(
     assert "needs letters or digits" in reasons["?"]
     assert "snake_case name" in reasons["Ada Morn -!-> quiet smith"]
     assert reasons["Ada Morn -knows-> ada morn"] == "both ends are the same entity"
-    assert engine.find_entities("Atlantis") == []
+    assert engine.entities.find("Atlantis") == []
 
 
 def test_a_relation_needs_a_passage_that_names_an_end(client: Client, engine: clew.Clew) -> None:
@@ -186,7 +189,7 @@ def test_a_relation_needs_a_passage_that_names_an_end(client: Client, engine: cl
 def test_what_was_found_goes_with_its_passage(client: Client, engine: clew.Clew) -> None:
     client("graph_upsert", passage_ids=ids(client), entities=[{"name": "old town"}])
     engine.add("Nothing is left of it.", source="canal", title="Notes")
-    assert engine.find_entities("old town") == []
+    assert engine.entities.find("old town") == []
     assert client("extraction_next")["remaining"] == 1
 
 
@@ -210,8 +213,8 @@ def test_without_passages_it_is_what_the_assistant_knows(client: Client, engine:
     assert client("graph_upsert", **arguments)["new_relations"] == 0
     arguments["entities"][0]["description"] = "A captain."
     client("graph_upsert", **arguments)
-    assert engine.entity("Zoe Vale").content == "A captain."
-    (relation,) = engine.store.unstated_relations([engine.entity("Zoe Vale").id])
+    assert engine.entities.get("Zoe Vale").content == "A captain."
+    (relation,) = engine.store.unstated_relations([engine.entities.get("Zoe Vale").id])
     assert (relation.is_causal, relation.weight) == (True, 0.8)
     unknown = {"source": "Zoe Vale", "target": "Qqq", "relation_type": "knows"}
     outcome = client.toolbox.call("graph_upsert", {"relations": [unknown]})

@@ -76,7 +76,7 @@ def filled(folder: Path) -> Iterator[Fuzzed]:
             _fill(found)
             yield found
             _check_jobs(found.toolbox, engine)
-            assert engine.check().problems == ()
+            assert engine.maintenance.check().problems == ()
             assert Path.cwd() == folder / "elsewhere"
         assert sorted(os.listdir(folder)) == ["elsewhere", "files", "store"]
         assert os.listdir(folder / "elsewhere") == []
@@ -123,9 +123,10 @@ def _fill(fuzzed: Fuzzed) -> None:
     call("ingest_document", text=LONG, title=LONG, source=f"{LONG}.md", metadata=much)
     jobs = [str(call("ingest_document", path=path).content["job_id"]) for path in ("mill.md", ".")]
     call("backup", name="start")
-    documents = [name for d in fuzzed.engine.documents() for name in (d.id, d.source)]
+    documents = [name for d in fuzzed.engine.documents.list() for name in (d.id, d.source)]
     passages = [
-        chunk.public_id for chunk in fuzzed.engine.agent_extractions.unread(after=0, limit=5)
+        chunk.public_id
+        for chunk in fuzzed.engine.entities.agent_extractions.unread(after=0, limit=5)
     ]
     names = ["Mara Lind", "Piet Oss", "東京 太郎", "Jonas Reed", "Tarn Abbey", LONG]
     asked = ["Who built the mill?", "What is the Lorne Estate?", "東京", "met in 1831", *names]
@@ -146,7 +147,7 @@ def _fill(fuzzed: Fuzzed) -> None:
 
 def _check_jobs(toolbox: Toolbox, engine: clew.Clew) -> None:
     """All end, and none of them for a reason that lies in Clew."""
-    store = make_jobs(engine.journal)
+    store = make_jobs(engine.state.journal)
     deadline = time.monotonic() + 60
     while not all(job.ended for job in store.jobs(limit=10_000)):
         assert time.monotonic() < deadline
@@ -180,7 +181,7 @@ def check_outcome(
     jsonschema.validate(outcome.content, tool.result)
     budget = _budget(tool, arguments)
     if budget is not None:
-        assert engine.embedder.count_tokens(text) <= budget
+        assert engine.state.embedder.count_tokens(text) <= budget
     cursor = outcome.content.get("next_cursor")
     assert cursor is None or cursor not in ("0", arguments.get("cursor")), (
         "the next page is this one again"
@@ -264,7 +265,7 @@ def test_the_least_budget_holds_whatever_the_names(
 
 
 def test_a_page_without_room_for_its_first_item_is_an_error(calm: Fuzzed) -> None:
-    mara = calm.engine.memory.find(["Mara Lind"])["Mara Lind"]
+    mara = calm.engine.entities.memory.find(["Mara Lind"])["Mara Lind"]
     given = {"entity_id": mara, "relation_type": "knows", "cursor": "1", "max_tokens": 500}
     cut = calm.toolbox.call("get_entity_neighbors", given)
     assert cut.is_error

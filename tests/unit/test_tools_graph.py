@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.engine import Clew
+from clew import Clew
 from clew.indexing.ner.pattern_extractor import PatternExtractor
 from clew.testing.fakes import HashEmbedder
 from clew.tools.graph.table import GRAPH_TOOLS
@@ -78,7 +78,7 @@ def fail(store: Clew, tool: str, **arguments: object) -> str:
 
 
 def id_of(store: Clew, name: str) -> int:
-    return store.entity(name).id
+    return store.entities.get(name).id
 
 
 # --- graph_enhanced_search ---------------------------------------------------------------
@@ -86,7 +86,7 @@ def id_of(store: Clew, name: str) -> int:
 
 def expected_scores(store: Clew, question: str) -> dict[int, tuple[float, float]]:
     """(cosine, prominence) by entity id, by the plainest way there is."""
-    asked = store.embedder.embed_query(question)
+    asked = store.state.embedder.embed_query(question)
     ids, vectors = store.store.embeddings()
     cosine = dict(zip(ids.tolist(), (vectors @ asked).tolist(), strict=True))
     counts: Counter[tuple[int, int]] = Counter()
@@ -111,7 +111,7 @@ def expected_scores(store: Clew, question: str) -> dict[int, tuple[float, float]
 
 
 def hops_from(store: Clew, name: str, depth: int) -> dict[int, int]:
-    graph = store.entity_graph
+    graph = store.state.entity_graph
     ids = graph.entity_ids.tolist()
     start = id_of(store, name)
     hops, queue = {start: 0}, deque([start])
@@ -192,13 +192,13 @@ def test_results_have_the_keys_that_are_promised(store: Clew) -> None:
 
     assert {"query", "result_count", "results", "search_params"} <= set(content)
     assert first["entity_name"] == "Jonas Reed"
-    assert first["entity_type"] == store.entity("Jonas Reed").entity_type
+    assert first["entity_type"] == store.entities.get("Jonas Reed").entity_type
     assert "Jonas Reed" in first["content"]
     assert first["neighbor_count"] == len(first["neighbors"]) > 0
     for neighbor in first["neighbors"]:
         assert set(neighbor) == {"entity_id", "name", "relation", "weight", "depth"}
         assert 0 < neighbor["weight"] <= 1
-        assert neighbor["name"] == store.entity(str(neighbor["entity_id"])).name
+        assert neighbor["name"] == store.entities.get(str(neighbor["entity_id"])).name
 
 
 def test_neighbours_say_how_they_are_tied(store: Clew) -> None:
@@ -241,11 +241,11 @@ def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         fill(engine)
     with clew.open(tmp_path, embedder=(model := Loading())) as engine:
-        engine.warm(meanwhile=True)
+        engine.state.warm(keyword_only=True)
         meanwhile = ask(engine, "graph_enhanced_search", query="Who built the mill?")
         named = ask(engine, "graph_enhanced_search", query="Tarn Abbey")["results"]
         model.loaded.set()
-        while not engine.ready:
+        while not engine.state.ready:
             pass
         later = ask(engine, "graph_enhanced_search", query="Who built the mill?")
 
@@ -284,7 +284,7 @@ def test_nothing_is_found_in_an_empty_store(tmp_path: Path) -> None:
 def test_a_description_goes_before_a_sentence(store: Clew) -> None:
     """Longer ones are cut."""
     described = id_of(store, "Jonas Reed")
-    with store.journal.write() as connection:
+    with store.state.journal.write() as connection:
         connection.execute("UPDATE entities SET content = ? WHERE id = ?", ("m" * 700, described))
 
     first = ask(store, "graph_enhanced_search", query="Jonas Reed")["results"][0]
@@ -327,12 +327,12 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
     rng = np.random.default_rng(4)
     with clew.open(tmp_path_factory.mktemp("tied"), embedder=HashEmbedder()) as engine:
         fill(engine)
-        ids = engine.entity_graph.entity_ids.tolist()
+        ids = engine.state.entity_graph.entity_ids.tolist()
         for _ in range(25):
             head, tail = rng.choice(ids, 2, replace=False).tolist()
             kind = str(rng.choice(["uses", "causes", "near_to"]))
             weight = round(float(rng.uniform()), 2)
-            engine.add_relation(head, tail, kind, weight=weight)
+            engine.entities.add_relation(head, tail, kind, weight=weight)
         yield engine
 
 
@@ -351,11 +351,11 @@ def test_neighbours_are_those_of_a_plain_search(
     relation_type: str | None,
     min_weight: float,
 ) -> None:
-    start = int(tied.entity_graph.entity_ids[place])
+    start = int(tied.state.entity_graph.entity_ids[place])
     options = {"depth": depth, "direction": direction, "min_weight": min_weight}
     relations = [
         (r.from_entity_id, r.relation_type, r.to_entity_id, r.weight)
-        for r in tied.store.relations(tied.entity_graph.entity_ids.tolist())
+        for r in tied.store.relations(tied.state.entity_graph.entity_ids.tolist())
     ]
 
     content = ask(
@@ -477,7 +477,7 @@ def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
     source, target = id_of(store, "Ada Quill"), id_of(store, "Tarn Abbey")
     before = ask(store, "get_graph_statistics")["statistics"]
     for name, causal in (("causes", True), ("uses", False), ("wrong", True)):
-        relation = store.add_relation(source, target, name, is_causal=causal)
+        relation = store.entities.add_relation(source, target, name, is_causal=causal)
     store.store.retract([relation.id])
 
     content = ask(store, "get_graph_statistics")
@@ -487,7 +487,7 @@ def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
     assert statistics["relationships"] == before["relationships"] + 2 == sum(types.values())
     assert statistics["causal_relationships"] == before["causal_relationships"] + 1
     assert "wrong" not in types
-    assert statistics["entities"] == store.stats()["entities"]
+    assert statistics["entities"] == store.maintenance.stats()["entities"]
     mean = statistics["relationships"] / statistics["entities"]
     assert statistics["avg_relationships_per_entity"] == pytest.approx(mean, abs=1e-6)
     assert (statistics["qdrant_available"], statistics["qdrant_connected"]) == (False, False)
@@ -498,8 +498,8 @@ def test_statistics_count_what_is_not_retracted(store: Clew) -> None:
 
 
 def facts(engine: Clew) -> set[tuple[str, str, str]]:
-    relations = engine.store.relations(engine.entity_graph.entity_ids.tolist())
-    names = engine.store.entity_names(engine.entity_graph.entity_ids.tolist())
+    relations = engine.store.relations(engine.state.entity_graph.entity_ids.tolist())
+    names = engine.store.entity_names(engine.state.entity_graph.entity_ids.tolist())
     return {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in relations}
 
 
@@ -519,20 +519,20 @@ def test_reading_all_again_finds_what_indexing_finds(unread: Clew, store: Clew) 
 
     assert facts(unread) == facts(store) != set()
     statistics = first["statistics"]
-    assert statistics["total_processed"] == unread.stats()["entities"]
-    assert statistics["relationships_added"] == unread.stats()["relations"]
+    assert statistics["total_processed"] == unread.maintenance.stats()["entities"]
+    assert statistics["relationships_added"] == unread.maintenance.stats()["relations"]
     ends = {end for head, _, tail in facts(unread) for end in (head, tail)}
     assert statistics["entities_with_relationships"] == len(ends)
     assert statistics["total_relationships"] == 2 * len(facts(unread))
     assert str(statistics["relationships_added"]) in first["summary"]
     assert second["statistics"]["total_processed"] == 0
-    assert unread.check().problems == ()
+    assert unread.maintenance.check().problems == ()
 
 
 def test_reading_what_was_indexed_adds_nothing(store: Clew) -> None:
     before, generation = facts(store), store.store.generation()
 
-    for entity in store.entity_graph.entity_ids.tolist():
+    for entity in store.state.entity_graph.entity_ids.tolist():
         content = ask(store, "extract_entity_relationships", entity_id=entity)
         own = [r for r in store.store.relations([entity]) if r.chunk_id is not None]
         stated = {(r.from_entity_id, r.relation_type, r.to_entity_id) for r in own}
@@ -552,7 +552,7 @@ def test_reading_one_entity_adds_its_relations_alone(unread: Clew) -> None:
     assert content["relationships_found"] == content["relationships_added"] == 1
     [relation] = unread.store.relations([entity])
     assert (relation.weight, relation.extractor) == (0.5, PatternExtractor.name)
-    [evidence] = unread.relations("Tarn Abbey")
+    [evidence] = unread.graph.relations("Tarn Abbey")
     assert evidence.evidence == "Tarn Abbey is part of the Lorne Estate."
     assert entity not in unread.store.unread_entities()
 
@@ -568,7 +568,7 @@ def test_a_retracted_relation_does_not_come_back(store: Clew) -> None:
 
 
 def test_some_entities_at_a_time(unread: Clew) -> None:
-    size = unread.stats()["entities"]
+    size = unread.maintenance.stats()["entities"]
 
     steps = [
         ask(unread, "extract_all_relationships", limit=4)["statistics"]["total_processed"]
@@ -604,7 +604,7 @@ def test_a_reading_cut_short_goes_on_later(unread: Clew, store: Clew) -> None:
 
     assert impatient.told == [(0, 5), (1, 5), (2, 5)]
     assert not cut.is_error
-    assert cut.content["statistics"]["total_processed"] < unread.stats()["entities"]
+    assert cut.content["statistics"]["total_processed"] < unread.maintenance.stats()["entities"]
     assert halfway < facts(unread) == facts(store)
 
 
@@ -624,7 +624,7 @@ def test_the_graph_between_entities(tied: Clew) -> None:
     assert [node["id"] for node in graph["nodes"]] == ids
     assert [node["name"] for node in graph["nodes"]] == names
     for node in graph["nodes"]:
-        entity = tied.entity(node["name"])
+        entity = tied.entities.get(node["name"])
         assert (node["tier"], node["entity_type"]) == (entity.tier, entity.entity_type)
         assert node["salience_score"] == pytest.approx(entity.salience_score, abs=1e-6)
     assert [edge["id"] for edge in graph["edges"]] == [r.id for r in inner]
@@ -646,17 +646,17 @@ def crowded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
     names = [f"{a}{b}on Vale" for a in "BDFGKLMNPRST" for b in ["ar", "er", "il", "or", "un"]]
     with clew.open(tmp_path_factory.mktemp("crowded"), embedder=HashEmbedder()) as engine:
         engine.add("\n\n".join(f"Aldermere lies near {name}." for name in names), source="a")
-        hub = engine.entity("Aldermere").id
+        hub = engine.entities.get("Aldermere").id
         for name in names:
-            engine.add_relation(hub, engine.entity(name).id, "near_to")
+            engine.entities.add_relation(hub, engine.entities.get(name).id, "near_to")
         yield engine
 
 
 @pytest.mark.parametrize("budget", [500, 700, 2000])
 def test_results_keep_to_their_budget_and_say_what_is_left_out(crowded: Clew, budget: int) -> None:
     hub = id_of(crowded, "Aldermere")
-    everything = crowded.entity_graph.entity_ids.tolist()
-    count = crowded.embedder.count_tokens
+    everything = crowded.state.entity_graph.entity_ids.tolist()
+    count = crowded.state.embedder.count_tokens
 
     found = ask(crowded, "graph_enhanced_search", query="Aldermere", limit=50, max_tokens=budget)
     around = ask(crowded, "get_entity_neighbors", entity_id=hub, limit=200, max_tokens=budget)

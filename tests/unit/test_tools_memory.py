@@ -76,7 +76,7 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
     with clew.open(tmp_path, embedder=embedder) as engine:
         client = Client(engine)
         client("create_entities", entities=[ANNA])
-        before, documents = embedder.texts, engine.documents()
+        before, documents = embedder.texts, engine.documents.list()
         given: dict[str, Any] = {
             "add_observations": {"observations": [{"entityName": "Anna_Morn", "contents": facts}]},
             "create_entities": {"entities": [{**VELL, "observations": facts}]},
@@ -88,16 +88,16 @@ def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str
         assert outcome.is_error
         assert "nothing was written" in outcome.text
         assert embedder.texts - before < 60
-        assert engine.documents() == documents
+        assert engine.documents.list() == documents
         assert len(client("read_graph")["entities"]) == 1
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.fixture
 def engine(tmp_path: Path) -> Iterator[clew.Clew]:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         yield engine
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 @pytest.fixture
@@ -153,8 +153,8 @@ def test_what_texts_say_is_not_in_the_graph(client: Client, engine: clew.Clew) -
 
 
 def test_a_relation_that_is_there_is_left_as_it_is(filled: Client, engine: clew.Clew) -> None:
-    anna, vell = (engine.entity(name).id for name in ("Anna_Morn", "Vell"))
-    engine.add_relation(anna, vell, "lives_in", weight=0.25)
+    anna, vell = (engine.entities.get(name).id for name in ("Anna_Morn", "Vell"))
+    engine.entities.add_relation(anna, vell, "lives_in", weight=0.25)
     assert filled("create_relations", relations=[LIVES]) == {"relations": []}
     assert [r.weight for r in engine.store.unstated_relations([anna])] == [0.25, 1.0]
 
@@ -282,7 +282,7 @@ def test_any_text_is_taken_or_refused_in_words(tmp_path_factory: pytest.TempPath
             assert client("read_graph") == {"entities": [], "relations": []}
 
         check()
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
 
 
 # --- pages

@@ -108,7 +108,7 @@ def test_the_tools_do_as_a_plain_model(
             rule: Callable[..., None] = getattr(model, name)
             rule(**arguments)
         graph = toolbox.call("read_graph").content
-        assert engine.check().problems == ()
+        assert engine.maintenance.check().problems == ()
         assert {one["name"]: one for one in graph["entities"]} == model.entities
         assert len(graph["entities"]) == len(model.entities)
         assert sorted(map(triple, graph["relations"])) == sorted(map(triple, model.relations))

@@ -201,5 +201,5 @@ def test_jobs_and_audit_come_with_an_engine(tmp_path: Path) -> None:
 
         assert not stored.is_error, stored.text
         assert [r["title"] for r in found.content["results"]] == ["A"]
-        [entry] = make_audit(store.journal).entries()
+        [entry] = make_audit(store.state.journal).entries()
         assert (entry.tool, entry.caller) == ("ingest_document", "local")

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from clew.engine import Clew
+from clew import Clew
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from tests.unit.qdrant_server import stand_in
@@ -29,7 +29,7 @@ def graph_statistics(engine: Clew) -> tuple[dict[str, Any], dict[str, Any]]:
     assert {name: statistics[name] for name in health if name != "status"} == {
         name: value for name, value in health.items() if name != "status"
     }
-    assert health["entities"] == engine.stats()["entities"]
+    assert health["entities"] == engine.maintenance.stats()["entities"]
     return statistics, health
 
 

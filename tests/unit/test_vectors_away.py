@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from clew.engine import Clew
+from clew.engine import Engine
+from clew.engine.vector_index import VectorIndexWithFallback
 from clew.errors import StoreUnavailableError
 from clew.settings import load_settings
 from clew.stores.vectors.matrix import VectorMatrix
@@ -63,23 +64,24 @@ class Distant:
 
 
 @pytest.fixture
-def engine(tmp_path: Path) -> Iterator[Clew]:
-    # Opened with its own vectors: only the setting says that they are elsewhere.
-    with Clew(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
-        engine.settings = engine.settings.model_copy(update={"vectors": "qdrant"})
+def engine(tmp_path: Path) -> Iterator[Engine]:
+    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
         for name, text in NOTES.items():
             engine.add(text, source=name, title=name)
-        engine._vectors = Distant(VectorMatrix(engine.store, tmp_path))
+        away = Distant(VectorMatrix(engine.store, tmp_path))
+        engine.state.vector_index = VectorIndexWithFallback(away, engine.store, fallback=True)
         yield engine
 
 
-def distant(engine: Clew) -> Distant:
-    assert isinstance(engine._vectors, Distant)
-    return engine._vectors
+def distant(engine: Engine) -> Distant:
+    assert isinstance(engine.state.vector_index._configured, Distant)
+    return engine.state.vector_index._configured
 
 
 @pytest.mark.parametrize("strategy", ["vector", "hybrid", "graph", "parent_child", "local"])
-def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(engine: Clew, strategy: str) -> None:
+def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(
+    engine: Engine, strategy: str
+) -> None:
     before = engine.search(QUESTION, strategy=strategy)
     assert before.notes == ()
     distant(engine).away = True
@@ -90,14 +92,14 @@ def test_the_stores_own_vectors_stand_in_and_the_notes_say_so(engine: Clew, stra
     assert "'far' cannot be reached; see qdrant.url; the store's own vectors" in after.notes[0]
 
 
-def test_one_that_goes_away_in_the_middle_of_a_question(engine: Clew) -> None:
+def test_one_that_goes_away_in_the_middle_of_a_question(engine: Engine) -> None:
     distant(engine).away_at_search = True
     result = engine.search(QUESTION, strategy="hybrid")
     assert result.hits[0].chunk.source == "mill"
     assert "cannot be reached" in result.notes[0]
 
 
-def test_it_is_left_alone_for_a_while(engine: Clew) -> None:
+def test_it_is_left_alone_for_a_while(engine: Engine) -> None:
     distant(engine).away = True
     engine.search(QUESTION)
     asked = distant(engine).asked
@@ -105,8 +107,8 @@ def test_it_is_left_alone_for_a_while(engine: Clew) -> None:
     assert distant(engine).asked == asked
 
 
-def test_it_is_tried_again_afterwards(engine: Clew, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("clew.engine.state.AWAY_SECONDS", 0.0)
+def test_it_is_tried_again_afterwards(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.engine.vector_index.AWAY_SECONDS", 0.0)
     distant(engine).away = True
     engine.search(QUESTION)
     distant(engine).away = False
@@ -116,18 +118,20 @@ def test_it_is_tried_again_afterwards(engine: Clew, monkeypatch: pytest.MonkeyPa
 
 
 def test_indexing_goes_on_and_says_so_in_the_log(
-    engine: Clew, caplog: pytest.LogCaptureFixture
+    engine: Engine, caplog: pytest.LogCaptureFixture
 ) -> None:
     distant(engine).away = True
     with caplog.at_level(logging.WARNING, logger="clew"):
         engine.add("Mara Voss painted the gate of Harrow Ford.", source="gate")
     assert "cannot be reached" in caplog.text
     assert engine.search("Who painted the gate?").hits[0].chunk.source == "gate"
-    assert engine.stats()["vectors"]["connected"] is False
+    assert engine.maintenance.stats()["vectors"]["connected"] is False
 
 
-def test_a_store_that_is_away_itself_is_an_error(engine: Clew) -> None:
-    engine.settings = engine.settings.model_copy(update={"vectors": "store"})
+def test_a_store_that_is_away_itself_is_an_error(engine: Engine) -> None:
+    engine.state.vector_index = VectorIndexWithFallback(
+        distant(engine), engine.store, fallback=False
+    )
     distant(engine).away = True
     with pytest.raises(StoreUnavailableError, match=r"qdrant\.url"):
         engine.search(QUESTION)

@@ -71,8 +71,8 @@ def test_a_path_does_not_lead_through_what_a_filter_forbids(engine: clew.Clew) -
 def test_a_relation_that_did_not_hold_is_read_as_the_sentence_that_names_both(
     engine: clew.Clew,
 ) -> None:
-    graph = engine.entity_graph
-    ends = [engine.entity(name).id for name in ("Marta Quill", "Sefton Hale")]
+    graph = engine.state.entity_graph
+    ends = [engine.entities.get(name).id for name in ("Marta Quill", "Sefton Hale")]
     rows = [graph.entity_ids.tolist().index(id_) for id_ in ends]
     paths = all_paths(graph, rows[0], rows[1], max_hops=1).paths
     now = read_paths(engine.store, graph, paths)

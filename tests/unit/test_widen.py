@@ -96,7 +96,7 @@ def new_session(engine: clew.Clew, question: str, *where: Condition) -> QuerySes
     options = Options(
         strategy="hybrid", limit=4, max_tokens=1000, where=where, now=datetime.now(UTC)
     )
-    return QuerySession.start(engine, question, options)
+    return QuerySession.start(engine.state, question, options)
 
 
 def sources(engine: clew.Clew, ranking: Ranking) -> list[str]:
@@ -126,7 +126,7 @@ def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
     neighbour = expand_query(new_session(engine, ASKED["neighbour"]))
 
     assert alias.aliases == ("SLT",)
-    assert alias.seeds == (engine.entity("SLT").id,)
+    assert alias.seeds == (engine.entities.get("SLT").id,)
     assert synonym.synonyms == ("Grindhouse Nine",)
     assert neighbour.neighbours[0] == "Piet Oss"
     assert set(neighbour.terms) >= {"piet", "oss"}
@@ -135,8 +135,8 @@ def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
 def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> None:
     found = expand_query(new_session(engine, "What was Drill 39 for?"))
 
-    drills = engine.embedder.embed_documents(["Drill 39", "Drill 40"])
-    assert found.seeds == (engine.entity("Drill 39").id,)
+    drills = engine.state.embedder.embed_documents(["Drill 39", "Drill 40"])
+    assert found.seeds == (engine.entities.get("Drill 39").id,)
     assert found.synonyms == ()
     assert drills[0] @ drills[1] > 0  # alike, and yet
 
@@ -144,7 +144,7 @@ def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> Non
 def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
     question = new_session(engine, ASKED["neighbour"])
     [seed] = expand_query(question).seeds
-    graph = engine.entity_graph
+    graph = engine.state.entity_graph
     others, ties = graph.row(int(np.flatnonzero(graph.entity_ids == seed)[0]))
     by_strength = sorted(
         zip(graph.strengths[ties].tolist(), graph.entity_ids[others].tolist(), strict=True),

@@ -15,7 +15,7 @@ import typer
 from clew.cli.errors import reported_errors
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew import Clew
 
 P = ParamSpec("P")
 

@@ -9,7 +9,8 @@ from rich.console import Console
 from rich.text import Text
 
 from clew.cli.date_ranges import date_range, moment
-from clew.cli.output import printable, shown_source
+from clew.cli.output import shown_source
+from clew.cli.safe_stream import printable
 from clew.search.strategies.entity_paths import TOGETHER
 from clew.text import one_line, terms
 from clew.types import (

@@ -8,7 +8,7 @@ from typing import TextIO
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-from clew.cli.output import SafeStream, printable
+from clew.cli.safe_stream import SafeStream, printable
 
 UNFOLDED = 100_000
 """Columns of a line that nobody looks at on a terminal: so many that tables are never folded."""

@@ -9,7 +9,7 @@ from typing import Any
 from rich.table import Table
 from rich.text import Text
 
-from clew.cli.output import printable
+from clew.cli.safe_stream import printable
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]]) -> Table:

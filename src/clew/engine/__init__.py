@@ -2,31 +2,52 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self, Unpack
 
-from clew.engine.entities import Editing
-from clew.engine.graph import NEIGHBOR_DEPTH, Exploring, Neighbor
-from clew.engine.indexing import Indexing
-from clew.engine.maintenance import Upkeep
-from clew.engine.search import Asking, SearchOptions
+from clew.engine.documents import Documents
+from clew.engine.entities import Entities
+from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
+from clew.engine.maintenance import Maintenance
+from clew.engine.search import Search, SearchOptions
+from clew.engine.state import EngineState
 
 if TYPE_CHECKING:
-    from clew.tools.toolbox import Toolbox
+    from clew.engine.state import Models
+    from clew.settings import Settings
 
-__all__ = ["NEIGHBOR_DEPTH", "Clew", "Neighbor", "SearchOptions"]
+__all__ = ["NEIGHBOR_DEPTH", "Engine", "EngineState", "Neighbor", "SearchOptions"]
 
 
-class Clew(Indexing, Asking, Exploring, Editing, Upkeep):
-    """One namespace's store and what can be done with it; made by `clew.open`.
+class Engine:
+    """One namespace's store and what can be done with it, by part.
 
-    Threads may share an engine. Use it as a context manager, or call `close`.
+    The verbs of every day are the engine's own, too. Threads may share an engine. Use it as a
+    context manager, or call `close`.
     """
 
-    @cached_property
-    def tools(self) -> Toolbox:
-        """Everything that an assistant may call, by name: `tools.call("search", {"query": …})`."""
-        # The tools call the engine; that it offers them is all that it knows of them.
-        from clew.tools.registry import make_toolbox
+    def __init__(self, settings: Settings, **models: Unpack[Models]) -> None:
+        self.state = EngineState(settings, **models)
+        """The store, the models, and what is derived from the store."""
+        self.settings = settings
+        self.store = self.state.store
+        self.documents = Documents(self.state)
+        self.entities = Entities(self.state)
+        self.graph = Graph(self.state, self.entities)
+        self.maintenance = Maintenance(self.state)
+        self.index = self.documents.index
+        self.add = self.documents.add
+        self.add_documents = self.documents.add_documents
+        self.delete = self.documents.delete
+        self.search = Search(self.state).search
 
-        return make_toolbox(self)
+    def __enter__(self) -> Self:
+        """The engine itself."""
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """Close the engine."""
+        self.close()
+
+    def close(self) -> None:
+        """Let go of files; may be called twice."""
+        self.state.close()

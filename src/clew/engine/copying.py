@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import dataclass, replace
 from hashlib import blake2b
@@ -14,11 +14,11 @@ from clew.ports.copying import SHAPES, CopyReport, Mark, Table, TableCopy
 from clew.wiring import open_for_copying
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.engine.state import Progress
     from clew.ports.copying import CopySource, CopyTarget, Header, Key, Row
     from clew.settings import Settings
-
-    Progress = Callable[[str, int, int | None], None]
-    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
 
 _ROWS = 1000
 _ROWS_WITH_VECTORS = 250
@@ -54,22 +54,15 @@ def copy_store(
     started = time.monotonic()
     say = progress or (lambda step, done, total: None)
     with source.reading():
-        done = _Copying(source, target, say).run(anew=anew)
+        tables, written, resumed = _Copying(source, target, say).run(anew=anew)
     return CopyReport(
         source=source.place,
         target=target.place,
-        tables=done.tables,
-        written=done.written,
-        resumed=done.resumed,
+        tables=tables,
+        written=written,
+        resumed=resumed,
         seconds=time.monotonic() - started,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class _Done:
-    tables: tuple[TableCopy, ...]
-    written: int = 0
-    resumed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +73,12 @@ class _Copying:
     target: CopyTarget
     say: Progress
 
-    def run(self, *, anew: bool) -> _Done:
+    def run(self, *, anew: bool) -> tuple[tuple[TableCopy, ...], int, bool]:
+        """The tables of both, the rows written now, and whether a copy was resumed."""
         self._refuse_places()
         header, mark, held = self.source.header(), self.target.mark(), self._generation()
         if mark is None and not _is_empty(self.target):
-            return _Done(self._same_already(header))
+            return self._same_already(header), 0, False
         resumed = mark is not None and not anew and self._goes_on(mark, header)
         mark = mark if mark and resumed else self._begin(header, held)
         written, mark = self._write(mark)
@@ -101,7 +95,7 @@ class _Copying:
                 " what was written with --anew, or copy to another place"
             )
         self.target.finish(mark, header)
-        return _Done(tables, written, resumed)
+        return tables, written, resumed
 
     def _generation(self) -> int:
         """The target's, which copying leaves alone: whoever else writes changes it."""
@@ -139,7 +133,7 @@ class _Copying:
         return tables
 
     def _goes_on(self, mark: Mark, header: Header) -> bool:
-        """Whether an unfinished copy is worth going on with; where not, it begins anew."""
+        """Whether an unfinished copy is worth going on with; where not, it begins again."""
         if mark.source != self.source.place:
             raise InputError(
                 f"the store {self.target.place} is an unfinished copy of another one,"
@@ -197,7 +191,7 @@ class _Copying:
 
 
 def digest(store: CopySource, table: Table, advance: Callable[[int], None]) -> TableCopy:
-    """Count and hash of a table's rows as they are read; `advance` is told of each batch.
+    """Count and hash of a table's rows as they are read; calls `advance` for each batch.
 
     The hash is the sum of the rows' hashes: back ends may order texts in different ways.
     """

@@ -1,71 +1,214 @@
-"""Documents: looking at what is stored."""
+"""Documents: indexing, deleting and reading them.
+
+What only indexing needs is imported inside the functions that index.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from clew.engine.state import Resources, not_one
-from clew.errors import NotFoundError
+from clew.derived_files import folder_size
+from clew.engine.state import not_one
+from clew.errors import NotFoundError, UnreadableError
+from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
+from clew.types import IndexReport, document_id
+from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
-    from clew.types import (
-        DocumentInfo,
-        DocumentVersion,
-        StoredChunk,
-        StoredSection,
-    )
+    from clew.engine.state import EngineState, Progress
+    from clew.indexing.inputs import Input
+    from clew.types import Document, DocumentInfo, DocumentVersion, StoredChunk, StoredSection
 
 
-class Documents(Resources):
-    """Reading documents."""
+class Documents:
+    """The documents of a store."""
 
-    def documents(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
-        """All documents, or those that meet every filter, by source."""
-        from clew.search.options import parse_conditions
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
-        return self.store.documents(where=parse_conditions(where))
+    def index(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        prune: bool = False,
+        retry: bool = False,
+        follow_links: bool = False,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Index files and folders; what has not changed is left as it is.
 
-    def document(self, name: str) -> DocumentInfo:
+        Symbolic links that lead out of the paths given are left out unless `follow_links`. What
+        cannot be read is reported in `skipped`, and what was stored of it before stays. What took
+        more than a limit of the settings (`limits`) is reported again without being read, until it
+        or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
+        paths is gone. Raises `InputError` for a path that does not exist.
+        """
+        from clew.indexing.inputs import FileInput
+        from clew.indexing.reading.file_discovery import find_files
+
+        roots = [Path(path).expanduser() for path in paths]
+        there = [root for root in roots if os.path.exists(root) or not prune]
+        read = self._state.settings.read
+        files = find_files(
+            there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+        )
+        inputs = [FileInput(path, read) for path in files]
+        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+
+    def add_documents(
+        self, documents: Iterable[Document], *, progress: Progress | None = None
+    ) -> IndexReport:
+        """Index documents that the caller has made; those that are unchanged are left alone."""
+        from clew.indexing.inputs import DocumentInput
+
+        return self.add_inputs(
+            [DocumentInput(document) for document in documents], progress=progress
+        )
+
+    def add(
+        self,
+        text: str,
+        *,
+        source: str | None = None,
+        title: str = "",
+        media_type: str = "text/plain",
+        metadata: dict[str, Any] | None = None,
+    ) -> str:
+        """Index one text in place of the one with the same `source`; the document's id.
+
+        Raises `UnreadableError` for a text of white space alone.
+        """
+        from clew.indexing.inputs import DocumentOverrides, TextInput
+        from clew.indexing.reading.reader import text_source
+
+        given = TextInput(
+            source=source or text_source(text),
+            text=text,
+            media_type=media_type,
+            overrides=DocumentOverrides(title=title, metadata=metadata or {}),
+        )
+        for skipped in self.add_inputs([given]).skipped:
+            raise UnreadableError(skipped.source, skipped.reason)
+        return document_id(given.source)
+
+    def add_inputs(
+        self,
+        inputs: Sequence[Input],
+        *,
+        prune: Sequence[Path] = (),
+        retry: bool = False,
+        progress: Progress | None = None,
+    ) -> IndexReport:
+        """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
+        from clew.indexing.incremental import IncrementalIndexer
+
+        state = self._state
+        ingest, started = state.bound_ingest(), time.perf_counter()
+        run = IncrementalIndexer(
+            state.store,
+            ingest,
+            make_refusals(state.journal),
+            state.settings.limits,
+            full=self.quota_reached,
+            retry=retry,
+            progress=progress,
+        )
+        with state.store.grouping():
+            done = ingest.run(run.changed(inputs), run.saved, state.writing)
+        with state.writing:
+            run.prune(prune)
+        if run.added or run.updated or run.pruned:
+            state.persist()
+        return IndexReport(
+            added=run.added,
+            changed=run.updated,
+            unchanged=run.unchanged,
+            pruned=run.pruned,
+            chunks=done.chunks,
+            skipped=tuple(run.skipped),
+            seconds=time.perf_counter() - started,
+            embedding_seconds=done.embedding_seconds,
+        )
+
+    def quota_reached(self, documents: int = 0) -> str | None:
+        """Why the namespace cannot have so many documents, or take anything in; None: it can."""
+        quota = self._state.settings.quota
+        if documents > quota.documents:
+            return (
+                f"a namespace may have {quota.documents} documents (the setting quota.documents);"
+                " delete some or raise it"
+            )
+        with self._state.journal.read() as connection:
+            free = free_bytes(connection)
+        megabytes = (folder_size(self._state.store.folder) - free) / 1e6
+        if megabytes < quota.megabytes:
+            return None
+        return (
+            f"the store has {megabytes:.1f} MB, and a namespace may have {quota.megabytes:g} (the"
+            " setting quota.megabytes); delete documents or raise it"
+        )
+
+    def delete(self, names: Sequence[str]) -> int:
+        """Delete documents and whatever only they hold; the number deleted.
+
+        All names are looked up first: where one is unknown, `NotFoundError` is raised and nothing
+        is deleted.
+        """
+        ids = [self.get(name).id for name in names]
+        with self._state.writing:
+            deleted = self._state.store.delete(ids)
+        self._state.persist()
+        return deleted
+
+    def get(self, name: str) -> DocumentInfo:
         """A document by id, by source, by path, or by the only ending of a source that fits.
 
         Raises `NotFoundError` where none or more than one fits.
         """
-        from clew.types import document_id
-
-        self._check_length("name", name)
+        self._state.check_length("name", name)
         ids = [name, document_id(name)]
         if "\x00" not in name:  # which no path has
             ids.append(document_id(Path(os.path.realpath(name)).as_posix()))
-        found = self.store.documents(ids=ids)
+        found = self._state.store.documents(ids=ids)
         if not found:
-            found = [d for d in self.store.documents() if d.source.endswith(name) and name]
+            found = [d for d in self._state.store.documents() if d.source.endswith(name) and name]
         if len(found) == 1:
             return found[0]
         raise NotFoundError(not_one("document", name, [d.source for d in found], "clew documents"))
 
     def versions(self, name: str) -> list[DocumentVersion]:
         """The texts that a document has had, oldest first: digests, and when each was held."""
-        return self.store.lineage(self.document(name).id)
+        return self._state.store.lineage(self.get(name).id)
 
     def sections(self, name: str) -> list[StoredSection]:
         """A document's sections in order."""
-        return self.store.document_sections(self.document(name).id)
+        return self._state.store.document_sections(self.get(name).id)
 
     def chunks(self, name: str) -> list[StoredChunk]:
         """A document's chunks in order."""
-        return self.store.document_chunks(self.document(name).id)
+        return self._state.store.document_chunks(self.get(name).id)
 
     def text(self, name: str) -> str:
         """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it."""
         document, _, ordinal = name.rpartition("#")
         number = whole_number(ordinal)
-        if number is not None and self.store.documents(ids=[document]):
-            for chunk in self.store.document_chunks(document):
+        if number is not None and self._state.store.documents(ids=[document]):
+            for chunk in self._state.store.document_chunks(document):
                 if chunk.ordinal == number:
                     return chunk.text
         return "".join(section.text for section in self.sections(name))
+
+    # Last: in what follows, `list` would be the method.
+    def list(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
+        """All documents, or those that meet every filter, by source."""
+        from clew.search.options import parse_conditions
+
+        return self._state.store.documents(where=parse_conditions(where))

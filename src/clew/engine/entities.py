@@ -1,55 +1,99 @@
-"""Editing the graph by hand, and what assistants write into it."""
+"""Entities: finding and editing them, the graph by hand, and what assistants write into it.
+
+What only writing needs, or only searching by meaning, is imported inside the functions.
+"""
 
 from __future__ import annotations
 
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.engine.state import Resources
+from clew.engine.state import not_one
+from clew.errors import NotFoundError
+from clew.text import entity_key, whole_number
 from clew.types import NewRelation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
+    from datetime import datetime
 
+    from clew.engine.state import EngineState
     from clew.indexing.agent_extraction import AgentExtraction
     from clew.indexing.import_memory import MemoryImportReport
     from clew.indexing.manual_graph import ManualGraphWriter
-    from clew.types import (
-        Entity,
-        Metadata,
-        Relation,
-    )
+    from clew.indexing.reprocess import RelationReport
+    from clew.search.retrieval.entity_search import EntityHit
+    from clew.types import Alias, Entity, Metadata, Relation
 
 
-class Editing(Resources):
-    """Writing the graph."""
+class Entities:
+    """The entities of a store, and the relations that are written by hand."""
 
-    @cached_property
-    def memory(self) -> ManualGraphWriter:
-        """Entities, observations and relations written by hand."""
-        from clew.indexing.manual_graph import ManualGraphWriter
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
-        return ManualGraphWriter(self.store, self._claimed_ingest, self._writing)
+    def get(self, name: str) -> Entity:
+        """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
+        return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
-    def import_memory(self, path: str | Path) -> MemoryImportReport:
-        """Take over another memory: the reference memory server's file, or a SQLite file.
+    def find(self, text: str, limit: int = 10) -> list[Entity]:
+        """Entities whose name is, begins with or holds the text, best first."""
+        return self._state.entity_ranks.applied(self._state.store.find_entities(text, limit))
 
-        Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
-        another kind.
+    def aliases(self, name: str) -> list[Alias]:
+        """The names of an entity, and why they are."""
+        return self._state.store.aliases(entity_id=self.resolve(name).id)
+
+    def resolve(self, name: str) -> Entity:
+        """The same as `get`, without its importance, which may have to be computed."""
+        self._state.check_length("name", name)
+        found = self._state.store.resolve([entity_key(name)]).get(entity_key(name))
+        if found is None:
+            found = whole_number(name)
+        entities = self._state.store.entities([found]) if found is not None else []
+        if entities:
+            return entities[0]
+        near = self._state.store.find_entities(name, 5) or [
+            entity for word in name.split() for entity in self._state.store.find_entities(word, 5)
+        ]
+        names = list(dict.fromkeys(entity.name for entity in near))
+        raise NotFoundError(not_one("entity", name, names, "clew stats --graph"))
+
+    def search(
+        self,
+        question: str,
+        *,
+        depth: int = 2,
+        limit: int = 10,
+        vector_weight: float = 0.6,
+        graph_weight: float = 0.4,
+    ) -> tuple[list[EntityHit], tuple[str, ...]]:
+        """Entities that answer a question, best first, and notes; see `retrieval.entity_search`.
+
+        Raises `InputError` for a depth outside 1 to 3.
         """
-        from clew.indexing.import_memory import import_memory_records
-        from clew.indexing.reading.formats.memory import read_memory
+        self._state.check_length("question", question)
+        from clew.search.retrieval.entity_search import search_entities
+        from clew.search.retrieval.keyword_only import NOTE
 
-        return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
-
-    @cached_property
-    def agent_extractions(self) -> AgentExtraction:
-        """Entities and relations that an assistant finds by reading passages."""
-        from clew.indexing.agent_extraction import AgentExtraction
-
-        return AgentExtraction(self.store, self._claimed_ingest, self._writing)
+        self._state.bind_embedder()
+        state, keyword_only = self._state, self._state.keyword_only
+        vector = None
+        if not keyword_only:
+            vector = state.query_vectors.get_or_make(
+                question, lambda: state.embedder.embed_query(question)
+            )
+        hits = search_entities(
+            state,
+            question,
+            vector,
+            depth=depth,
+            limit=limit,
+            vector_weight=vector_weight,
+            graph_weight=graph_weight,
+        )
+        return hits, (NOTE,) if keyword_only else ()
 
     def add_relation(
         self,
@@ -86,26 +130,77 @@ class Editing(Resources):
         What they had ended holds on again. Indexing a document again remembers it, as long as the
         document states them. Unknown ids are left out.
         """
-        with self._writing:
-            return self.store.retract(relation_ids)
+        with self._state.writing:
+            return self._state.store.retract(relation_ids)
 
     def merge(self, source: str, target: str) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
-        with self._writing:
-            self.store.merge(self._entity(source).id, self._entity(target).id, "merged by hand")
+        with self._state.writing:
+            self._state.store.merge(
+                self.resolve(source).id, self.resolve(target).id, "merged by hand"
+            )
 
     def split(self, name: str, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
-        from clew.text import entity_key
-
         for alias in alias_names:
-            self._check_length("name", alias)
-        with self._writing:
-            made = self.store.split(self._entity(name).id, [entity_key(a) for a in alias_names])
-        return self.entity_ranks.applied(self.store.entities([made]))[0]
+            self._state.check_length("name", alias)
+        with self._state.writing:
+            made = self._state.store.split(
+                self.resolve(name).id, [entity_key(a) for a in alias_names]
+            )
+        return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 
     def rename(self, name: str, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
-        self._check_length("name", new_name)
-        with self._writing:
-            self.store.rename(self._entity(name).id, new_name)
+        self._state.check_length("name", new_name)
+        with self._state.writing:
+            self._state.store.rename(self.resolve(name).id, new_name)
+
+    @cached_property
+    def memory(self) -> ManualGraphWriter:
+        """Entities, observations and relations written by hand."""
+        from clew.indexing.manual_graph import ManualGraphWriter
+
+        return ManualGraphWriter(self._state.store, self._state.bound_ingest, self._state.writing)
+
+    def import_memory(self, path: str | Path) -> MemoryImportReport:
+        """Take over another memory: the reference memory server's file, or a SQLite file.
+
+        Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
+        another kind.
+        """
+        from clew.indexing.import_memory import import_memory_records
+        from clew.indexing.reading.formats.memory import read_memory
+
+        return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
+
+    @cached_property
+    def agent_extractions(self) -> AgentExtraction:
+        """Entities and relations that an assistant finds by reading passages."""
+        from clew.indexing.agent_extraction import AgentExtraction
+
+        return AgentExtraction(self._state.store, self._state.bound_ingest, self._state.writing)
+
+    def extract_relations(
+        self,
+        entity_ids: Sequence[int] | None = None,
+        *,
+        limit: int | None = None,
+        proceed: Callable[[int, int], bool] = lambda done, total: True,
+    ) -> RelationReport:
+        """Read the passages of entities once more for relations, and add those that are new.
+
+        Without ids, the first `limit` entities of which no passage was read for relations with
+        success. `proceed` is told documents done and in all, and may end it by False.
+        """
+        from clew.indexing.reprocess import extract_relations_again
+
+        ids = self._state.store.unread_entities(limit) if entity_ids is None else entity_ids
+        with self._state.store.grouping():
+            return extract_relations_again(
+                self._state.store,
+                self._state.ingest.runner,
+                self._state.ingest.extractor.name,
+                ids,
+                proceed,
+            )

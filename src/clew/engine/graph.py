@@ -1,25 +1,23 @@
-"""Exploring the graph: entities, neighbours, paths, time, communities, figures."""
+"""The graph: relations, neighbours, paths, time, communities, figures.
+
+What only one of these needs is imported inside its function.
+"""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.engine.state import Resources
 from clew.errors import InputError
 from clew.search.answer.relation_evidence import read_relations, stating_sentences
 
 if TYPE_CHECKING:
+    from clew.engine.entities import Entities
+    from clew.engine.state import EngineState
     from clew.graph.statistics import GraphOverview
     from clew.search.options import Moment
-    from clew.types import (
-        Alias,
-        Community,
-        Entity,
-        RelationEvidence,
-        TimelineEntry,
-        Topic,
-    )
+    from clew.search.strategies.subgraph import QuestionSubgraph
+    from clew.types import Community, Entity, RelationEvidence, TimelineEntry, Topic
 
 NEIGHBOR_DEPTH = 3
 """Steps from an entity to its neighbours, at most."""
@@ -39,24 +37,18 @@ class Neighbor:
     """The sentence that says so; empty where there is none."""
 
 
-class Exploring(Resources):
-    """Reading the graph."""
+class Graph:
+    """What the graph of a store shows."""
 
-    def entity(self, name: str) -> Entity:
-        """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
-        return self.entity_ranks.applied([self._entity(name)])[0]
-
-    def find_entities(self, text: str, limit: int = 10) -> list[Entity]:
-        """Entities whose name is, begins with or holds the text, best first."""
-        return self.entity_ranks.applied(self.store.find_entities(text, limit))
-
-    def aliases(self, name: str) -> list[Alias]:
-        """The names of an entity, and why they are."""
-        return self.store.aliases(entity_id=self._entity(name).id)
+    def __init__(self, state: EngineState, entities: Entities) -> None:
+        self._state = state
+        self._entities = entities
 
     def relations(self, name: str, limit: int = 50) -> list[RelationEvidence]:
         """An entity's relations, heaviest first."""
-        return read_relations(self.store, self.store.relations([self._entity(name).id], limit))
+        return read_relations(
+            self._state.store, self._state.store.relations([self._entities.resolve(name).id], limit)
+        )
 
     def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
@@ -68,11 +60,15 @@ class Exploring(Resources):
         if not 1 <= depth <= NEIGHBOR_DEPTH:
             raise InputError(f"depth {depth!r} cannot be; expected 1 to {NEIGHBOR_DEPTH}")
         found, _ = related(
-            self.store, self._entity(name).id, depth=depth, limit=limit, each_type=False
+            self._state.store,
+            self._entities.resolve(name).id,
+            depth=depth,
+            limit=limit,
+            each_type=False,
         )
-        sentences = stating_sentences(self.store, [one.relation for one in found])
-        entities = self.store.entities([one.entity_id for one in found])
-        ends = {entity.id: entity for entity in self.entity_ranks.applied(entities)}
+        sentences = stating_sentences(self._state.store, [one.relation for one in found])
+        entities = self._state.store.entities([one.entity_id for one in found])
+        ends = {entity.id: entity for entity in self._state.entity_ranks.applied(entities)}
         return [
             Neighbor(
                 entity=ends[one.entity_id],
@@ -103,8 +99,8 @@ class Exploring(Resources):
         from clew.graph.traversal.paths import all_paths, strongest_path
         from clew.search.strategies.entity_paths import entity_rows, read_paths
 
-        ends = self._entity(source), self._entity(target)
-        graph = self.entity_graph
+        ends = self._entities.resolve(source), self._entities.resolve(target)
+        graph = self._state.entity_graph
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
             raise InputError(
@@ -114,7 +110,7 @@ class Exploring(Resources):
             found = strongest_path(graph, rows[0], rows[1], max_hops)
         else:
             found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
-        return read_paths(self.store, graph, found.paths), found.limits_hit
+        return read_paths(self._state.store, graph, found.paths), found.limits_hit
 
     def timeline(
         self, name: str, *, limit: int = 100, as_of: Moment | None = None
@@ -123,10 +119,12 @@ class Exploring(Resources):
         from clew.search.answer.timeline import read_timeline
         from clew.search.options import read_last
 
-        moment = read_last("as_of", as_of, self._now())
-        return read_timeline(self.store, self._entity(name).id, limit=limit, as_of=moment)
+        moment = read_last("as_of", as_of, self._state.now())
+        return read_timeline(
+            self._state.store, self._entities.resolve(name).id, limit=limit, as_of=moment
+        )
 
-    def community_reports(self, level: int = 0, limit: int = 50) -> list[Community]:
+    def communities(self, level: int = 0, limit: int = 50) -> list[Community]:
         """The communities of a level (0: the coarsest), largest first, with their reports.
 
         Each says where its report's sentences come from. Raises `InputError` for a level that
@@ -134,9 +132,9 @@ class Exploring(Resources):
         """
         from clew.search.strategies.community_reports import check_level
 
-        kept = self.communities
+        kept = self._state.communities
         found = kept.communities(level=check_level(kept, level))[:limit]
-        origins = self.store.provenance([id_ for c in found for id_ in c.sources])
+        origins = self._state.store.provenance([id_ for c in found for id_ in c.sources])
         return [
             replace(c, provenance=tuple(origins[id_] for id_ in c.sources if id_ in origins))
             for c in found
@@ -144,10 +142,38 @@ class Exploring(Resources):
 
     def topics(self, limit: int = 50) -> list[Topic]:
         """Key phrases that several passages are on, those of most documents first."""
-        return self.communities.topics()[:limit]
+        return self._state.communities.topics()[:limit]
 
-    def graph_statistics(self, limit: int = 10) -> GraphOverview:
+    def statistics(self, limit: int = 10) -> GraphOverview:
         """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind."""
         from clew.graph.statistics import overview
 
-        return overview(self.store, self.entity_graph, limit)
+        return overview(self._state.store, self._state.entity_graph, limit)
+
+    def subgraph(
+        self,
+        question: str,
+        *,
+        hops: int | None = None,
+        limit: int = 50,
+        max_tokens: int | None = None,
+    ) -> QuestionSubgraph:
+        """The part of the graph that matters to a question, at most `limit` entities of it.
+
+        It is the tree that ties the question's entities together at the least cost
+        (prize-collecting Steiner tree); with `hops`, all that lies so near to them. As text it
+        takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
+        to 3.
+        """
+        self._state.check_length("question", question)
+        from clew.search.options import Options
+        from clew.search.strategies.subgraph import question_subgraph
+
+        self._state.bind_embedder()
+        options = Options(
+            strategy="local",
+            limit=limit,
+            max_tokens=self._state.settings.search.max_tokens if max_tokens is None else max_tokens,
+            now=self._state.now(),
+        )
+        return question_subgraph(self._state, question, options, self._state.entity_ranks, hops)

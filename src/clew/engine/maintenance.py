@@ -1,37 +1,84 @@
-"""Upkeep: figures, checks, copies."""
+"""Maintenance: figures, checks, copies, and making documents again.
+
+What a single verb needs is imported inside it.
+"""
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.engine.reindexing import Reindexing
 from clew.errors import InputError
+from clew.types import IndexReport
+from clew.wiring import file_store, make_audit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from clew.engine.state import EngineState, Progress
     from clew.ports import AuditEntry
     from clew.stores.sqlite.store import SqliteStore
     from clew.types import CheckReport
 
 
-class Upkeep(Reindexing):
+class Maintenance:
     """The store as a whole."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
 
     def stats(self) -> dict[str, Any]:
         """Counts of everything in the store, its embedder, its size on disk, its vector index."""
-        return {**self.store.statistics(), "vectors": self._vectors.state()}
-
-    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
-        """What was changed through tools, by whom: entries below the id `before`, newest first."""
-        from clew.wiring import make_audit
-
-        return make_audit(self.journal).entries(before=before, limit=limit)
+        state = self._state
+        return {**state.store.statistics(), "vectors": state.vector_index.state()}
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""
-        return self.store.check(repair=repair)
+        return self._state.store.check(repair=repair)
+
+    def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
+        """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""
+        from clew.graph.export import export
+
+        return export(self._state.store, format)
+
+    def audit(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+        """What was changed through tools, by whom: entries below the id `before`, newest first."""
+        return make_audit(self._state.journal).entries(before=before, limit=limit)
+
+    def outdated(self) -> list[str]:
+        """Sources of the documents that were made with other settings or another model, sorted."""
+        return Reindexing(self._state, _ignore).outdated()
+
+    def reindex(self, *, progress: Progress | None = None) -> IndexReport:
+        """Split, embed and extract again what was made with other settings or another model.
+
+        It is built beside the store and switched to at once; what is written meanwhile is kept.
+        Cut short, it goes on where it was when called again. `changed` of the report counts the
+        documents switched to, the rest what this call did for it.
+
+        A store on a server is changed document by document, and raises `InputError` for another
+        model.
+        """
+        started = time.perf_counter()
+        made = Reindexing(self._state, progress or _ignore).run()
+        if made.documents:
+            self._state.persist()
+        return IndexReport(
+            changed=made.documents,
+            chunks=made.chunks,
+            seconds=time.perf_counter() - started,
+            embedding_seconds=made.embedding_seconds,
+        )
+
+    def reprocess(self, sources: Sequence[str], *, progress: Progress | None = None) -> None:
+        """Do a part of the work of `reindex`, which is still to be called: make some documents.
+
+        Documents that were deleted need nothing.
+        """
+        Reindexing(self._state, progress or _ignore).make(sources)
 
     def backup(self, path: str | Path) -> int:
         """Write the store as it is now to a new file and check that file; its bytes.
@@ -50,21 +97,19 @@ class Upkeep(Reindexing):
         """
         from clew.stores.sqlite.backup import restore
 
-        with self._writing:
+        with self._state.writing:
             restore(self._file_store(), Path(path).expanduser(), own=own)
 
     def _file_store(self) -> SqliteStore:
-        from clew.stores.sqlite.store import SqliteStore
-
-        if isinstance(self.store, SqliteStore):
-            return self.store
+        store = file_store(self._state.store)
+        if store is not None:
+            return store
+        place = str(self._state.settings.store)
         raise InputError(
-            f"backup and restore are for a store in a folder, not for {str(self.settings.store)!r};"
+            f"backup and restore are for a store in a folder, not for {place!r};"
             " use the server's own backup, or `clew copy` to and from a folder"
         )
 
-    def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
-        """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""
-        from clew.graph.export import export
 
-        return export(self.store, format)
+def _ignore(step: str, done: int, total: int | None) -> None:
+    """Takes progress where nobody asked for it."""

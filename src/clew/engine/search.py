@@ -1,4 +1,7 @@
-"""Asking: questions, and the part of the graph that matters to one."""
+"""Answering questions.
+
+The steps of search are imported when the first question is asked.
+"""
 
 from __future__ import annotations
 
@@ -7,19 +10,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
-from clew.engine.state import AWAY, Resources
+from clew.engine.vector_index import AWAY
 from clew.errors import StoreError
+from clew.search.cache import RecentlyUsed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.engine.state import EngineState
     from clew.search.options import Moment, Options
-    from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.subgraph import QuestionSubgraph
-    from clew.types import (
-        Fusion,
-        SearchResult,
-    )
+    from clew.types import Fusion, SearchResult
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
@@ -44,8 +44,13 @@ class SearchOptions(TypedDict, total=False):
     context: bool
 
 
-class Asking(Resources):
-    """Answering questions."""
+class Search:
+    """Answers questions; the answers are kept until the store changes."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+        size = state.settings.search.cache
+        self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(size)
 
     def search(
         self,
@@ -80,10 +85,10 @@ class Asking(Resources):
         Raises `InputError` for an unknown strategy, for what names no time, for values that cannot
         be, and for a question longer than the setting `limits.question_characters`.
         """
-        self._check_length("question", question)
+        self._state.check_length("question", question)
         from clew.search.options import Options, parse_conditions, read_end, read_last, read_start
 
-        defaults, now = self.settings.search, self._now()
+        defaults, now = self._state.settings.search, self._state.now()
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
         return self._answer(
             question,
@@ -103,40 +108,40 @@ class Asking(Resources):
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""
-        with self.store.steady():
-            return self._answer_steadily(question, options)
-
-    def _answer_steadily(self, question: str, options: Options) -> SearchResult:
         from clew.search.retrieval.keyword_only import answer_by_keywords
 
-        self._claim_embedder()
-        started = time.perf_counter()
-        # What is meant by "today" changes with the day alone.
-        key = (self.store.generation(), question, replace(options, now=_midnight(options.now)))
-        known = None if self.settings.usage.weight else self._answers.get(key)
-        if known is not None:
-            return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
-        if self._answers_meanwhile and not self.ready:
-            return answer_by_keywords(self, question, options)
-        result = self._ask_settled(question, options)
-        if self.settings.usage.weight:
-            self.store.record_use([hit.chunk.id for hit in result.hits], options.now)
-        if self.vectors_away is None:
-            self._answers.put(key, result)
-        return result
+        state, usage = self._state, self._state.settings.usage
+        with state.store.steady():
+            state.bind_embedder()
+            started = time.perf_counter()
+            # What is meant by "today" changes with the day alone.
+            day = replace(options, now=_midnight(options.now))
+            key = (state.store.generation(), question, day)
+            known = None if usage.weight else self._answers.get(key)
+            if known is not None:
+                return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
+            if state.keyword_only:
+                return answer_by_keywords(state, question, options)
+            result = self._ask_settled(question, options)
+            if usage.weight:
+                state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
+            if state.vector_index.away is None:
+                self._answers.put(key, result)
+            return result
 
     def _ask_settled(self, question: str, options: Options) -> SearchResult:
         """The answer; asked once more where it came to nothing because all passages were replaced.
 
         Reindexing and restoring do that, and a question may be under way.
         """
-        epoch = self.store.epoch()
+        store = self._state.store
+        epoch = store.epoch()
         try:
             result = self._ask(question, options)
-            if result.hits or self.store.epoch() == epoch:
+            if result.hits or store.epoch() == epoch:
                 return result
         except StoreError:
-            if self.store.epoch() == epoch:
+            if store.epoch() == epoch:
                 raise
         return self._ask(question, options)
 
@@ -144,74 +149,16 @@ class Asking(Resources):
         """The answer; where the vector index is away, by the store's own, and it says so."""
         from clew.search.pipeline import ask
 
+        index = self._state.vector_index
         try:
-            result = ask(self, question, options)
+            result = ask(self._state, question, options)
         except AWAY as error:  # it went away after it was brought up to date
-            self._lose_vectors(error)
-            result = ask(self, question, options)
-        if self.vectors_away is None:
+            index.lose(error)
+            result = ask(self._state, question, options)
+        if index.away is None:
             return result
-        note = f"{self.vectors_away}; the store's own vectors were searched in its place"
+        note = f"{index.away}; the store's own vectors were searched in its place"
         return replace(result, notes=(note, *result.notes))
-
-    def search_entities(
-        self,
-        question: str,
-        *,
-        depth: int = 2,
-        limit: int = 10,
-        vector_weight: float = 0.6,
-        graph_weight: float = 0.4,
-    ) -> tuple[list[EntityHit], tuple[str, ...]]:
-        """Entities that answer a question, best first, and notes; see `query.entity_search`.
-
-        Raises `InputError` for a depth outside 1 to 3.
-        """
-        self._check_length("question", question)
-        from clew.search.retrieval.entity_search import search_entities
-        from clew.search.retrieval.keyword_only import NOTE
-
-        self._claim_embedder()
-        waits = self.ready or not self._answers_meanwhile
-        vector = self._query_vector(question) if waits else None
-        hits = search_entities(
-            self,
-            question,
-            vector,
-            depth=depth,
-            limit=limit,
-            vector_weight=vector_weight,
-            graph_weight=graph_weight,
-        )
-        return hits, () if waits else (NOTE,)
-
-    def subgraph(
-        self,
-        question: str,
-        *,
-        hops: int | None = None,
-        limit: int = 50,
-        max_tokens: int | None = None,
-    ) -> QuestionSubgraph:
-        """The part of the graph that matters to a question, at most `limit` entities of it.
-
-        It is the tree that ties the question's entities together at the least cost
-        (prize-collecting Steiner tree); with `hops`, all that lies so near to them. As text it
-        takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
-        to 3.
-        """
-        self._check_length("question", question)
-        from clew.search.options import Options
-        from clew.search.strategies.subgraph import question_subgraph
-
-        self._claim_embedder()
-        options = Options(
-            strategy="local",
-            limit=limit,
-            max_tokens=self.settings.search.max_tokens if max_tokens is None else max_tokens,
-            now=self._now(),
-        )
-        return question_subgraph(self, question, options, self.entity_ranks, hops)
 
 
 def _midnight(moment: datetime) -> datetime:

@@ -12,7 +12,7 @@ from clew.jobs.uploads import Uploads
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.indexing.inputs import Input
     from clew.settings import Settings
     from clew.types import Skipped
@@ -38,7 +38,7 @@ class Given(TypedDict, total=False):
 class Ingestion:
     """`runner.Kind` that reads and indexes."""
 
-    def __init__(self, engine: Clew) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._uploads = Uploads(engine.store.folder, engine.settings)
 
@@ -88,7 +88,7 @@ class Ingestion:
             skipped = self._engine.index(names, progress=progress).skipped
         else:
             inputs = [self._input(given, name) for name in names]
-            skipped = self._engine.add_inputs(inputs, progress=progress).skipped
+            skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
         return [_failure(name, skipped, "path" in given) for name in names]
 
     def _files(self, given: Given) -> list[str]:

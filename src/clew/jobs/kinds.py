@@ -13,29 +13,29 @@ from clew.jobs.uploads import Uploads
 from clew.wiring import make_audit, make_jobs
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
 
 
-def make_runner(engine: Clew, *, lease_seconds: float = LEASE_SECONDS) -> JobRunner:
+def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobRunner:
     """The runner of an engine's jobs, closed with it.
 
     It begins with the first job that is submitted; call `start` to take over what other processes
     left.
     """
     runner = JobRunner(
-        make_jobs(engine.journal),
+        make_jobs(engine.state.journal),
         {"ingest": Ingestion(engine), "reindex": Reindexing(engine)},
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,
         upkeep=partial(_forget, engine),
     )
-    engine.before_close(runner.close)
+    engine.state.before_close(runner.close)
     return runner
 
 
-def _forget(engine: Clew) -> None:
+def _forget(engine: Engine) -> None:
     """Forget what is too old: entries of the audit log, uploads that nobody goes on with."""
     kept = timedelta(days=engine.settings.serve.audit_days)
-    make_audit(engine.journal).forget(datetime.now(UTC) - kept)
+    make_audit(engine.state.journal).forget(datetime.now(UTC) - kept)
     Uploads(engine.store.folder, engine.settings).forget_old()

@@ -9,18 +9,18 @@ from clew.engine.reindexing import SWITCH
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
 
 
 class Reindexing:
     """`runner.Kind` that makes documents again, and switches to them when all are ready."""
 
-    def __init__(self, engine: Clew) -> None:
+    def __init__(self, engine: Engine) -> None:
         self._engine = engine
 
     def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
         """Sources of the documents that were made with other settings or another model."""
-        return self._engine.outdated()
+        return self._engine.maintenance.outdated()
 
     def run(
         self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
@@ -30,7 +30,7 @@ class Reindexing:
         def progress(_: str, done: int, __: int | None) -> None:
             advance(min(done, len(names)))
 
-        self._engine.make_again(names, progress=progress)
+        self._engine.maintenance.reprocess(names, progress=progress)
         return [None] * len(names)
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
@@ -40,4 +40,4 @@ class Reindexing:
             if step != SWITCH:  # in which the job cannot be written to
                 go_on()
 
-        self._engine.reindex(progress=progress)
+        self._engine.maintenance.reindex(progress=progress)

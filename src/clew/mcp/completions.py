@@ -32,5 +32,5 @@ def _names(scope: RequestScope, argument: str, begun: str) -> list[str]:
         if what == "entities":
             return [entity.name for entity in opened.engine.store.find_entities(begun, MOST + 1)]
         wanted = begun.casefold()
-        documents = opened.engine.documents()
+        documents = opened.engine.documents.list()
         return [d.source for d in documents if wanted in f"{d.source}\n{d.title}".casefold()]

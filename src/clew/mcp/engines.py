@@ -14,7 +14,7 @@ from clew.wiring import make_embedder, make_reranker
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.jobs.runner import JobRunner
     from clew.settings import Settings
     from clew.tools.spec import Tool
@@ -34,7 +34,7 @@ PATIENCE = 5.0
 class Opened:
     """An engine, what calls its tools, and what runs its jobs."""
 
-    engine: Clew
+    engine: Engine
     toolbox: Toolbox
     jobs: JobRunner
     in_use: int = 0
@@ -54,7 +54,7 @@ class Engines:
         self,
         settings: Settings,
         tools: Sequence[Tool],
-        first: Clew | None = None,
+        first: Engine | None = None,
         limit: int = OPEN,
     ) -> None:
         self.settings = settings
@@ -167,13 +167,13 @@ class Engines:
         jobs.start()
         return Opened(engine, make_toolbox(engine, self.tools, jobs), jobs)
 
-    def _make(self, namespace: str) -> Clew:
-        from clew.engine import Clew
+    def _make(self, namespace: str) -> Engine:
+        from clew.engine import Engine
 
-        engine = Clew(
+        engine = Engine(
             self.settings.model_copy(update={"namespace": namespace}), **self._shared_models()
         )
-        engine.warm(meanwhile=True)
+        engine.state.warm(keyword_only=True)
         return engine
 
     def _shared_models(self) -> dict[str, Any]:
@@ -181,7 +181,7 @@ class Engines:
         with self._making_models:
             if not self._models and self._first is not None:
                 names = ("embedder", "reranker", "language_model")
-                self._models = {name: getattr(self._first, name) for name in names}
+                self._models = {name: getattr(self._first.state, name) for name in names}
             elif not self._models:
                 self._models = {
                     "embedder": make_embedder(self.settings),

@@ -105,7 +105,7 @@ def documents_of(scope: RequestScope) -> list[DocumentInfo]:
     if not may_read(scope.caller, "sources"):
         return []
     with scope.acquire() as opened:
-        return opened.engine.documents()
+        return opened.engine.documents.list()
 
 
 def _may_read(scope: RequestScope, uri: str) -> bool:
@@ -137,8 +137,8 @@ def read(scope: RequestScope, uri: str) -> str:
 
 def _document(scope: RequestScope, name: str, query: str) -> dict[str, Any]:
     with scope.acquire() as opened:
-        document = opened.engine.document(name)
-        text = opened.engine.text(document.id)
+        document = opened.engine.documents.get(name)
+        text = opened.engine.documents.text(document.id)
     start = _offset(query)
     end = min(start + CHARACTERS, len(text))
     return {
@@ -164,9 +164,9 @@ def _offset(query: str) -> int:
 def _entity(scope: RequestScope, name: str, _: str) -> dict[str, Any]:
     with scope.acquire() as opened:
         engine = opened.engine
-        entity = engine.entity(name)
-        relations = engine.relations(name, RELATIONS)
-        aliases = engine.aliases(name)
+        entity = engine.entities.get(name)
+        relations = engine.graph.relations(name, RELATIONS)
+        aliases = engine.entities.aliases(name)
     return {
         **dataclasses.asdict(entity),
         "aliases": [alias.name for alias in aliases],
@@ -193,21 +193,21 @@ def visible(scope: RequestScope) -> tuple[str, ...]:
 
 def _counts(scope: RequestScope, namespace: str) -> dict[str, Any]:
     with scope.engines.acquire(namespace) as opened:
-        stats = opened.engine.stats()
+        stats = opened.engine.maintenance.stats()
     counted = ("documents", "chunks", "entities", "relations")
     return {"name": namespace, **{name: stats[name] for name in counted}}
 
 
 def _statistics(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
     with scope.acquire() as opened:
-        return opened.engine.stats()
+        return opened.engine.maintenance.stats()
 
 
 def _schema(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
     from clew.types import DocumentInfo, Entity, Relation
 
     with scope.acquire() as opened:
-        relation_types = opened.engine.stats()["relation_types"]
+        relation_types = opened.engine.maintenance.stats()["relation_types"]
     kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
     fields = {name: [f.name for f in dataclasses.fields(kind)] for name, kind in kinds.items()}
     return {"relation_types": relation_types, "fields": fields}

@@ -12,7 +12,7 @@ from clew.tools.memory.table import MEMORY_TOOLS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.jobs.runner import JobRunner
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
@@ -22,7 +22,7 @@ TOOLS: tuple[Tool, ...] = (*DOCUMENT_TOOLS, *GRAPH_TOOLS, *EXTRACTION_TOOLS, *ME
 
 
 def make_toolbox(
-    engine: Clew, tools: Sequence[Tool] = TOOLS, jobs: JobRunner | None = None
+    engine: Engine, tools: Sequence[Tool] = TOOLS, jobs: JobRunner | None = None
 ) -> Toolbox:
     """Tools on one engine, with its audit log and with its jobs, or with a runner given."""
     from clew.jobs.kinds import make_runner
@@ -35,5 +35,5 @@ def make_toolbox(
         tools,
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
-        audit=audit_to(make_audit(engine.journal)),
+        audit=audit_to(make_audit(engine.state.journal)),
     )

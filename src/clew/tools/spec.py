@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
 
 Kind = Literal["string", "integer", "number", "boolean", "strings", "integers", "object", "objects"]
 """`strings`, `integers` and `objects` are arrays; `object` is a free-form map, for contracts that
@@ -75,7 +75,7 @@ class Progress:
 class Call:
     """One call of a tool: on what, by whom."""
 
-    engine: Clew
+    engine: Engine
     caller: Caller
     services: Mapping[str, Any] = field(default_factory=dict)
     """What some tools need beside the engine, by name: `jobs` (a `JobRunner`)."""

@@ -15,7 +15,7 @@ from clew.tools.validate import complete
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.tools.formats import Format
     from clew.tools.spec import Arguments, Profile, Result, Tool
 
@@ -49,7 +49,7 @@ class Toolbox:
 
     def __init__(
         self,
-        engine: Clew,
+        engine: Engine,
         tools: Sequence[Tool],
         *,
         profile: Profile | None = "core",
@@ -105,7 +105,7 @@ class Toolbox:
         return Outcome(content={"success": True, **result}, is_error=False)
 
     def _check_room(self) -> None:
-        reason = self._engine.full()
+        reason = self._engine.documents.quota_reached()
         if reason is not None:
             raise InputError(reason)
 

@@ -21,7 +21,7 @@ def reindex(common: Common) -> None:
     same command goes on where it was.
     """
     with common.open() as engine, reporting(bars=not common.json) as progress:
-        report = engine.reindex(progress=progress)
+        report = engine.maintenance.reindex(progress=progress)
     if common.json:
         write_json({"documents": report.changed})
     else:
@@ -33,7 +33,7 @@ def backup(
 ) -> None:
     """Write the store to a file, while others work on it, and check that file."""
     with common.open() as engine:
-        size = engine.backup(file)
+        size = engine.maintenance.backup(file)
     if common.json:
         write_json({"path": file, "bytes": size})
     else:
@@ -49,11 +49,11 @@ def restore(
 ) -> None:
     """Put a backup in place of all that the store holds."""
     with common.open() as engine:
-        held = engine.stats()["documents"]
+        held = engine.maintenance.stats()["documents"]
         if held and not confirmed:
             _confirm(held)
-        engine.restore(file)
-        documents = engine.stats()["documents"]
+        engine.maintenance.restore(file)
+        documents = engine.maintenance.stats()["documents"]
     if common.json:
         write_json({"path": file, "documents": documents})
     else:

@@ -16,7 +16,7 @@ from clew.cli.output import write_json, write_line
 from clew.cli.progress import reporting
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.types import IndexReport, SearchResult
 
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
@@ -59,7 +59,7 @@ def demo(common: Common) -> None:
 
 
 @contextmanager
-def _store(common: Common) -> Iterator[Clew]:
+def _store(common: Common) -> Iterator[Engine]:
     """A temporary store, or the one that `--store` names, for going on with the questions."""
     if common.store is not None:
         with common.open() as engine:
@@ -74,7 +74,7 @@ def _store(common: Common) -> Iterator[Clew]:
         yield engine
 
 
-def _demonstrate(engine: Clew, *, bars: bool) -> _Demonstration:
+def _demonstrate(engine: Engine, *, bars: bool) -> _Demonstration:
     with as_file(files("clew.cli") / "demo") as folder, reporting(bars=bars) as progress:
         report = engine.index([folder], progress=progress)
     results = {

@@ -23,9 +23,9 @@ def show(
 ) -> None:
     """Print an entity: its names, why each is one, and its relations."""
     with common.open() as engine:
-        entity = engine.entity(name)
-        aliases = engine.aliases(name)
-        relations = engine.relations(name, limit)
+        entity = engine.entities.get(name)
+        aliases = engine.entities.aliases(name)
+        relations = engine.graph.relations(name, limit)
     if common.json:
         write_json({"entity": entity, "aliases": aliases, "relations": relations})
     else:
@@ -57,8 +57,8 @@ def merge(
 ) -> None:
     """Make two entities one; indexing again remembers it."""
     with common.open() as engine:
-        engine.merge(source, target)
-        entity = engine.entity(target)
+        engine.entities.merge(source, target)
+        entity = engine.entities.get(target)
     _print_entity(common, entity)
 
 
@@ -71,7 +71,7 @@ def split(
 ) -> None:
     """Take names out of an entity into one of their own; indexing again remembers it."""
     with common.open() as engine:
-        entity = engine.split(name, aliases)
+        entity = engine.entities.split(name, aliases)
     _print_entity(common, entity)
 
 
@@ -82,8 +82,8 @@ def rename(
 ) -> None:
     """Show an entity under another name; the old one stays one of its names."""
     with common.open() as engine:
-        engine.rename(name, new_name)
-        entity = engine.entity(new_name)
+        engine.entities.rename(name, new_name)
+        entity = engine.entities.get(new_name)
     _print_entity(common, entity)
 
 
@@ -96,7 +96,7 @@ def retract(
 ) -> None:
     """Say that relations are wrong; indexing again remembers it."""
     with common.open() as engine:
-        retracted = engine.retract(relations)
+        retracted = engine.entities.retract(relations)
     if common.json:
         write_json({"retracted": retracted})
     else:
@@ -111,7 +111,7 @@ def neighbors(
 ) -> None:
     """List the entities around an entity, and what ties them to it."""
     with common.open() as engine:
-        found = engine.neighbors(name, depth=depth, limit=limit)
+        found = engine.graph.neighbors(name, depth=depth, limit=limit)
     if common.json:
         write_json(found)
     elif found:

@@ -15,7 +15,7 @@ from clew.cli.progress import steps
 from clew.text import one_line, quoted
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.types import Community, Provenance, TimelineEntry
 
 LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
@@ -36,7 +36,7 @@ def path(
 ) -> None:
     """Show how two entities are tied: the paths between them, fewest hops first."""
     with common.open() as engine:
-        found, notes = engine.paths(
+        found, notes = engine.graph.paths(
             source, target, max_hops=max_hops, limit=limit, weighted=weighted
         )
     if common.json:
@@ -62,7 +62,7 @@ def timeline(
 ) -> None:
     """Print what is known of an entity, in order of time."""
     with common.open() as engine:
-        found = engine.timeline(name, limit=limit, as_of=as_of)
+        found = engine.graph.timeline(name, limit=limit, as_of=as_of)
     if common.json:
         write_json(found)
     elif found:
@@ -96,7 +96,7 @@ def communities(
     """List the communities of the graph: entities that are tied to each other most."""
     with common.open() as engine:
         _update(engine, common)
-        found = engine.community_reports(level, limit)
+        found = engine.graph.communities(level, limit)
         origins = engine.store.provenance([id_ for c in found for id_ in c.sources])
     sources = {c.id: [origins[id_] for id_ in c.sources if id_ in origins] for c in found}
     if common.json:
@@ -124,7 +124,7 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
     """List the topics of the store: key phrases that several passages are on."""
     with common.open() as engine:
         _update(engine, common)
-        found = engine.topics(limit)
+        found = engine.graph.topics(limit)
     if common.json:
         write_json(found)
     elif found:
@@ -136,7 +136,7 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
         note("No topics: it takes a phrase that stands in several passages.")
 
 
-def _update(engine: Clew, common: Common) -> None:
+def _update(engine: Engine, common: Common) -> None:
     """Make what is missing of communities and topics; it may take a while, so it is shown."""
     with steps(shown=not common.json) as progress:
-        engine.update_communities(progress)
+        engine.state.update_communities(progress)

@@ -28,7 +28,7 @@ def import_memory(
 ) -> None:
     """Take over another memory's entities, observations and relations; again adds nothing."""
     with common.open() as engine:
-        report = engine.import_memory(file)
+        report = engine.entities.import_memory(file)
     if common.json:
         write_json(report)
     else:

@@ -16,7 +16,7 @@ from clew.errors import InputError
 from clew.text import one_line
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.types import DocumentInfo, IndexReport, Skipped
 
 
@@ -144,11 +144,11 @@ def delete(
         write_line(f"{deleted:,} deleted")
 
 
-def _found(engine: Clew, names: list[str], where: list[str]) -> list[DocumentInfo]:
+def _found(engine: Engine, names: list[str], where: list[str]) -> list[DocumentInfo]:
     """The documents of those names, and the documents that meet all of the conditions."""
-    found = [engine.document(name) for name in names]
+    found = [engine.documents.get(name) for name in names]
     if where:
-        found += engine.documents(where)
+        found += engine.documents.list(where)
     return list({document.id: document for document in found}.values())
 
 

@@ -35,7 +35,7 @@ class ExportFormat(StrEnum):
 def documents(common: Common, where: WhereOption = None) -> None:
     """List the documents of the store."""
     with common.open() as engine:
-        found = engine.documents(where or ())
+        found = engine.documents.list(where or ())
     if common.json:
         write_json([asdict(document) for document in found])
     elif found:
@@ -60,10 +60,10 @@ def show(
     """Print a document, or one chunk of it."""
     with common.open() as engine:
         if versions:
-            _print_versions(common, engine.versions(name))
+            _print_versions(common, engine.documents.versions(name))
             return
-        content = engine.text(name)
-        document = engine.document(name.rpartition("#")[0] if _is_chunk(name) else name)
+        content = engine.documents.text(name)
+        document = engine.documents.get(name.rpartition("#")[0] if _is_chunk(name) else name)
     if common.json:
         write_json({**asdict(document), "name": name, "text": content})
         return
@@ -107,8 +107,8 @@ def stats(
 ) -> None:
     """Print what the store holds, by number."""
     with common.open() as engine:
-        found = engine.stats()
-        overview = engine.graph_statistics() if graph else None
+        found = engine.maintenance.stats()
+        overview = engine.graph.statistics() if graph else None
     if common.json:
         write_json(found if overview is None else {**found, "graph": overview})
         return
@@ -159,7 +159,7 @@ def export(
 ) -> None:
     """Write the graph, or all that the store holds, in a format that other programs read."""
     with common.open() as engine:
-        pieces = engine.export(format.value)
+        pieces = engine.maintenance.export(format.value)
         if output is None:
             sys.stdout.writelines(pieces)
             return

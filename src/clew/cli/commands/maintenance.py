@@ -26,7 +26,7 @@ def check(
     """Verify that the store is whole."""
     try:
         with common.open() as engine:
-            report, folder = engine.check(repair=repair), engine.store.folder
+            report, folder = engine.maintenance.check(repair=repair), engine.store.folder
         if not is_private(folder):
             note(
                 f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER"
@@ -64,7 +64,7 @@ def audit(
 ) -> None:
     """List what was changed through tools, when and by whom, the newest first."""
     with common.open() as engine:
-        entries = engine.audit(before=before, limit=limit)
+        entries = engine.maintenance.audit(before=before, limit=limit)
     if common.json:
         write_json(entries)
     elif entries:

@@ -152,10 +152,10 @@ def search(
         raise typer.BadParameter("--citations goes with --context: clew search --context …")
     with common.open() as engine:
         if strategy != "keyword":
-            engine.warm()
+            engine.state.warm()
         if strategy in _OVER_COMMUNITIES:
             with steps(shown=not common.json) as progress:
-                engine.update_communities(progress)
+                engine.state.update_communities(progress)
         result = engine.search(
             read_question(question),
             strategy=strategy,

@@ -11,7 +11,8 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import MaxTokensOption, OutputOption, QuestionArgument, read_question
-from clew.cli.output import printable, to_json, write_whole
+from clew.cli.output import to_json, write_whole
+from clew.cli.safe_stream import printable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,8 +54,8 @@ def subgraph(
 ) -> None:
     """Print the part of the graph that matters to a question."""
     with common.open() as engine:
-        engine.warm()
-        found = engine.subgraph(
+        engine.state.warm()
+        found = engine.graph.subgraph(
             read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
         )
     pieces = _pieces(found, SubgraphFormat.json if common.json else format)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 import logging
 import time
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import anyio.to_thread
 from mcp.server.auth.provider import AccessToken
@@ -14,8 +14,9 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
 from clew.errors import SettingsError
+from clew.mcp.auth.scopes import READ, SCOPES
 from clew.mcp.auth.tokens import token_hash
-from clew.settings import Right, load_settings
+from clew.settings import load_settings
 from clew.tools.spec import Caller
 
 if TYPE_CHECKING:
@@ -24,11 +25,6 @@ if TYPE_CHECKING:
 
     from clew.mcp.auth.oauth import TokenReader
     from clew.settings import ServeSettings, Settings, TokenSettings
-
-SCOPES: dict[str, Right] = {f"clew:{right}": right for right in get_args(Right)}
-"""Rights by the name of their OAuth scope."""
-READ = "clew:read"
-"""The scope that every caller needs."""
 
 _log = logging.getLogger("clew.mcp")
 
@@ -130,11 +126,6 @@ def auth_settings(serve: ServeSettings) -> AuthSettings:
             "required_scopes": [READ],
         }
     )
-
-
-def rights(scopes: list[str]) -> frozenset[Right]:
-    """The rights that OAuth scopes give; scopes of others are none."""
-    return frozenset(SCOPES[scope] for scope in scopes if scope in SCOPES)
 
 
 def anonymous(settings: Settings) -> Caller:

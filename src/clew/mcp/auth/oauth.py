@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import jwt
 from mcp.server.auth.provider import AccessToken
 
-from clew.mcp.auth.access import rights
+from clew.mcp.auth.scopes import rights
 from clew.settings import NAMESPACE
 from clew.tools.spec import Caller
 

@@ -159,7 +159,7 @@ def _uploads(scope: RequestScope) -> Iterator[tuple[Uploads, Opened]]:
 
 def _begin(scope: RequestScope, given: Mapping[str, Any], part_bytes: int) -> Response:
     with _uploads(scope) as (uploads, opened):
-        if reason := opened.engine.full():
+        if reason := opened.engine.documents.quota_reached():
             raise TooLargeError(reason)
         return _state(uploads, uploads.begin(**given, part_bytes=part_bytes), 201)
 

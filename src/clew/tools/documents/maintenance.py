@@ -37,7 +37,7 @@ def backup(call: Call, arguments: Arguments) -> Result:
         raise InputError(f"there is a backup {name!r} already; give another name")
     most = call.engine.settings.quota.backups
     _check_room(path.parent, most - 1)
-    size = call.engine.backup(path)
+    size = call.engine.maintenance.backup(path)
     try:
         # Looked at again: of several that are made at once, none slips through.
         _check_room(path.parent, most)
@@ -69,14 +69,14 @@ def restore(call: Call, arguments: Arguments) -> Result:
     if not path.is_file():
         there = ", ".join(_names(path.parent)) or "none yet"
         raise NotFoundError(f"there is no backup {name!r} of this collection; there are: {there}")
-    held = engine.stats()["documents"]
+    held = engine.maintenance.stats()["documents"]
     if not arguments["confirm"]:
         raise InputError(
             f"restoring {name!r} replaces all that is stored ({held} documents) and"
             " cannot be undone; call again with confirm=true if it is wanted"
         )
-    engine.restore(path, own=True)
-    return {"name": name, "documents": engine.stats()["documents"]}
+    engine.maintenance.restore(path, own=True)
+    return {"name": name, "documents": engine.maintenance.stats()["documents"]}
 
 
 def _backup_file(call: Call, name: str) -> Path:
@@ -94,10 +94,10 @@ def audit(call: Call, arguments: Arguments) -> Result:
     engine, limit = call.engine, arguments["limit"]
     before = read_cursor(arguments["cursor"], _NEWEST) if arguments["cursor"] else None
     # One more than is shown tells whether there is more.
-    found = engine.audit(before=before, limit=limit + 1)
+    found = engine.maintenance.audit(before=before, limit=limit + 1)
     items = [_entry(entry) for entry in found[:limit]]
     around: Result = {"entries": [], "next_cursor": str(_NEWEST)}
-    kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    kept = fitting(items, around, arguments["max_tokens"], engine.state.embedder.count_tokens)
     if items and not kept:
         raise no_room(items[0]["tool"])
     more = len(kept) < len(found)

@@ -12,7 +12,7 @@ from clew.wiring import make_store, store_exists
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo
 
@@ -81,9 +81,9 @@ def _hit(hit: Mapping[str, Any]) -> Result:
     }
 
 
-def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Clew) -> list[Result]:
+def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Engine) -> list[Result]:
     """The first hits that fit whole; where not even one does, the first with its text cut."""
-    count = engine.embedder.count_tokens
+    count = engine.state.embedder.count_tokens
     kept = fitting(hits, around, budget, count)
     if kept or not hits:
         return kept
@@ -122,8 +122,8 @@ def fetch(call: Call, arguments: Arguments) -> Result:
     """`fetch`: a document's text, or as much of it around a passage as is given at once."""
     engine = call.engine
     info, at = _located(engine, arguments["id"])
-    whole = engine.text(info.id)
-    count = engine.embedder.count_tokens
+    whole = engine.documents.text(info.id)
+    count = engine.state.embedder.count_tokens
     if tokens_of(whole, count) <= FETCHED_TOKENS:
         at = 0
     length = fitting_length(whole[at:], FETCHED_TOKENS, count)
@@ -142,16 +142,16 @@ def fetch(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _located(engine: Clew, name: str) -> tuple[DocumentInfo, int]:
+def _located(engine: Engine, name: str) -> tuple[DocumentInfo, int]:
     """A document, and where to begin to read: at the section of the passage that was named."""
     document, _, ordinal = name.rpartition("#")
     number = whole_number(ordinal)
     if number is not None and engine.store.documents(ids=[document]):
-        info = engine.document(document)
+        info = engine.documents.get(document)
         for chunk in engine.store.document_chunks(document):
             if chunk.ordinal == number:
                 return info, engine.store.sections([chunk.section_id])[0].start
-    return engine.document(name), 0
+    return engine.documents.get(name), 0
 
 
 def _url(document_id: str, source: str) -> str:
@@ -162,11 +162,11 @@ def _url(document_id: str, source: str) -> str:
 
 def list_documents(call: Call, arguments: Arguments) -> Result:
     """`list_documents`."""
-    documents = call.engine.documents(arguments["where"])
+    documents = call.engine.documents.list(arguments["where"])
     start = read_cursor(arguments["cursor"])
     page = [_document(info) for info in documents[start : start + arguments["limit"]]]
     around: Result = {"documents": [], "total": len(documents), "next_cursor": str(MOST_CHARACTERS)}
-    count = call.engine.embedder.count_tokens
+    count = call.engine.state.embedder.count_tokens
     kept = fitting(page, around, arguments["max_tokens"], count)
     if page and not kept:
         kept = [{**page[0], "metadata": {}}]
@@ -194,12 +194,12 @@ def _next(start: int, shown: int, total: int) -> str | None:
 def get_document(call: Call, arguments: Arguments) -> Result:
     """`get_document`."""
     engine = call.engine
-    info = engine.document(arguments["document"])
-    text = engine.text(info.id)
+    info = engine.documents.get(arguments["document"])
+    text = engine.documents.text(info.id)
     start = min(read_cursor(arguments["cursor"], MOST_CHARACTERS), len(text))
     around: Result = {**_document(info), "text": "", "char_start": start, "char_end": len(text)}
     around["next_cursor"] = str(MOST_CHARACTERS)
-    count = engine.embedder.count_tokens
+    count = engine.state.embedder.count_tokens
     if tokens_of(around, count) > arguments["max_tokens"] // 2:
         around["metadata"] = {}
     room = arguments["max_tokens"] - tokens_of({"success": True, **around}, count)
@@ -226,13 +226,13 @@ def list_collections(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _collection(engine: Clew, namespace: str) -> Result:
+def _collection(engine: Engine, namespace: str) -> Result:
     split = engine.settings.split
     return {
         "namespace": namespace,
         "counts": _counts(engine, namespace),
         "settings": {
-            "embedder": engine.embedder.name,
+            "embedder": engine.state.embedder.name,
             "split": split.strategy,
             "chunk_tokens": split.chunk_tokens,
             "section_tokens": split.section_tokens,
@@ -241,11 +241,11 @@ def _collection(engine: Clew, namespace: str) -> Result:
     }
 
 
-def _counts(engine: Clew, namespace: str) -> Result:
+def _counts(engine: Engine, namespace: str) -> Result:
     """Counts of a namespace's store; none are made where there is no store."""
     wanted = ("documents", "chunks", "entities", "relations")
     if namespace == engine.settings.namespace:
-        return {name: engine.stats()[name] for name in wanted}
+        return {name: engine.maintenance.stats()[name] for name in wanted}
     settings = engine.settings.model_copy(update={"namespace": namespace})
     if not store_exists(settings):
         return dict.fromkeys(wanted, 0)

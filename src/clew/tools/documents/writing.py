@@ -10,7 +10,7 @@ from clew.tools.truncate import shortened
 from clew.types import document_id
 
 if TYPE_CHECKING:
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.jobs.ingestion import Given
     from clew.jobs.runner import JobRunner
     from clew.ports import Job
@@ -84,7 +84,7 @@ def _given(arguments: Arguments) -> Given:
     return cast("Given", given)
 
 
-def _identity(engine: Clew, given: Given) -> tuple[str, str | None]:
+def _identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     """Source and document id of what is taken in, no id where a folder is.
 
     Raises `InputError` now for what could only fail later.
@@ -162,7 +162,7 @@ def status_of(runner: JobRunner, job: Job) -> Result:
 
 def delete_document(call: Call, arguments: Arguments) -> Result:
     """`delete_document`."""
-    info = call.engine.document(arguments["document"])
+    info = call.engine.documents.get(arguments["document"])
     if not arguments["confirm"]:
         raise InputError(
             f"deleting document {info.id!r} ({info.title or info.source!r}) cannot be undone; call"

@@ -31,7 +31,7 @@ _CUT = 0.75
 
 def next_batch(call: Call, arguments: Arguments) -> Result:
     """`extraction_next`."""
-    extractions = call.engine.agent_extractions
+    extractions = call.engine.entities.agent_extractions
     after, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     passages = extractions.unread(after=after, limit=limit)
     around: Result = {
@@ -41,7 +41,7 @@ def next_batch(call: Call, arguments: Arguments) -> Result:
         "remaining": extractions.count_unread(),
         "next_cursor": str(passages[-1].id) if passages else None,
     }
-    count, room = call.engine.embedder.count_tokens, arguments["max_tokens"]
+    count, room = call.engine.state.embedder.count_tokens, arguments["max_tokens"]
     kept = fitting([_shown(one) for one in passages], around, room, count)
     if passages and not kept:
         kept = [_beginning(call, passages[0], around, room)]
@@ -60,7 +60,7 @@ def _beginning(call: Call, chunk: StoredChunk, around: Result, room: int) -> Res
     while text:
         text = text[: int(len(text) * _CUT)]
         part: Result = {**_shown(replace(chunk, text=f"{text}…")), "cut": True}
-        if fitting([part], around, room, call.engine.embedder.count_tokens):
+        if fitting([part], around, room, call.engine.state.embedder.count_tokens):
             return part
     raise InputError(
         f"max_tokens {room} leaves no room for a passage; call it again with 2000 or more"

@@ -38,10 +38,10 @@ def upsert(call: Call, arguments: Arguments) -> Result:
     ]
     if not arguments["passage_ids"]:
         return _write_by_hand(call, entities, arguments["relations"])
-    report = call.engine.agent_extractions.record(
+    report = call.engine.entities.agent_extractions.record(
         arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
     )
-    return {**_told(report), "remaining": call.engine.agent_extractions.count_unread()}
+    return {**_told(report), "remaining": call.engine.entities.agent_extractions.count_unread()}
 
 
 def _found(given: Arguments) -> AgentRelation:
@@ -78,7 +78,7 @@ def _write_by_hand(
     ids = {key: _known(call, name) for key, name in ends.items() if key not in given}
     drafts = [written_relation(0, 0, r["relation_type"], weight=r["confidence"]) for r in relations]
     ids |= _make(call, entities)
-    added = call.engine.memory.add_relations(
+    added = call.engine.entities.memory.add_relations(
         [
             replace(
                 draft,
@@ -95,13 +95,13 @@ def _write_by_hand(
         "new_relations": sum(is_new for _, is_new in added),
         "rejected": [],
         "rejected_count": 0,
-        "remaining": call.engine.agent_extractions.count_unread(),
+        "remaining": call.engine.entities.agent_extractions.count_unread(),
     }
 
 
 def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
     """Make entities, or bring those that were made before up to date; ids by key."""
-    memory, ids = call.engine.memory, {}
+    memory, ids = call.engine.entities.memory, {}
     for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
         ids[entity_key(entity.name)] = entity_id
         if not is_new:
@@ -113,6 +113,6 @@ def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
 
 def _known(call: Call, name: str) -> int:
     try:
-        return call.engine.entity(name).id
+        return call.engine.entities.get(name).id
     except NotFoundError as error:
         raise NotFoundError(f"{error}; give it in entities, too, to make it") from error

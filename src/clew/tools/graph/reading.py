@@ -33,7 +33,7 @@ _WEIGHTS = ("vector_weight", "graph_weight")
 def search_entities(call: Call, arguments: Arguments) -> Result:
     """`graph_enhanced_search`."""
     options = {name: arguments[name] for name in ("depth", "limit", *_WEIGHTS)}
-    hits, notes = call.engine.search_entities(arguments["query"], **options)
+    hits, notes = call.engine.entities.search(arguments["query"], **options)
     params = {**options, "include_neighbors": arguments["include_neighbors"]}
     around: Result = {
         "query": shortened(arguments["query"], ECHOED),
@@ -45,7 +45,9 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
     }
     # What does not fit is not made: neighbours take longest.
     results = (_result(call, hit, params) for hit in hits)
-    kept = fitting(results, around, arguments["max_tokens"], call.engine.embedder.count_tokens)
+    kept = fitting(
+        results, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
+    )
     return {
         **around,
         "result_count": len(kept),
@@ -62,7 +64,7 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
     if params["include_neighbors"]:
         found, more = near(
             engine.store,
-            engine.entity_graph,
+            engine.state.entity_graph,
             hit.entity.id,
             depth=params["depth"],
             limit=NEIGHBORS,
@@ -112,7 +114,7 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         "notes": list(notes),
         "search_params": {**options, "limit": limit},
     }
-    kept = fitting(items, around, arguments["max_tokens"], engine.embedder.count_tokens)
+    kept = fitting(items, around, arguments["max_tokens"], engine.state.embedder.count_tokens)
     if items and not kept:
         raise no_room(items[0]["neighbor_name"])
     end = start + (len(page) if len(kept) == len(items) else len(kept))
@@ -140,7 +142,7 @@ def _neighbor(one: Related, entity: Entity) -> Result:
 def graph_statistics(call: Call, _: Arguments) -> Result:
     """`get_graph_statistics`."""
     counts = call.engine.store.relation_counts()
-    stats = call.engine.stats()
+    stats = call.engine.maintenance.stats()
     entities, vectors = int(stats["entities"]), stats["vectors"]
     relationships = sum(count for _, count, _ in counts)
     in_short = {"entities": entities, "relationships": relationships, **_vector_store(vectors)}
@@ -180,7 +182,7 @@ def local_graph(call: Call, arguments: Arguments) -> Result:
     """`build_local_graph`."""
     engine = call.engine
     ids = list(dict.fromkeys(arguments["entity_ids"]))
-    entities = engine.entity_ranks.applied(engine.store.entities(ids))
+    entities = engine.state.entity_ranks.applied(engine.store.entities(ids))
     known = {entity.id for entity in entities}
     if not known:
         raise unknown_entity(*ids[:1])
@@ -194,7 +196,7 @@ def local_graph(call: Call, arguments: Arguments) -> Result:
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
     graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
     around: Result = {"graph": graph, "left_out": left_out}
-    count, room = engine.embedder.count_tokens, arguments["max_tokens"]
+    count, room = engine.state.embedder.count_tokens, arguments["max_tokens"]
     # Edges of nodes that are not shown would lead nowhere: nodes go first.
     graph["nodes"] = fitting(nodes, around, room, count)
     shown = {node["id"] for node in graph["nodes"]}

@@ -27,7 +27,7 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
             f"relation_type cannot be {relation_type!r}; expected {', '.join(RELATION_TYPES)} or"
             " another name in snake_case, such as works_at. Call it again with that"
         )
-    relation = call.engine.add_relation(
+    relation = call.engine.entities.add_relation(
         source.id,
         target.id,
         relation_type,
@@ -48,7 +48,7 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
 def extract_relationships(call: Call, arguments: Arguments) -> Result:
     """`extract_entity_relationships`."""
     entity = known_entity(call, arguments["entity_id"])
-    done = call.engine.extract_relations([entity.id])
+    done = call.engine.entities.extract_relations([entity.id])
     return {
         "entity_id": entity.id,
         "relationships_found": done.found[entity.id],
@@ -63,7 +63,7 @@ def extract_all(call: Call, arguments: Arguments) -> Result:
         call.progress.report(done, total, "documents read")
         return not call.progress.cancelled()
 
-    done = call.engine.extract_relations(limit=arguments["limit"], proceed=proceed)
+    done = call.engine.entities.extract_relations(limit=arguments["limit"], proceed=proceed)
     total, some = sum(done.found.values()), sum(count > 0 for count in done.found.values())
     return {
         "statistics": {

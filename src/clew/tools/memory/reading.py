@@ -19,7 +19,7 @@ from clew.tools.budget import no_room
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from clew.engine import Clew
+    from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Entity, Relation
 
@@ -36,7 +36,7 @@ def read_graph(call: Call, arguments: Arguments) -> Result:
 
 def open_nodes(call: Call, arguments: Arguments) -> Result:
     """`open_nodes`."""
-    found = call.engine.memory.find(arguments["names"])
+    found = call.engine.entities.memory.find(arguments["names"])
     return _page(call.engine, sorted(set(found.values())), arguments)
 
 
@@ -57,7 +57,7 @@ def wording(relation: Relation) -> str:
     return written if isinstance(written, str) else relation.relation_type
 
 
-def _searchable(engine: Clew) -> Iterator[tuple[int, str]]:
+def _searchable(engine: Engine) -> Iterator[tuple[int, str]]:
     """Each entity made by hand, and all that can be found of it, a line each."""
     ids = engine.store.made_by_hand()
     for start in range(0, len(ids), _BATCH):
@@ -106,11 +106,11 @@ class _Page:
     relations: list[Result] = field(default_factory=list)
 
 
-def _page(engine: Clew, matched: Sequence[int], arguments: Arguments) -> Result:
+def _page(engine: Engine, matched: Sequence[int], arguments: Arguments) -> Result:
     """Entities and their relations from the cursor on; the rest is counted and can be asked for."""
     first, shown = _read_cursor(arguments["cursor"])
     ids = [entity_id for entity_id in matched if entity_id >= first]
-    room = _Room(arguments["max_tokens"] - _AROUND_TOKENS, engine.embedder.count_tokens)
+    room = _Room(arguments["max_tokens"] - _AROUND_TOKENS, engine.state.embedder.count_tokens)
     page = _Page()
     nodes = _Nodes(engine, ids[: arguments["limit"]], frozenset(matched))
     for position, entity in enumerate(nodes.entities):
@@ -162,7 +162,7 @@ def _result(page: _Page, cursor: str | None, left_out: int) -> Result:
 class _Nodes:
     """Some entities with what belongs to them."""
 
-    def __init__(self, engine: Clew, ids: Sequence[int], matched: frozenset[int]) -> None:
+    def __init__(self, engine: Engine, ids: Sequence[int], matched: frozenset[int]) -> None:
         store = engine.store
         with store.reading():
             self.entities = store.entities(ids)

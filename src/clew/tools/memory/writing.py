@@ -47,7 +47,7 @@ def create_relations(call: Call, arguments: Arguments) -> Result:
         for one, new in drafts
         if (new.source_id, new.target_id, new.relation_type) not in known
     ]
-    added = call.engine.memory.add_relations([new for _, new in wanted])
+    added = call.engine.entities.memory.add_relations([new for _, new in wanted])
     made = [one for (one, _), (_, is_new) in zip(wanted, added, strict=True) if is_new]
     return {"relations": [dict(one) for one in made]}
 
@@ -72,7 +72,7 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
 def delete_entities(call: Call, arguments: Arguments) -> Result:
     """`delete_entities`."""
     names = arguments["entityNames"]
-    deleted = call.engine.memory.delete_entities(names)
+    deleted = call.engine.entities.memory.delete_entities(names)
     missing = [name for name in names if name not in deleted]
     if not missing:
         return {"message": "Entities deleted successfully"}
@@ -83,9 +83,9 @@ def delete_entities(call: Call, arguments: Arguments) -> Result:
 def delete_observations(call: Call, arguments: Arguments) -> Result:
     """`delete_observations`."""
     given = [(one["entityName"], one["observations"]) for one in arguments["deletions"]]
-    known = call.engine.memory.find([name for name, _ in given])
+    known = call.engine.entities.memory.find([name for name, _ in given])
     there = [(name, texts) for name, texts in given if name in known]
-    deleted = sum(call.engine.memory.delete_observations(there))
+    deleted = sum(call.engine.entities.memory.delete_observations(there))
     wanted = sum(len(texts) for _, texts in given)
     if deleted == wanted:
         return {"message": "Observations deleted successfully"}
@@ -102,7 +102,7 @@ def _named(names: Sequence[str]) -> str:
 def delete_relations(call: Call, arguments: Arguments) -> Result:
     """`delete_relations`."""
     given = arguments["relations"]
-    deleted = call.engine.memory.delete_relations(list(_matching(call, given)))
+    deleted = call.engine.entities.memory.delete_relations(list(_matching(call, given)))
     if deleted == len(given):
         return {"message": "Relations deleted successfully"}
     return {"message": f"Deleted {deleted} of {len(given)} relations. The rest matched nothing."}
@@ -110,7 +110,9 @@ def delete_relations(call: Call, arguments: Arguments) -> Result:
 
 def _matching(call: Call, given: Sequence[Arguments]) -> Iterator[int]:
     """Ids of the relations written by hand that are among those given."""
-    known = call.engine.memory.find([name for one in given for name in (one["from"], one["to"])])
+    known = call.engine.entities.memory.find(
+        [name for one in given for name in (one["from"], one["to"])]
+    )
     wanted = {
         (known.get(one["from"]), known.get(one["to"]), snake_case(one["relationType"]))
         for one in given
@@ -122,12 +124,12 @@ def _matching(call: Call, given: Sequence[Arguments]) -> Iterator[int]:
 
 def _memory(call: Call) -> ManualGraphWriter:
     """The engine's memory, which stops indexing where nobody waits for the result any more."""
-    return replace(call.engine.memory, cancelled=call.progress.cancelled)
+    return replace(call.engine.entities.memory, cancelled=call.progress.cancelled)
 
 
 def _ids(call: Call, names: Sequence[str]) -> dict[str, int]:
     """Ids by name; as in the reference server, one that nobody created is an error."""
-    found = call.engine.memory.find(names)
+    found = call.engine.entities.memory.find(names)
     for name in names:
         if name not in found:
             raise NotFoundError(
