@@ -45,8 +45,8 @@ def run(section: str, what: str, attack: Callable[[Path], str]) -> bool:
     with tempfile.TemporaryDirectory(prefix="clew-attack-") as folder:
         try:
             held, said = True, attack(Path(folder))
-        except AssertionError as error:
-            held, said = False, str(error)
+        except Exception as error:  # noqa: BLE001 - what fails has not held
+            held, said = False, f"{type(error).__name__}: {error}"
     seconds = time.perf_counter() - began
     print(f"{'held' if held else 'BROKEN':<7}{section}: {what} ({seconds:.1f} s)", flush=True)
     print(re.sub(r"^", "       ", said, flags=re.MULTILINE), flush=True)

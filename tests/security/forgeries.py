@@ -85,14 +85,15 @@ def _check(context: clew.Context, texts: Mapping[str, str]) -> int:
     sources: dict[int, list[Citation]] = {}
     for citation in context.citations:
         sources.setdefault(citation.number, []).append(citation)
-    assert [part.number for part in parts if part.number is not None] == list(sources)
+    numbers = [part.number for part in parts if part.number is not None]
+    assert numbers == list(sources), context.text
     for part in parts:
         if not part.heading.startswith(_OWN):
             assert part.number is not None, part.heading
             [source] = sources[part.number]
             whole = texts[source.chunk_ids[0].partition("#")[0]]
-            assert part.heading.startswith(" ".join(source.title.split()))
-            assert part.text.endswith(whole[source.start : source.end].strip())
+            assert part.heading.startswith(" ".join(source.title.split())), part
+            assert part.text.endswith(whole[source.start : source.end].strip()), part
     return len(parts)
 
 

@@ -8,7 +8,7 @@ import pty
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -313,7 +313,7 @@ def commands(names: list[str]) -> list[tuple[str, ...]]:
         ("call", "query_documents", json.dumps({"query": QUESTION})),
         ("call", "list_documents"),
         ("install", "codex", "--name", ODD),
-        ("token", ODD),
+        ("token", ODD[:64]),
     ]
 
 
@@ -345,10 +345,14 @@ def write_through_every_command(hostile: Hostile) -> str:
 
     shown = all_on_terminal([*done, *given_up], hostile.folder)
 
-    broken = {s.arguments: steering(s.text) for s in shown if steering(s.text)}
-    assert broken == {}
-    assert [s.arguments for s in shown if "Traceback" in s.text or not s.text.strip()] == []
-    assert [(s.arguments, s.text) for s in shown[: len(done)] if s.status not in (0, 1)] == []
-    assert [(s.arguments, s.text) for s in shown[len(done) :] if s.status != 2] == []
+    _none(s.arguments for s in shown if steering(s.text))
+    _none((s.arguments, s.text) for s in shown if "Traceback" in s.text or not s.text.strip())
+    _none((s.arguments, s.text) for s in shown[: len(done)] if s.status not in (0, 1))
+    _none((s.arguments, s.text) for s in shown[len(done) :] if s.status != 2)
     characters = sum(len(s.text) for s in shown)
     return f"{len(PAYLOADS)} payloads, {len(shown)} commands, {characters:,} characters, 0 steer"
+
+
+def _none(broken: Iterable[object]) -> None:
+    found = list(broken)
+    assert not found, found
