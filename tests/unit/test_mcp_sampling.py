@@ -21,7 +21,8 @@ from mcp_types import (
 
 from clew.engine import Engine
 from clew.mcp.server import ClewServer, create_server
-from clew.tools.extraction_tools import EXTRACTION_TOOLS, READING, UPSERT
+from clew.tools.extraction.reading import READING
+from clew.tools.extraction.table import EXTRACTION_TOOLS, UPSERT
 from tests.unit.mcp_tools import engine_in, settings_for
 
 pytestmark = pytest.mark.anyio

@@ -40,6 +40,8 @@ LONGEST_NAME = 200
 """Characters of an entity's name that an assistant found, at most."""
 LONGEST_TYPE = 60
 """Characters of a relation's type, at most."""
+GROUP = 16
+"""Texts that are indexed between two looks at whether anybody waits."""
 _SNAKE_CASE = re.compile(r"[^\W\d_][^\W_]*(?:_[^\W_]+)*")
 _CAMEL_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
@@ -54,6 +56,8 @@ class ManualGraphWriter:
     """Makes the steps of indexing; called only where there is a text to index."""
     writing: AbstractContextManager[object]
     """Held while something is saved."""
+    cancelled: Callable[[], bool] = lambda: False
+    """Asked between texts; where it answers true, nothing is written."""
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
         """Ids of entities made by hand, by name; names of others are left out."""
@@ -182,7 +186,12 @@ class ManualGraphWriter:
         if not texts:
             return []
         moment = datetime.now(UTC) if dated else None
-        return self.pipeline().complete([_observation(key, name, text, moment) for text in texts])
+        documents, ready = [_observation(key, name, text, moment) for text in texts], []
+        for start in range(0, len(documents), GROUP):
+            if self.cancelled():
+                raise InputError("nobody waits any more; nothing was written. Give less at a time")
+            ready += self.pipeline().complete(documents[start : start + GROUP])
+        return ready
 
     def _save(self, documents: Sequence[Ready]) -> list[str]:
         for item, vectors in documents:

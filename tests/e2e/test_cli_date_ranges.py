@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.cli.date_ranges import moment, stretch
+from clew.cli.date_ranges import date_range, moment
 from clew.times import read_period
 
 
@@ -33,7 +33,7 @@ def utc(*parts: int) -> datetime:
 def test_the_longest_units_that_say_it_exactly(
     start: datetime | None, end: datetime | None, shown: str
 ) -> None:
-    assert stretch(start, end) == shown
+    assert date_range(start, end) == shown
 
 
 _DAYS = st.dates(min_value=utc(1000, 1, 1).date(), max_value=utc(2900, 1, 1).date())
@@ -44,7 +44,7 @@ def test_what_is_shown_means_the_same_days(day: datetime, length: int) -> None:
     start = utc(day.year, day.month, day.day)
     end = start + timedelta(days=length)
 
-    first, _, last = stretch(start, end).partition(" to ")
+    first, _, last = date_range(start, end).partition(" to ")
 
     begun, ended = read_period(first), read_period(last or first)
     assert begun is not None
