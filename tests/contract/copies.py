@@ -202,7 +202,7 @@ def _assert_same_graph(old: Store, new: Store) -> None:
 
 def tables_of(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table of the database file, but what a copy is not to bring along."""
-    ours = ("meta", "jobs", "job_items", "audit")
+    ours = ("meta", "jobs", "job_items", "audit", "refusals")
     with closing(sqlite3.connect(folder / "clew.db")) as connection:
         names = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"

@@ -113,7 +113,8 @@ def test_communities_and_their_reports(clew: Run, in_process: Run, workshop: Lib
     assert len(rows) == len(found) >= 2
     assert listed.stderr == reports.stderr == ""
     first = found[0]
-    assert reports.stdout.startswith(f"# {first['title']}\n\n{first['summary']}\n\nSources:\n\n- ")
+    quoted = "\n".join(f"> {line}".rstrip() for line in first["summary"].splitlines())
+    assert reports.stdout.startswith(f"# {first['title']}\n\n{quoted}\n\nSources:\n\n- ")
     for community in found:
         assert community["size"] >= 3
         for origin in community["sources"]:

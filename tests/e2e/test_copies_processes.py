@@ -35,10 +35,10 @@ for number in range(10_000):
 READ = f"""{OPEN}
 while True:
     with engine.store.reading():
-        print(len(engine.documents()), len(engine.store.chunk_ids()), flush=True)
+        print(len(engine.documents.list()), len(engine.store.chunk_ids()), flush=True)
 """
-BACK_UP = f"{OPEN}engine.backup(sys.argv[2])"
-RESTORE = f"{OPEN}engine.restore(sys.argv[2])"
+BACK_UP = f"{OPEN}engine.maintenance.backup(sys.argv[2])"
+RESTORE = f"{OPEN}engine.maintenance.restore(sys.argv[2])"
 
 
 @pytest.fixture

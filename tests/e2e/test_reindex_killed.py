@@ -40,7 +40,7 @@ settings = clew.load_settings(store=f"{root}/store", access={"roots": [root]}, s
 with clew.open(settings=settings, embedder=Counted(64)) as engine:
     print("ready", flush=True)
     if how == "reindex":
-        engine.reindex(progress=lambda *step: print(*step, flush=True))
+        engine.maintenance.reindex(progress=lambda *step: print(*step, flush=True))
     else:
         runner = make_runner(engine, lease_seconds=0.5)
         runner.start()
