@@ -55,16 +55,11 @@ MOST_LINES = 300
 LONG_FILES = {
     "evaluation/beir.py": 304,
     "graph/snapshot.py": 374,
-    "jobs/runner.py": 361,
-    "jobs/uploads.py": 302,
-    "mcp/server.py": 358,
-    "settings.py": 644,
     "stores/alias_planner.py": 307,
     "stores/neo4j/connection.py": 305,
     "stores/sqlite/connection.py": 336,
     "stores/sqlite/migrations.py": 356,
     "stores/statements/names.py": 362,
-    "tools/extraction_tools.py": 306,
 }
 """Lines of the modules that have more. The list may only shrink, and so may its numbers."""
 OPEN_CIRCLES = {
