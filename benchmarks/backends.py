@@ -27,8 +27,8 @@ from clew.engine import Clew
 from clew.engine.copying import copy
 from clew.search.retrieval.channels import DEPTH
 from clew.settings import Settings, load_settings
-from clew.stores.neo4j_connection import Neo4jDatabase
-from clew.stores.neo4j_schema import keyword_index, vector_index
+from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.schema import keyword_index, vector_index
 from clew.types import Document
 
 STRATEGIES = ("hybrid", "graph")

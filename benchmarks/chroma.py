@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.settings import ChromaSettings
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import make_entry

@@ -24,7 +24,7 @@ from benchmarks.speed import timed
 from clew.errors import StoreError
 from clew.graph.pagerank import local_graph, walk
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j_connection import Neo4jDatabase
+from clew.stores.neo4j.connection import Neo4jDatabase
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

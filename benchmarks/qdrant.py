@@ -24,7 +24,7 @@ from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.sync import SyncedIndex
 
 if TYPE_CHECKING:
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import Vectors
 
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import clew
 from benchmarks.speed import take
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.types import Document
 
 BEFORE = {"chunk_tokens": 400, "section_tokens": 800}

@@ -54,18 +54,90 @@ def run(section: str, what: str, attack: Callable[[Path], str]) -> bool:
 
 
 def checked(*targets: str) -> Callable[[Path], str]:
-    """An attack that is a file of tests."""
+    """An attack that is files of tests."""
 
     def attack(folder: Path) -> str:
-        command = [sys.executable, "-m", "pytest", "-q", "--basetemp", str(folder / "t"), *targets]
-        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-4000:]
-        return done.stdout.strip().splitlines()[-1]
+        said = _output("pytest", "-q", "--basetemp", str(folder / "t"), *targets)
+        return said.splitlines()[-1]
 
     return attack
 
 
+def measured(module: str, *options: str) -> Callable[[Path], str]:
+    """An attack whose cost is measured, on the default limits."""
+    return lambda _: _output(f"benchmarks.{module}", *options)
+
+
+def _output(module: str, *options: str) -> str:
+    command = [sys.executable, "-m", module, *options]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, (done.stdout + done.stderr)[-4000:]
+    return done.stdout.strip()
+
+
+_TESTS = "tests/security"
+_KILLED = ("index", "copy", "reindex", "jobs")
 ATTACKS: tuple[tuple[str, str, Callable[[Path], str]], ...] = (
+    (
+        "parsing",
+        "every regular expression on pumped texts, 20 KB to 1 MB",
+        checked(f"{_TESTS}/test_patterns.py"),
+    ),
+    (
+        "parsing",
+        "hard texts against the time of prose",
+        checked(f"{_TESTS}/test_shapes.py"),
+    ),
+    (
+        "worker",
+        "documents that hang, unfold or crash their reader; kills, signals, restarts",
+        checked(*(f"{_TESTS}/test_isolation{which}.py" for which in ("", "_processes", "_same"))),
+    ),
+    (
+        "access",
+        "files: paths, links, races, the settings and the store as documents",
+        checked(f"{_TESTS}/test_file_access.py", f"{_TESTS}/test_private_files.py"),
+    ),
+    (
+        "access",
+        "addresses: special-purpose ranges in every notation, redirects, names that change",
+        checked(f"{_TESTS}/test_special_addresses.py", "tests/unit/test_fetch.py"),
+    ),
+    (
+        "access",
+        "backups of others, and backups that were tampered with",
+        checked(f"{_TESTS}/test_backup_attacks.py"),
+    ),
+    (
+        "access",
+        "forged origins, hosts and tokens, other namespaces, limited tokens, odd arguments",
+        checked(f"{_TESTS}/test_http_attacks.py", "tests/unit/test_mcp_access.py"),
+    ),
+    (
+        "http",
+        "slow, idle, long and many: headers, bodies, connections, sessions, quotas",
+        checked(
+            f"{_TESTS}/test_http_starved.py",
+            f"{_TESTS}/test_http_sessions.py",
+            f"{_TESTS}/test_quotas.py",
+            "tests/unit/test_mcp_engines_starved.py",
+        ),
+    ),
+    (
+        "http",
+        "3,000 sessions, then two headers of 100 MB: what they cost the server",
+        measured("attacks"),
+    ),
+    (
+        "damage",
+        "bytes that change in the store and beside it, files that are lost",
+        checked("tests/unit/test_sqlite_damage.py", "tests/unit/test_derived_files.py"),
+    ),
+    (
+        "damage",
+        "processes that are killed while they index, copy, reindex and work on jobs",
+        checked(*(f"tests/e2e/test_{what}_killed.py" for what in _KILLED)),
+    ),
     (
         "terminal",
         "escape sequences of documents, names and arguments through every command",

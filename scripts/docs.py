@@ -275,7 +275,7 @@ def tool_section(tool: Tool) -> Iterator[str]:
     """Name, what it does, what it may change, its parameters and what it answers."""
     marks = {
         "destructive": tool.destructive,
-        "idempotent": tool.idempotent,
+        "idempotent": tool.idempotent or tool.scope == "read",
         "reaches beyond the store": tool.open_world,
         "asks before it acts": tool.confirm,
     }

@@ -9,7 +9,17 @@ import pytest
 PACKAGE = Path(__file__).parent.parent / "src" / "clew"
 
 VALUES = frozenset(
-    {"types", "ports", "errors", "text", "times", "settings", "derived_files", "private_files"}
+    {
+        "types",
+        "ports",
+        "errors",
+        "text",
+        "times",
+        "settings",
+        "derived_files",
+        "private_files",
+        "word_lists",
+    }
 )
 STEPS = frozenset({"indexing", "search", "graph", "models", "stores"})
 

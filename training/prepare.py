@@ -175,8 +175,8 @@ def _passages(engine: Clew, held: Sequence[Source], ids: Ids) -> list[Passage]:
 
 def _group(kind: Kind, source: Source, question: Question, engine: Clew, shelf: Shelf) -> Group:
     options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    asking = QuerySession(engine, question.text, options)
-    rows = shelf.snapshot.rows(hybrid(asking).ranking.ids)
+    session = QuerySession.start(engine, question.text, options)
+    rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
         dataset=source.name,
         kind=kind,
@@ -187,6 +187,6 @@ def _group(kind: Kind, source: Source, question: Question, engine: Clew, shelf: 
             if grade > 0
         },
         shelf=shelf,
-        evidence=asking.gather(),
+        evidence=session.gather(),
         hybrid=list(dict.fromkeys(shelf.passages[row] for row in rows.tolist())),
     )

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         AuditLog,
         CommunityKeeper,
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     )
     from clew.ports.copying import CopyTarget
     from clew.settings import Settings
-    from clew.stores.sqlite_connection import Database
+    from clew.stores.sqlite.connection import Database
 
 
 def make_store(settings: Settings) -> Store:
     """The store of the settings' namespace, made where there is none."""
     functional = settings.relations.functional
     if isinstance(settings.store, str):
-        from clew.stores.neo4j import Neo4jStore
+        from clew.stores.neo4j.store import Neo4jStore
 
         return Neo4jStore(
             settings.store,
@@ -42,7 +42,7 @@ def make_store(settings: Settings) -> Store:
             settings.folder,
             functional=functional,
         )
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
 
     return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
 
@@ -51,8 +51,8 @@ def store_exists(settings: Settings) -> bool:
     """Whether the namespace has a store; none is made."""
     if not isinstance(settings.store, str):
         return (settings.folder / "clew.db").is_file()
-    from clew.stores.neo4j_connection import Neo4jDatabase
-    from clew.stores.neo4j_schema import holds_namespace
+    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.stores.neo4j.schema import holds_namespace
 
     with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
         return holds_namespace(database)
@@ -64,12 +64,12 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
     Where there is none, it is made, or else `InputError` is raised.
     """
     if isinstance(settings.store, str):
-        from clew.stores.neo4j_copy import Neo4jCopy
+        from clew.stores.neo4j.copy import Neo4jCopy
 
         return Neo4jCopy(
             settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
         )
-    from clew.stores.sqlite_copy import SqliteCopy
+    from clew.stores.sqlite.copy import SqliteCopy
 
     return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
 
@@ -91,8 +91,8 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
             store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
         )
     if settings.on_server:
-        from clew.stores.neo4j import Neo4jStore
-        from clew.stores.neo4j_search import Neo4jVectors
+        from clew.stores.neo4j.search import Neo4jVectors
+        from clew.stores.neo4j.store import Neo4jStore
 
         assert isinstance(store, Neo4jStore)
         return Neo4jVectors(store, settings.folder)
@@ -109,13 +109,13 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 def make_communities(settings: Settings, store: Store) -> CommunityKeeper:
     """The communities and topics of a store."""
     if settings.on_server:
-        from clew.stores.neo4j import Neo4jStore
-        from clew.stores.neo4j_communities import Neo4jCommunities
+        from clew.stores.neo4j.communities import Neo4jCommunities
+        from clew.stores.neo4j.store import Neo4jStore
 
         assert isinstance(store, Neo4jStore)
         return Neo4jCommunities(store.database)
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.sqlite_communities import SqliteCommunities
+    from clew.stores.sqlite.communities import SqliteCommunities
+    from clew.stores.sqlite.store import SqliteStore
 
     assert isinstance(store, SqliteStore)
     return SqliteCommunities(store.database)
@@ -126,32 +126,32 @@ def make_journal(settings: Settings, store: Store) -> Database:
 
     A job reads this machine's files, and has to outlast a server that is away for a while.
     """
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
 
     if isinstance(store, SqliteStore):
         return store.database
-    from clew.stores.sqlite_journal import open_journal
+    from clew.stores.sqlite.journal import open_journal
 
     return open_journal(settings.folder, settings.busy_seconds)
 
 
 def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
-    from clew.stores.sqlite_jobs import SqliteJobs
+    from clew.stores.sqlite.jobs import SqliteJobs
 
     return SqliteJobs(journal)
 
 
 def make_refusals(journal: Database) -> RefusalLog:
     """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite_refusals import SqliteRefusals
+    from clew.stores.sqlite.refusals import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
-    from clew.stores.sqlite_audit import SqliteAudit
+    from clew.stores.sqlite.audit import SqliteAudit
 
     return SqliteAudit(journal)
 
@@ -190,11 +190,11 @@ def make_ingest(
     embedder: Embedder,
     extractor: Extractor,
     runner: Runner,
-) -> Ingest:
+) -> IndexingPipeline:
     """The steps of indexing."""
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
 
-    return Ingest(
+    return IndexingPipeline(
         store=store,
         embedder=embedder,
         extractor=extractor,

@@ -11,8 +11,8 @@ from typing import TypeAlias
 
 from clew.ports import CommunityKeeper, Store
 from clew.ports.copying import SHAPES, CopySource, Header, Row, Table
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_copy import SqliteCopy
+from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.text import entity_key

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.neo4j_connection import Neo4jDatabase
-from clew.stores.neo4j_copy import Neo4jCopy
-from clew.stores.neo4j_schema import keyword_index, vector_index
+from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.copy import Neo4jCopy
+from clew.stores.neo4j.schema import keyword_index, vector_index
+from clew.stores.neo4j.store import Neo4jStore
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"

@@ -16,11 +16,11 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_audit import SqliteAudit
-from clew.stores.sqlite_communities import SqliteCommunities
-from clew.stores.sqlite_copy import SqliteCopy
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.audit import SqliteAudit
+from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import make_entry
@@ -41,7 +41,7 @@ _PROCESS = """
 import sys
 from pathlib import Path
 import clew.engine.copying as copying
-from clew.stores.sqlite_copy import SqliteCopy
+from clew.stores.sqlite.copy import SqliteCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 20
 

@@ -4,8 +4,8 @@ import os
 
 import pytest
 
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.neo4j_schema import keyword_index, vector_index
+from clew.stores.neo4j.schema import keyword_index, vector_index
+from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import make_entry
 from clew.text import terms
@@ -144,7 +144,7 @@ class TestCheck(OnNeo4j):
                 "version 1 of x belongs to no document",
             ),
             (
-                "CREATE (:ClewReading {namespace: $namespace, entity_id: 99})",
+                "CREATE (:ClewExtractionLog {namespace: $namespace, entity_id: 99})",
                 "references",
                 "a reading is of entity 99",
             ),

@@ -16,10 +16,10 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
-from clew.stores.neo4j_communities import Neo4jCommunities
-from clew.stores.neo4j_connection import Neo4jDatabase
-from clew.stores.neo4j_copy_rows import page_query
-from clew.stores.sqlite_communities import SqliteCommunities
+from clew.stores.neo4j.communities import Neo4jCommunities
+from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.copy_rows import page_query
+from clew.stores.sqlite.communities import SqliteCommunities
 from clew.testing.entries import make_entry
 from tests.contract.copies import (
     Interrupted,
@@ -39,8 +39,8 @@ import json, sys
 from pathlib import Path
 import clew.engine.copying as copying
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j_copy import Neo4jCopy
-from clew.stores.sqlite_copy import SqliteCopy
+from clew.stores.neo4j.copy import Neo4jCopy
+from clew.stores.sqlite.copy import SqliteCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 3
 
@@ -244,7 +244,7 @@ def test_a_beginning_that_was_interrupted_begins_anew(
         raise Interrupted
 
     with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr("clew.stores.neo4j_copy.delete_rows", fail)
+        patch.setattr("clew.stores.neo4j.copy.delete_rows", fail)
         with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
             copy_store(read, written, anew=True)
     assert not to_server(source, place).resumed

@@ -13,8 +13,8 @@ import pytest
 from clew.errors import InputError, StoreMismatchError
 from clew.ports import Store
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.sqlite import SqliteStore
+from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import (
     DocumentStoreSuite,
     LineageSuite,
@@ -65,7 +65,9 @@ def some_entry(chance: random.Random) -> IndexedDocument:
         created_at=chance.choice([None, datetime(year, 1, 1, tzinfo=timezone(timedelta(hours=3)))]),
     )
     chunks = tuple(replace(chunk, page=1, key=f"k{chunk.ordinal}") for chunk in entry.split.chunks)
-    return replace(entry, split=replace(entry.split, chunks=chunks), recipe='{"extractor": "x"}')
+    return replace(
+        entry, split=replace(entry.split, chunks=chunks), pipeline_fingerprint='{"extractor": "x"}'
+    )
 
 
 def shown(store: Store) -> object:
@@ -173,7 +175,7 @@ class TestSaving(OnNeo4j):
             text = f"{number}: {', '.join(names)}."
             entry = make_entry(f"document {number}", text, names=names, relations=relations)
             # A lock, what there is, what comes; beginning and commit go with them.
-            assert queries_of(caplog, neo4j_store, entry) == 3 + (number == 0)  # and the dimension
+            assert queries_of(caplog, neo4j_store, entry) == 3
         changed = make_entry("document 0", "Person 1x met Ann.", names=[*names, "Ann"])
         assert queries_of(caplog, neo4j_store, changed) <= 12
 
@@ -197,6 +199,21 @@ class TestSaving(OnNeo4j):
                 neo4j_store.save(make_entry("a", "Two."))
             database.write(lambda: database.rows(query.replace("= 9", "= 8")))
         assert [c.text for c in neo4j_store.chunks([1])] == ["One."]
+
+    def test_the_log_of_a_store_made_before_keeps_its_entries(
+        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        neo4j_store.save(make_entry("a", "Ann in Ulm.", names=["Ann", "Ulm"]))
+        ann, ulm = neo4j_store.unread_entities()
+        neo4j_store.log_reading({ann: 0})
+        with neo4j_place.database() as database:
+            label = "MATCH (l:ClewExtractionLog {namespace: $namespace})"
+            query = f"{label} SET l:ClewReading REMOVE l:ClewExtractionLog"
+            database.write(lambda: database.rows(query))
+            database.define("MATCH (s:ClewSchema) SET s.version = 2")
+        with neo4j_place.store(tmp_path) as migrated:
+            assert migrated.unread_entities() == [ulm]
+            assert migrated.check().problems == ()
 
     def test_filters_see_what_others_commit(
         self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path

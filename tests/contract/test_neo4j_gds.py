@@ -16,7 +16,7 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import read_columns
 from clew.ports import PassageRow
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j_connection import Neo4jDatabase
+from clew.stores.neo4j.connection import Neo4jDatabase
 from tests.unit.graphs import modularity
 
 if TYPE_CHECKING:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.sqlite import SqliteStore
+from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import (
     GraphStoreSuite,
     GraphWriterSuite,

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from neo4j import GraphDatabase
 
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.neo4j_connection import Neo4jDatabase, Row
+from clew.stores.neo4j.connection import Neo4jDatabase, Row
+from clew.stores.neo4j.store import Neo4jStore
 from clew.testing.entries import make_entry, make_link
 from clew.text import entity_key
 from clew.types import Condition, IndexedDocument, Period

@@ -10,11 +10,12 @@ import pytest
 
 from clew.errors import StoreError
 from clew.ports import CommunityKeeper, HybridIndex, Store, VectorIndex
-from clew.stores import neo4j_snapshot
-from clew.stores.neo4j import Neo4jStore
-from clew.stores.neo4j_communities import Neo4jCommunities
-from clew.stores.neo4j_search import Neo4jVectors
-from clew.stores.sqlite import SqliteStore
+from clew.stores import snapshot
+from clew.stores.neo4j import search
+from clew.stores.neo4j.communities import Neo4jCommunities
+from clew.stores.neo4j.search import Neo4jVectors
+from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     CommunityKeeperSuite,
@@ -169,8 +170,8 @@ class TestWhole(OnNeo4j):
             neo4j_store.save(make_entry(source, *PARAGRAPHS[:4], names=NAMES, relations=PASSES))
         neo4j_store.delete([neo4j_store.documents()[1].id])  # a gap in the ids
         whole = everything(neo4j_store)
-        for name in ("_VECTORS", "_TEXTS", "_ROWS"):
-            monkeypatch.setattr(neo4j_snapshot, name, 3)
+        for module, name in ((search, "_VECTORS"), (snapshot, "_TEXTS"), (snapshot, "_ROWS")):
+            monkeypatch.setattr(module, name, 3)
         assert everything(neo4j_store) == whole
         assert [len(rows) for rows in whole] == [8, 16, 8, 8]
 

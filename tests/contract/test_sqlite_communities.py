@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from clew.ports import CommunityKeeper, Store
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_communities import SqliteCommunities
+from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import CommunityKeeperSuite
 from clew.testing.entries import EMBEDDER
 

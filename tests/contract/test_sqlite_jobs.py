@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from clew.ports import AuditLog, JobStore
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_audit import SqliteAudit
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.audit import SqliteAudit
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import AuditLogSuite, JobStoreSuite
 from clew.testing.entries import EMBEDDER
 

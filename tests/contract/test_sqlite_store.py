@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.ports import Store, VectorIndex
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     DocumentStoreSuite,

@@ -15,7 +15,7 @@ from clew.attach.queries import LIMITS
 from clew.attach.schema import read_schema
 from clew.errors import InputError, ModelError, StoreError
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j_connection import Neo4jDatabase, Row
+from clew.stores.neo4j.connection import Neo4jDatabase, Row
 from clew.testing.fakes import HashEmbedder
 from tests.e2e.attached_graph import (
     EMBEDDER,

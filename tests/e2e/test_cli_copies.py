@@ -29,6 +29,16 @@ def test_a_backup_is_written_once_and_restored(clew: Run, library: Library) -> N
     assert "Jonas Reed" in clew("search", "Who built the mill?", *store).stdout
 
 
+def test_a_backup_of_the_default_store_is_restored(clew: Run) -> None:
+    """Its folder is named relative to the working directory."""
+    clew("index", "-", stdin="Ada Morn keeps the mill.")
+    clew("backup", "copy.db")
+
+    restored = clew("restore", "copy.db", "--yes", "--json")
+
+    assert json.loads(restored.stdout) == {"path": "copy.db", "documents": 1}
+
+
 def test_what_is_no_backup_is_refused(clew: Run, library: Library) -> None:
     missing = clew("restore", "none.db", "--yes", "--store", library.store)
     wrong = clew("restore", library.folder / "mill.md", "--yes", "--store", library.store)

@@ -13,7 +13,7 @@ _SLOWLY = """
 import sys, time
 import clew.engine.copying as copying
 from clew.cli import main
-from clew.stores.sqlite_copy import SqliteCopy
+from clew.stores.sqlite.copy import SqliteCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 2
 write_rows = SqliteCopy.write_rows

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -11,6 +12,7 @@ import time
 import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
 
@@ -206,6 +208,34 @@ def test_control_characters_do_not_reach_the_terminal(in_process: Run, tmp_path:
 
     assert "\x1b" not in done.stdout
     assert r"a\x1b[31mb.md" in done.stdout
+
+
+def test_ctrl_c_before_a_command_begins(in_process: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("clew.cli.output.safe_output", Mock(side_effect=KeyboardInterrupt))
+
+    done = in_process("stats")
+
+    assert (done.returncode, done.stdout, done.stderr) == (130, "", "")
+
+
+@pytest.mark.parametrize("closed", ["<&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("command", ["search -", "index -", "delete --where year=1", "documents"])
+def test_a_process_without_a_standard_stream(
+    indexed: Library, tmp_path: Path, command: str, closed: str
+) -> None:
+    shutil.copytree(indexed.store, tmp_path / ".clew")
+
+    done = subprocess.run(
+        ["sh", "-c", f"{sys.executable} -m clew {command} {closed}"],
+        cwd=tmp_path,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.returncode in (0, 2)
+    assert "Traceback" not in done.stderr
 
 
 def test_ctrl_c_leaves_a_consistent_store_and_says_how_to_go_on(tmp_path: Path) -> None:

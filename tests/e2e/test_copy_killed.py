@@ -15,7 +15,7 @@ import pytest
 from clew.engine.copying import copy
 from clew.errors import StoreError
 from clew.settings import load_settings
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from tests.disk import after_power_loss, recorded, restored
 

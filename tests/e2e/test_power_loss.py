@@ -18,8 +18,8 @@ from typing import TypeAlias
 import numpy as np
 import pytest
 
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.text import entity_key
 from tests.disk import Op, Unsynced, after_power_loss, recorded, restored
@@ -32,7 +32,7 @@ WORK = """
 import json, os, sys
 from pathlib import Path
 import clew
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
 from clew.testing.fakes import HashEmbedder
 
 stores, texts = map(Path, sys.argv[1:])

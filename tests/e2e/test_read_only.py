@@ -186,7 +186,8 @@ def test_what_a_killed_writer_left_is_read_or_missed_aloud(
 ) -> None:
     folder = library.store / "default"
     write = (
-        "import os, sys; from pathlib import Path; from clew.stores.sqlite import SqliteStore\n"
+        "import os, sys; from pathlib import Path;"
+        "from clew.stores.sqlite.store import SqliteStore\n"
         "store = SqliteStore(Path(sys.argv[1])); store.rename(1, 'Renamed'); os._exit(0)"
     )
     subprocess.run([sys.executable, "-c", write, str(folder)], check=True)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import StoreBusyError
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 
@@ -21,7 +21,7 @@ from clew.testing.entries import EMBEDDER, make_entry, make_vector
 _WRITER = """
 import sys
 from pathlib import Path
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 
 folder, prefix, count = Path(sys.argv[1]), sys.argv[2], int(sys.argv[3])

@@ -13,9 +13,9 @@ import pytest
 from clew.engine import Clew
 from clew.errors import StoreCorruptError, StoreError
 from clew.mcp.engines import Engines
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_backup import attached, replace_content
-from clew.stores.sqlite_migrations import migrate
+from clew.stores.sqlite.backup import attached, replace_content
+from clew.stores.sqlite.migrations import migrate
+from clew.stores.sqlite.store import SqliteStore
 from clew.tools.registry import TOOLS
 from tests.unit.mcp_tools import engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, BOB, TOKENS, served

@@ -22,7 +22,7 @@ from clew.mcp.http.serve import http_app, http_server
 from clew.mcp.prompts import prompts
 from clew.mcp.resources import FIXED, TEMPLATES
 from clew.mcp.server import create_server
-from clew.tools.registry import TOOLS as CATALOGUE
+from clew.tools.registry import TOOLS as REGISTRY
 from tests.e2e.conftest import run_clew
 from tests.e2e.test_mcp_http import serving
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
@@ -63,7 +63,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
         allowed_hosts=("clew.example.org", "inner.example.org:8080"),
         allowed_origins=("https://app.example.org", "https://any.example.org:*"),
     )
-    with engine_in(folder, "mills") as mills, served(Engines(settings, CATALOGUE, mills)) as server:
+    with engine_in(folder, "mills") as mills, served(Engines(settings, REGISTRY, mills)) as server:
         yield server
 
 
@@ -171,6 +171,23 @@ def test_a_header_resets_no_rate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert statuses[5:] == [429, 429, 429]
 
 
+def test_without_tokens_no_proxy_is_believed(tmp_path: Path) -> None:
+    """Whoever reaches the address may claim to be a proxy; nothing else tells callers apart."""
+    settings = settings_for(tmp_path, rate_per_minute=5, trusted_proxies=["127.0.0.1"])
+    with (
+        engine_in(tmp_path) as engine,
+        served(Engines(settings, TOOLS, engine), insecure=True) as server,
+        httpx2.Client() as http,
+    ):
+        statuses = [
+            http.post(server.url, json={}, headers={"X-Forwarded-For": f"10.0.0.{i}"}).status_code
+            for i in range(8)
+        ]
+
+    assert 429 not in statuses[:5]
+    assert statuses[5:] == [429, 429, 429]
+
+
 # --- an assistant that agrees in the user's name
 
 
@@ -203,7 +220,7 @@ def limited(tmp_path: Path) -> Iterator[Any]:
         def serve(*tools: str) -> Any:  # noqa: ANN401
             tokens = [token_of("eve", ALICE, "mills", tools=tools)]
             settings = settings_for(tmp_path, tokens=tokens, profile="full")
-            return served(Engines(settings, CATALOGUE, mills))
+            return served(Engines(settings, REGISTRY, mills))
 
         yield serve
 
@@ -302,7 +319,7 @@ async def test_a_stream_tells_a_limited_token_nothing(limited: Any, tmp_path: Pa
 
 
 def test_what_is_derived_speaks_of_all_there_is() -> None:
-    named = {tool.name for tool in CATALOGUE}
+    named = {tool.name for tool in REGISTRY}
     kinds = {re.split("[/{]", str(r.uri).removeprefix("clew://"))[0] for r in FIXED}
     kinds |= {re.split("[/{]", t.uri_template.removeprefix("clew://"))[0] for t in TEMPLATES}
 
@@ -312,7 +329,7 @@ def test_what_is_derived_speaks_of_all_there_is() -> None:
 
 
 def test_a_prompt_needs_the_tools_that_it_names() -> None:
-    named = {tool.name for tool in CATALOGUE}
+    named = {tool.name for tool in REGISTRY}
     for prompt in prompts():
         arguments = {a.name: "x" for a in prompt.arguments or []}
         text = str(prompt.fn(**arguments))
@@ -375,7 +392,7 @@ async def test_a_body_that_cannot_be_read_is_the_senders_fault(site: Served, bod
 async def test_numbers_of_tools_have_a_size(tmp_path: Path) -> None:
     with engine_in(tmp_path) as engine:
         engine.add("Jonas Reed built the mill.", source="mill.md")
-        server = create_server(engine, settings_for(tmp_path, profile="full"), tools=CATALOGUE)
+        server = create_server(engine, settings_for(tmp_path, profile="full"), tools=REGISTRY)
         async with Client(server) as client:
             for given in (10**30, -(10**30)):
                 told = await said(client, "get_entity_neighbors", entity_id=given)

@@ -272,14 +272,14 @@ def test_a_subscription_ends_with_its_session(tmp_path: Path) -> None:
             with pytest.warns(MCPDeprecationWarning):
                 await client.session.subscribe_resource("clew://statistics")
 
-    lend = Engines.lend
+    acquire = Engines.acquire
 
     def counted(self: Engines, namespace: str) -> Any:  # noqa: ANN401
         watched.append(namespace)
-        return lend(self, namespace)
+        return acquire(self, namespace)
 
     with pytest.MonkeyPatch.context() as patch, serving(tmp_path) as server:
-        patch.setattr(Engines, "lend", counted)
+        patch.setattr(Engines, "acquire", counted)
         anyio.run(subscribe)
         time.sleep(1.5)
         watched.clear()

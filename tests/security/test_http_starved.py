@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from clew.mcp.engines import Engines
-from clew.tools.registry import TOOLS as CATALOGUE
+from clew.tools.registry import TOOLS as REGISTRY
 from tests.security import http_attacks as attacks
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 from tests.unit.test_mcp_access import ALICE, TOKENS, Served, served
@@ -22,7 +22,7 @@ def server(tmp_path: Path) -> Iterator[Served]:
     with (
         engine_in(tmp_path, "mills") as engine,
         served(
-            Engines(settings_for(tmp_path, tokens=TOKENS, **limits), CATALOGUE, engine)
+            Engines(settings_for(tmp_path, tokens=TOKENS, **limits), REGISTRY, engine)
         ) as server,
     ):
         yield server

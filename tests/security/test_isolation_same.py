@@ -17,7 +17,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from clew.errors import ClewError, InputError, LimitError, UnreadableError
-from clew.indexing.inputs import DocumentInput, FileInput, Input, RawInput, Said, TextInput
+from clew.indexing.inputs import (
+    DocumentInput,
+    DocumentOverrides,
+    FileInput,
+    Input,
+    RawInput,
+    TextInput,
+)
 from clew.indexing.isolation.pool import WorkerPool
 from clew.indexing.isolation.requests import Extract, InProcess, Prepare, Runner
 from clew.indexing.isolation.steps import Steps
@@ -71,8 +78,10 @@ TEXTS = st.text(st.characters(codec=None)) | st.lists(
 @given(TEXTS, st.sampled_from(["text/plain", "text/markdown", "text/x-rst", "text/html"]))
 @settings(max_examples=300)
 def test_texts(pool: WorkerPool, text: str, media_type: str) -> None:
-    said = Said(title=text[:20], metadata={"note": text[:9]})
-    check_same(pool, TextInput(source="text", text=text, media_type=media_type, said=said))
+    overrides = DocumentOverrides(title=text[:20], metadata={"note": text[:9]})
+    check_same(
+        pool, TextInput(source="text", text=text, media_type=media_type, overrides=overrides)
+    )
     document = Document(source="given", text=text, title=text[:30])
     check_same(pool, DocumentInput(document))
 
@@ -127,9 +136,11 @@ def test_files(pool: WorkerPool, tmp_path: Path, name: str, data: bytes) -> None
     path = tmp_path / name
     path.write_bytes(data)
     check_same(pool, FileInput(path, ReadSettings()))
-    said = Said(title="Said", metadata={"n": 1})
+    overrides = DocumentOverrides(title="Said", metadata={"n": 1})
     for given_data in (data, path):
-        raw = RawInput(source="s", data=given_data, name=name, settings=ReadSettings(), said=said)
+        raw = RawInput(
+            source="s", data=given_data, name=name, settings=ReadSettings(), overrides=overrides
+        )
         check_same(pool, raw)
 
 

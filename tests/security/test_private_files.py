@@ -49,7 +49,7 @@ def test_a_store_and_all_that_is_beside_it(tmp_path: Path) -> None:
     assert set(files.values()) == {0o600}, files
     assert set(folders.values()) == {0o700}, folders
     kinds = {Path(name).suffix for name in files}
-    assert {".db", ".part", ".json", ".npy", ".npz"} <= kinds
+    assert {".db", ".part", ".json", ".arrays"} <= kinds
     assert any(name.endswith("-wal") for name in files)
 
 

@@ -39,7 +39,7 @@ def add(
 
 
 def new_session(engine: clew.Clew, question: str, **given: Any) -> QuerySession:  # noqa: ANN401
-    return QuerySession(
+    return QuerySession.start(
         engine,
         question,
         replace(Options(strategy="vector", limit=10, max_tokens=1000, now=NOW), **given),

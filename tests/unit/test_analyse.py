@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
 from clew.search.analysis.analyse import MAX_TERMS, analyse, find_seeds
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 

@@ -19,7 +19,7 @@ from clew.search.retrieval.bridge import (
     find_bridges,
     find_onward,
 )
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 

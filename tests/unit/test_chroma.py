@@ -30,8 +30,8 @@ from clew.errors import (
 )
 from clew.settings import ChromaSettings
 from clew.stores.file_lock import FileLock
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_backup import back_up, restore
+from clew.stores.sqlite.backup import back_up, restore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import chroma as module
 from clew.stores.vectors.chroma import DATABASE, ChromaCollection, ChromaRemote
 from clew.stores.vectors.sync import SyncedIndex
@@ -519,7 +519,7 @@ _PROCESS = """
 import sys
 from pathlib import Path
 from clew.settings import ChromaSettings
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.sync import SyncedIndex
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
@@ -736,7 +736,8 @@ def test_the_client_is_imported_when_it_is_first_needed(store: SqliteStore) -> N
     script = (
         "import sys; from pathlib import Path; from clew.stores.vectors.sync import SyncedIndex;"
         "from clew.stores.vectors.chroma import ChromaRemote;"
-        "from clew.settings import ChromaSettings; from clew.stores.sqlite import SqliteStore;"
+        "from clew.settings import ChromaSettings;"
+        "from clew.stores.sqlite.store import SqliteStore;"
         "store = SqliteStore(Path(sys.argv[1]));"
         "SyncedIndex(store, ChromaRemote(ChromaSettings(), 'default', store.folder)).close();"
         "print('chromadb' in sys.modules)"

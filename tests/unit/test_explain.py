@@ -10,7 +10,7 @@ from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import read_columns
 from clew.ports import PassageRow
 from clew.search.analysis.analyse import Analysis
-from clew.search.answer.explain import Step, find_threads
+from clew.search.answer.explain import ThreadStep, find_threads
 from clew.search.retrieval.bridge import Coverage
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _snapshot(mentions: dict[int, list[list[int]]]) -> Snapshot:
     return Snapshot(columns, generation=1, epoch=0)
 
 
-def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[Step, ...]]:
+def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[ThreadStep, ...]]:
     nothing = np.zeros(0, dtype=np.int64)
     analysis = Analysis(
         text="",

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
 from clew.search.analysis.analyse import Analysis, analyse
-from clew.search.ranking.features import FEATURES, Channels, Evidence, Incidence, gather
+from clew.search.ranking.features import FEATURES, Evidence, Incidence, gather
+from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import SECOND_FEATURES, pairwise_features
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
 from clew.text import terms
@@ -49,7 +50,7 @@ class SearchResources:
     def analyse(self, question: str) -> Analysis:
         return analyse(question, self.embedder.embed_query(question), self.snapshot, self.store)
 
-    def channels(self, question: str, allowed: Sequence[int] | None = None) -> Channels:
+    def channels(self, question: str, allowed: Sequence[int] | None = None) -> ChannelScores:
         mask, ids = None, None
         if allowed is not None:
             mask = np.isin(np.arange(self.snapshot.size), allowed)
@@ -59,7 +60,7 @@ class SearchResources:
         order = order if mask is None else order[mask[order]]
         found, words = self.store.search_keywords(terms(question), 200, ids)
         rows = self.snapshot.rows(found)
-        return Channels(order[:20], scores[order[:20]], rows[:20], words[:20], mask)
+        return ChannelScores(order[:20], scores[order[:20]], rows[:20], words[:20], mask)
 
     def gather(self, question: str, allowed: Sequence[int] | None = None) -> Evidence:
         channels = self.channels(question, allowed)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.search.strategies import weighted_hops
-from clew.search.strategies.weighted_hops import weigh
+from clew.search.strategies.weighted import rank_weighted
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, new_session, titles
 
@@ -33,7 +32,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 
 def inverse_hops(engine: clew.Clew, max_hops: int) -> dict[str, float]:
     asked = new_session(engine, QUESTION, max_hops=max_hops, weights=(0, 1, 0))
-    found = weigh(asked)
+    found = rank_weighted(asked)
     values = found.scores["hops"]
     np.testing.assert_allclose(
         found.ranking.scores, [values[id_] for id_ in found.ranking.ids.tolist()]
@@ -57,7 +56,7 @@ def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
     engine: clew.Clew, weights: tuple[float, float, float]
 ) -> None:
     asked = new_session(engine, QUESTION, max_hops=3, weights=weights)
-    found = weigh(asked)
+    found = rank_weighted(asked)
     ids = found.ranking.ids.tolist()
     assert sorted(ids) == sorted(_by_title(engine).values())
     cosines = np.clip(engine.vectors.vectors(ids) @ asked.vector, 0, 1)
@@ -70,7 +69,7 @@ def test_the_score_is_the_weighted_sum_of_meaning_hops_and_time(
 def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
     def first(*weights: float) -> list[str]:
         asked = new_session(engine, QUESTION, max_hops=4, weights=weights)
-        return titles(asked, weigh(asked).ranking)
+        return titles(asked, rank_weighted(asked).ranking)
 
     assert set(first(1, 0, 0)[:2]) == {"one", "apart"}
     assert first(0, 1, 0)[:4] == ["one", "two", "three", "four"]
@@ -80,14 +79,14 @@ def test_each_weight_alone_gives_its_own_order(engine: clew.Clew) -> None:
 def test_hops_stop_where_they_lead_everywhere(
     engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(weighted_hops, "WIDEST", 0)
+    monkeypatch.setattr("clew.search.strategies.weighted.MAX_FRONTIER", 0)
     asked = new_session(engine, QUESTION, max_hops=4, weights=(0, 1, 0))
-    assert set(weigh(asked).scores["hops"].values()) == {0.0, 1.0}
+    assert set(rank_weighted(asked).scores["hops"].values()) == {0.0, 1.0}
     assert asked.notes == ["hops stopped after 1: 1 passages were reached"]
 
 
 def test_a_question_that_names_nothing_is_weighed_by_the_rest(engine: clew.Clew) -> None:
     asked = new_session(engine, "where do eels go?", weights=(0.6, 0.3, 0.1))
-    found = weigh(asked)
+    found = rank_weighted(asked)
     assert titles(asked, found.ranking)[0] == "apart"
     assert set(found.scores["hops"].values()) == {0.0}

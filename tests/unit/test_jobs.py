@@ -21,12 +21,13 @@ from clew.errors import (
     StoreError,
     StoreUnavailableError,
 )
+from clew.jobs.attempt import GROUP, MAX_ATTEMPTS
 from clew.jobs.kinds import make_runner
-from clew.jobs.runner import GROUP, MAX_ATTEMPTS, JobRunner
+from clew.jobs.runner import JobRunner
 from clew.ports import Job
 from clew.settings import JobSettings
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_jobs import SqliteJobs
+from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from clew.testing.fakes import HashEmbedder
 
@@ -409,12 +410,15 @@ def test_other_settings_make_documents_anew_and_the_same_ones_do_not(
         before = {d.source: engine.text(d.id) for d in engine.documents()}
         assert make_runner(engine).submit("reindex", {}, description="", at_once=True).total == 0
     with opened(tmp_path, chunk_tokens=20, section_tokens=40) as engine:
-        old = {d.source: d.recipe for d in engine.documents()}
+        old = {d.source: d.pipeline_fingerprint for d in engine.documents()}
         job = make_runner(engine).submit("reindex", {}, description="", at_once=True)
         assert (job.status, job.completed, job.failed) == ("completed", 4, 0)
         found = {d.source: d for d in engine.documents()}
         assert {source: engine.text(d.id) for source, d in found.items()} == before
-        assert all(d.recipe == engine.recipe != old[d.source] for d in found.values())
+        assert all(
+            d.pipeline_fingerprint == engine.pipeline_fingerprint != old[d.source]
+            for d in found.values()
+        )
         assert found["by hand"].chunks > 5
         assert (found["by hand"].metadata, found["by hand"].version) == ({"year": 1850}, 1)
         assert engine.check().problems == ()

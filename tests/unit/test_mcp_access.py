@@ -31,7 +31,7 @@ from clew.mcp.engines import Engines
 from clew.mcp.http.limits import RateLimit
 from clew.mcp.http.serve import http_config, http_server, origin_check
 from clew.settings import ServeSettings, Settings, load_settings
-from clew.tools.registry import TOOLS as CATALOGUE
+from clew.tools.registry import TOOLS as REGISTRY
 from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
 if TYPE_CHECKING:
@@ -238,7 +238,7 @@ async def test_nothing_of_another_namespace_shows(
     """Every tool with names and ids that exist next door, every resource, prompt, completion."""
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")  # where backups may be written
-    with two_namespaces(tmp_path, CATALOGUE) as server:
+    with two_namespaces(tmp_path, REGISTRY) as server:
         async with server.client(BOB[0], revision) as client:
             theirs = [r.uri for r in (await client.list_resources()).resources]
         async with server.client(ALICE[0], revision) as client:

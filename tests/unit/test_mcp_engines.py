@@ -14,7 +14,7 @@ from tests.unit.mcp_tools import TOOLS, engine_in, settings_for
 
 
 def engine_of(engines: Engines, namespace: str) -> Clew:
-    with engines.lend(namespace) as opened:
+    with engines.acquire(namespace) as opened:
         return opened.engine
 
 
@@ -46,7 +46,7 @@ def test_idle_engines_make_room_in_the_order_of_their_last_use(tmp_path: Path) -
 def test_an_engine_in_use_is_not_closed(tmp_path: Path) -> None:
     with engine_in(tmp_path, "first") as first:
         engines = Engines(settings_for(tmp_path), TOOLS, first, limit=1)
-        with engines.lend("a") as used:
+        with engines.acquire("a") as used:
             engine_of(engines, "b")
             used.engine.add("A note.", source="note")
 
@@ -57,18 +57,18 @@ def test_an_engine_in_use_is_not_closed(tmp_path: Path) -> None:
 def test_closing_waits_for_calls_under_way(tmp_path: Path) -> None:
     with engine_in(tmp_path, "first") as first:
         engines = Engines(settings_for(tmp_path), TOOLS, first)
-        lent, kept = threading.Event(), threading.Event()
+        in_use, kept = threading.Event(), threading.Event()
 
         def keep() -> None:
-            with engines.lend("a") as opened:
-                lent.set()
+            with engines.acquire("a") as opened:
+                in_use.set()
                 assert not kept.wait(0.3)
                 opened.engine.add("A note.", source="note")
                 kept.set()
 
         thread = threading.Thread(target=keep)
         thread.start()
-        assert lent.wait(10)
+        assert in_use.wait(10)
         engines.close()
 
         assert kept.is_set()
@@ -89,7 +89,7 @@ def test_what_was_given_stays_open(tmp_path: Path) -> None:
 def test_writes_leave_an_audit_row(tmp_path: Path) -> None:
     with engine_in(tmp_path, "first") as first:
         engines = Engines(settings_for(tmp_path), TOOLS, first)
-        with engines.lend("first") as opened:
+        with engines.acquire("first") as opened:
             opened.toolbox.call("greet", {"name": "Ada"})
             opened.toolbox.call("keep", {"name": "Ada"})
         rows = first.journal

@@ -64,7 +64,7 @@ def submit(opened: Opened, source: str) -> None:
 
 
 def ask(engines: Engines, namespace: str) -> Clew:
-    with engines.lend(namespace) as opened:
+    with engines.acquire(namespace) as opened:
         opened.engine.documents()
         return opened.engine
 
@@ -87,7 +87,7 @@ def test_running_jobs_keep_their_engine_and_nobody_waits_for_them(
     with engines_in(tmp_path, limit=2) as engines:
         busy = {}
         for name in ("a", "b", "c", "d"):
-            with engines.lend(name) as opened:
+            with engines.acquire(name) as opened:
                 submit(opened, name)
                 busy[name] = opened.engine
             assert held.begun.acquire(timeout=SOON)
@@ -102,7 +102,7 @@ def test_running_jobs_keep_their_engine_and_nobody_waits_for_them(
 def test_a_job_that_was_just_submitted_keeps_its_engine(tmp_path: Path, held: type[Held]) -> None:
     """Between the end of the call and the first look of the runner, too."""
     with engines_in(tmp_path, limit=0) as engines:
-        with engines.lend("a") as opened:
+        with engines.acquire("a") as opened:
             submit(opened, "a")
         assert held.begun.acquire(timeout=SOON)
         assert ask(engines, "a") is opened.engine
@@ -111,7 +111,7 @@ def test_a_job_that_was_just_submitted_keeps_its_engine(tmp_path: Path, held: ty
 
 def test_an_engine_whose_jobs_are_done_makes_room(tmp_path: Path, held: type[Held]) -> None:
     with engines_in(tmp_path, limit=0) as engines:
-        with engines.lend("a") as opened:
+        with engines.acquire("a") as opened:
             submit(opened, "a")
         held.let_go.set()
         deadline = time.monotonic() + SOON
@@ -217,7 +217,7 @@ def test_one_namespace_cannot_take_all_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "CALLS", 2)
-    with engines_in(tmp_path, limit=1) as engines, engines.lend("a"), engines.lend("a"):
+    with engines_in(tmp_path, limit=1) as engines, engines.acquire("a"), engines.acquire("a"):
         with pytest.raises(StoreBusyError, match="2 calls"):
             ask(engines, "a")
         ask(engines, "b")
@@ -227,7 +227,7 @@ def test_namespaces_that_are_all_busy_are_bounded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pool, "BUSY", 2)
-    with engines_in(tmp_path, limit=1) as engines, engines.lend("a"), engines.lend("b"):
+    with engines_in(tmp_path, limit=1) as engines, engines.acquire("a"), engines.acquire("b"):
         with pytest.raises(StoreBusyError, match="2 namespaces"):
             ask(engines, "c")
         assert ask(engines, "a").documents() == []

@@ -21,7 +21,8 @@ from mcp_types import (
 
 from clew.engine import Clew
 from clew.mcp.server import ClewServer, create_server
-from clew.tools.extraction_tools import EXTRACTION_TOOLS, READING, UPSERT
+from clew.tools.extraction.reading import READING
+from clew.tools.extraction.table import EXTRACTION_TOOLS, UPSERT
 from tests.unit.mcp_tools import engine_in, settings_for
 
 pytestmark = pytest.mark.anyio
@@ -151,7 +152,7 @@ async def test_nonsense_changes_nothing(
     result = await sample(server, revision, Model(answer), sample=2)
 
     assert reason in said(result)
-    assert engine.readings.count_unread() == 2
+    assert engine.agent_extractions.count_unread() == 2
 
 
 async def test_a_client_that_refuses_is_told_of_another_way(
@@ -165,7 +166,7 @@ async def test_a_client_that_refuses_is_told_of_another_way(
     async with Client(server, mode=NEW, sampling_callback=refusal) as client:
         with pytest.raises(MCPError, match="the user said no"):
             await client.call_tool(UPSERT.name, {"sample": 2})
-    assert engine.readings.count_unread() == 2
+    assert engine.agent_extractions.count_unread() == 2
 
 
 @both

@@ -5,7 +5,7 @@ from datetime import UTC, date, datetime, timedelta, timezone
 import pytest
 
 from clew.errors import InputError
-from clew.search.analysis.date_arguments import read_end, read_last, read_start
+from clew.search.options import read_end, read_last, read_start
 
 NOW = datetime(2024, 3, 13, 9, 30, tzinfo=timezone(timedelta(hours=2)))  # a Wednesday
 

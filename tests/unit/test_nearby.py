@@ -5,7 +5,13 @@ from collections.abc import Iterator
 import pytest
 
 import clew
-from clew.search.strategies.local import NEAREST, Nearest, around, entities_of, nearest_entities
+from clew.search.strategies.local import (
+    NEAREST,
+    Nearest,
+    entities_of,
+    nearest_entities,
+    search_neighbourhood,
+)
 from clew.testing.fakes import HashEmbedder
 from clew.types import Community
 from tests.unit.asked import add, day, new_session, titles
@@ -56,7 +62,7 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
     engine: clew.Clew,
 ) -> None:
     asked = new_session(engine, "Tell me about Hanna Brevik")
-    found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+    found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
     assert titles(asked, found.ranking)[0] == "papers"
     assert set(titles(asked, found.ranking)[1:3]) == {"Kestrel", "Lukas Orne"}
     (block,) = found.arrange(asked, ())
@@ -69,7 +75,7 @@ def test_passages_of_the_neighbours_come_and_the_context_says_what_ties_them(
 def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
     def context(max_hops: int) -> str:
         asked = new_session(engine, "Hanna Brevik", max_hops=max_hops)
-        found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+        found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
         return found.arrange(asked, ())[0].forms[0].text
 
     assert "Piet Oss" not in context(1)
@@ -78,7 +84,7 @@ def test_hops_bound_the_neighbourhood(engine: clew.Clew) -> None:
 
 def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(engine: clew.Clew) -> None:
     asked = new_session(engine, "Hanna Brevik", max_hops=3, until=day("2016-06-01"))
-    found = around(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
+    found = search_neighbourhood(asked, Nearest({engine.entity("Hanna Brevik").id: 1.0}))
     assert set(titles(asked, found.ranking)) == {"papers", "Kestrel"}
     (block,) = found.arrange(asked, ())
     assert "Lukas Orne" in block.forms[0].text, "the allowed passage names him"
@@ -87,6 +93,6 @@ def test_neither_names_nor_relations_of_what_a_filter_forbids_are_shown(engine: 
 
 def test_where_no_entity_is_near_meaning_decides(engine: clew.Clew) -> None:
     asked = new_session(engine, "When is bread baked?")
-    found = around(asked, Nearest({}))
+    found = search_neighbourhood(asked, Nearest({}))
     assert titles(asked, found.ranking)[0] == "bread"
     assert asked.notes == ["no entity is near the question; passages were found by meaning alone"]

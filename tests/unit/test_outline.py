@@ -8,12 +8,10 @@ import pytest
 import clew
 from clew.errors import InputError
 from clew.search.answer.result import RetrievalResult
+from clew.search.options import Hierarchy, HierarchyStep, parse_hierarchy
 from clew.search.strategies.hierarchy import (
-    Hierarchy,
-    Step,
     by_hierarchy,
     by_outline,
-    parse_hierarchy,
 )
 from clew.testing.fakes import HashEmbedder
 from tests.contexts import parts_of
@@ -31,7 +29,7 @@ from tests.unit.asked import add, day, new_session, titles
 def test_a_hierarchy_is_types_and_the_relations_between_them(text: str) -> None:
     assert parse_hierarchy(text) == Hierarchy(
         ("person", "organisation", "organisation"),
-        (Step("works_at", True), Step("owns", False)),
+        (HierarchyStep("works_at", True), HierarchyStep("owns", False)),
     )
 
 
@@ -85,7 +83,7 @@ def context(engine: clew.Clew, question: str, **options: object) -> str:
 
 def test_a_passage_comes_with_the_outline_above_and_below_it(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage")
-    outline = text[text.index("ReportPlan of") :].split("\n\n")[0].split("\n")
+    outline = text[text.index("Outline of") :].split("\n\n")[0].split("\n")
     assert outline[0] == "Outline of The book of Vell:"
     assert [line for line in outline if line.startswith("→")] == ["→ The book of Vell › Bells"]
     assert "- The book of Vell › Eels" in outline
@@ -101,7 +99,7 @@ def test_an_outline_names_no_section_that_a_filter_forbids(books: clew.Clew) -> 
 
 def test_where_the_outline_does_not_fit_the_passage_stands_alone(books: clew.Clew) -> None:
     text = context(books, "the bell that was cast again", layer="passage", max_tokens=25)
-    assert "ReportPlan of" not in text
+    assert "Outline of" not in text
     assert "the bell was cast again" in text
 
 

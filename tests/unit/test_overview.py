@@ -9,7 +9,7 @@ import pytest
 
 from clew.graph.entity_graph_files import current_entity_graph
 from clew.graph.statistics import GraphOverview, overview
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 
 TIES = ["Ab Cd", "Cd Ef", "Ab Ef", "Ef Gh", "Gh Ij"]

@@ -12,7 +12,7 @@ import clew
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
-from clew.search.strategies.parent_child import best_parents
+from clew.search.strategies.parent_child import rank_parents
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document, Piece
 from tests.unit.asked import new_session
@@ -45,7 +45,7 @@ def parents(
     }
     assert len(ids) == sum(CHILDREN)
     best = sorted(scores, key=lambda child: -scores[child])
-    found = best_parents(
+    found = rank_parents(
         asked,
         Ranking(
             np.array([ids[child] for child in best], np.int64),
@@ -82,7 +82,7 @@ def test_one_child_alone_is_its_parent(asked: QuerySession) -> None:
 
 
 def test_nothing_found_is_nothing(asked: QuerySession) -> None:
-    found = best_parents(asked, Ranking.empty())
+    found = rank_parents(asked, Ranking.empty())
     assert (len(found.ranking.ids), found.matched) == (0, {})
 
 

@@ -19,7 +19,7 @@ from qdrant_client.http import models
 
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.settings import QdrantSettings
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import nearest as module
 from clew.stores.vectors import qdrant_points
 from clew.stores.vectors.qdrant import collection_name
@@ -642,7 +642,7 @@ SECOND = """
 import sys
 from pathlib import Path
 from clew.settings import QdrantSettings
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.sync import SyncedIndex
 folder = Path(sys.argv[1])

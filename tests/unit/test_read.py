@@ -12,12 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import UnreadableError
+from clew.indexing.reading.file_discovery import find_files
 from clew.indexing.reading.formats.common import clean_text, json_safe
 from clew.indexing.reading.reader import (
     document_from_text,
     file_digest,
     file_source,
-    find_files,
     read_file,
 )
 from clew.settings import ReadSettings

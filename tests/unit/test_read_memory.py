@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError, UnreadableError
-from clew.indexing.reading.formats.memory import Remembered, read_memory
+from clew.indexing.reading.formats.memory import MemoryRecords, read_memory
 
 
 def database(path: Path, *statements: str) -> Path:
@@ -23,11 +23,11 @@ def database(path: Path, *statements: str) -> Path:
     return path
 
 
-def entities(found: Remembered) -> list[tuple[str, str, str, tuple[str, ...]]]:
+def entities(found: MemoryRecords) -> list[tuple[str, str, str, tuple[str, ...]]]:
     return [(e.name, e.entity_type, e.content, e.observations) for e in found.entities]
 
 
-def relations(found: Remembered) -> list[tuple[str, str, str, float]]:
+def relations(found: MemoryRecords) -> list[tuple[str, str, str, float]]:
     return [(r.head, r.relation_type, r.tail, r.weight) for r in found.relations]
 
 

@@ -20,7 +20,7 @@ def relations(
     return list(PatternExtractor().extract(document, [chunk]).chunks[0].relations)
 
 
-def facts(text: str, title: str = "") -> list[Fact]:
+def candidates(text: str, title: str = "") -> list[Fact]:
     return [(r.head, r.relation_type, r.tail) for r in relations(text, title)]
 
 
@@ -58,7 +58,7 @@ def facts(text: str, title: str = "") -> list[Fact]:
     ],
 )
 def test_what_a_sentence_states(text: str, fact: Fact) -> None:
-    assert fact in facts(text)
+    assert fact in candidates(text)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_what_a_sentence_states(text: str, fact: Fact) -> None:
     ],
 )
 def test_nothing_is_stated(text: str) -> None:
-    assert facts(text) == []
+    assert candidates(text) == []
 
 
 def test_only_causes_are_causal() -> None:
@@ -94,22 +94,22 @@ def test_subject_of_the_document_stands_for_a_pronoun() -> None:
 
 
 def test_subject_stands_for_its_kind() -> None:
-    assert facts("The film was directed by Bob Ray.", title="Zorblax (film)") == [
+    assert candidates("The film was directed by Bob Ray.", title="Zorblax (film)") == [
         ("Zorblax", "directed_by", "Bob Ray")
     ]
 
 
 def test_pronoun_without_a_subject_states_nothing() -> None:
-    assert facts("She was born in Kerman.") == []
+    assert candidates("She was born in Kerman.") == []
 
 
 def test_same_fact_is_told_once_a_sentence() -> None:
-    assert len(facts("Here Zorblax uses Quux, and here Zorblax uses Quux.")) == 1
+    assert len(candidates("Here Zorblax uses Quux, and here Zorblax uses Quux.")) == 1
 
 
 def test_names_come_in_full() -> None:
     text = "Christopher Nolan was a director. There Nolan directed Inception."
-    assert facts(text) == [("Christopher Nolan", "directed", "Inception")]
+    assert candidates(text) == [("Christopher Nolan", "directed", "Inception")]
 
 
 @pytest.mark.parametrize("gap", ["", " ", " and ", ", ", " in the ", " (", " 12 of "])
@@ -151,7 +151,7 @@ def test_types_are_snake_case_and_confidence_is_a_share() -> None:
     ],
 )
 def test_homes_and_jobs(text: str, fact: Fact) -> None:
-    assert fact in facts(text)
+    assert fact in candidates(text)
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_homes_and_jobs(text: str, fact: Fact) -> None:
     ],
 )
 def test_nobody_is_said_to_live_there(text: str) -> None:
-    assert "lives_in" not in {relation for _, relation, _ in facts(text)}
+    assert "lives_in" not in {relation for _, relation, _ in candidates(text)}
 
 
 def test_each_speaker_speaks_for_himself() -> None:
@@ -185,7 +185,7 @@ def test_each_speaker_speaks_for_himself() -> None:
 
 def test_title_with_a_colon_still_states_relations() -> None:
     title = "Zorblax: The Lost Empire"
-    assert facts(f"{title} is a 2001 film created by Ann Lee.", title) == [
+    assert candidates(f"{title} is a 2001 film created by Ann Lee.", title) == [
         (title, "created_by", "Ann Lee")
     ]
 

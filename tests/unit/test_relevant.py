@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import clew
 from clew.engine import Clew
 from clew.errors import InputError
-from clew.search.strategies.subgraph import RelevantGraph
+from clew.search.strategies.subgraph import QuestionSubgraph
 from clew.testing.fakes import HashEmbedder
 
 CHAIN = ["Ada Morn", "Vell Abbey", "Piet Sorrel", "Tarn Mill", "Jo Quill"]
@@ -33,7 +33,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
         yield engine
 
 
-def names(found: RelevantGraph) -> set[str]:
+def names(found: QuestionSubgraph) -> set[str]:
     return {node.name for node in found.graph.nodes}
 
 

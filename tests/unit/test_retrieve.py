@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import InputError
-from clew.search.analysis.conditions import parse_conditions
+from clew.search.options import parse_conditions
 from clew.search.retrieval.channels import (
     Channels,
     Ranking,

@@ -17,13 +17,12 @@ from clew.search.analysis.route import (
     EXPLORATORY_ALPHA,
     NAVIGATIONAL_ALPHA,
     RULES,
-    USES,
     Features,
     alpha_for,
     read_features,
     route,
-    route_with_model,
 )
+from clew.search.analysis.route_with_model import USES, route_with_model
 from clew.text import entity_key
 
 NAMES = ("Skerrow Rock", "Ada Morn", "Titan", "couette flow", "harbour")

@@ -16,7 +16,7 @@ from clew.graph.snapshot import Snapshot, build
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.first_stage_features import (
     PRIOR_DEPTH,
-    Channels,
+    ChannelScores,
     FirstStageFeatures,
     Ranked,
     VectorReader,
@@ -24,7 +24,7 @@ from clew.search.ranking.first_stage_features import (
     read_first_stage_features,
     unit,
 )
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms
 
@@ -66,19 +66,21 @@ def _vectors() -> Vectors:
     return np.array([make_vector(text) for _, _, text in PASSAGES])
 
 
-def _read(snapshot: Snapshot, channels: Channels, question: str = QUESTION) -> FirstStageFeatures:
+def _read(
+    snapshot: Snapshot, channels: ChannelScores, question: str = QUESTION
+) -> FirstStageFeatures:
     vectors = _vectors()
     reader = VectorReader(lambda rows: vectors[rows])
     return read_first_stage_features(_analysis(snapshot, question), snapshot, channels, reader)
 
 
-def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> Channels:
+def _everything(snapshot: Snapshot, allowed: list[bool] | None = None) -> ChannelScores:
     scores = _vectors() @ make_vector(QUESTION)
     order = np.argsort(-scores, kind="stable")
     mask = None if allowed is None else np.array(allowed)
     if mask is not None:
         order = order[mask[order]]
-    return Channels(order, scores[order], *NOTHING, mask)
+    return ChannelScores(order, scores[order], *NOTHING, mask)
 
 
 def _bm25(texts: list[list[str]], question: list[str], passages: list[list[str]]) -> list[float]:
@@ -153,7 +155,7 @@ def test_filters_hold_in_every_signal(snapshot: Snapshot) -> None:
 def test_a_question_without_known_terms_has_no_keyword_scores(
     snapshot: Snapshot, question: str
 ) -> None:
-    found = _read(snapshot, Channels(*NOTHING, *NOTHING, None), question)
+    found = _read(snapshot, ChannelScores(*NOTHING, *NOTHING, None), question)
     assert not found.keyword_scores.any()
     assert not found.prior.any()
     assert not len(found.window_vector.rows)

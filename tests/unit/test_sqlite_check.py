@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import StoreCorruptError
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms

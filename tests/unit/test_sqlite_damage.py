@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import StoreCorruptError, StoreError
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_backup import back_up
-from clew.stores.sqlite_copy import SqliteCopy
+from clew.stores.sqlite.backup import back_up
+from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 

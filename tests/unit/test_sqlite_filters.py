@@ -6,7 +6,7 @@ import pytest
 
 from clew.errors import InputError
 from clew.stores.metadata import meets
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Condition
 

@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_migrations import (
+from clew.stores.sqlite.migrations import (
     SCHEMA_VERSION,
     m001_documents_and_graph,
     migrate,
     schema_version,
 )
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, sentences, terms
-from clew.types import Period
+from clew.types import ChunkExtraction, Period
 
 _INDEXED = "2024-01-02T03:04:05+00:00"
 _DIARY = "Anna lives in Paris. She met Bob on 7 May 2023.", "Anna lives in Rome since 2024."
@@ -197,3 +197,17 @@ def test_a_migration_that_fails_changes_nothing(old: sqlite3.Connection) -> None
     migrate(old)
     old.execute("COMMIT")
     assert schema_version(old) == SCHEMA_VERSION
+
+
+def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("diary", *_DIARY))
+    store.record_readings({1: ChunkExtraction()})
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        connection.execute("ALTER TABLE agent_extractions RENAME TO readings")
+        connection.execute("UPDATE meta SET value = 8 WHERE name = 'schema_version'")
+    store = SqliteStore(tmp_path)
+    assert (store.unread(0, 10), store.count_unread()) == ([2], 1)
+    assert store.check().problems == ()
+    store.close()

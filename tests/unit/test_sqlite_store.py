@@ -24,8 +24,8 @@ from clew.errors import (
     StoreError,
     StoreMismatchError,
 )
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
+from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
 from clew.types import IndexedDocument
@@ -208,7 +208,7 @@ def test_times_are_kept_in_utc(store: SqliteStore) -> None:
 def test_relations_name_their_extractor(store: SqliteStore) -> None:
     entry = make_entry("a", "A uses B.", names=["A", "B"], relations=[("A", "uses", "B")])
     for recipe, expected in [('{"extractor": "x1"}', "x1"), ("", ""), ("[]", ""), ("{}", "")]:
-        store.save(replace(entry, recipe=recipe))
+        store.save(replace(entry, pipeline_fingerprint=recipe))
         (relation,) = store.relations(list(store.resolve(["a"]).values()))
         assert relation.extractor == expected
 
@@ -264,7 +264,7 @@ def test_threads_may_share_a_store_and_their_connections_are_let_go(tmp_path: Pa
     last = threading.Thread(target=store.documents)
     last.start()
     last.join()
-    assert len(store._database._connections) <= 2
+    assert len(store.database._connections) <= 2
     store.close()
 
 

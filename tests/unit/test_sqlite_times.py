@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_times import _WITHIN
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.dates import CHUNKS_WITHIN
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Period
 
@@ -62,7 +62,9 @@ def test_periods_without_an_end_or_a_start_come_back_so(store: SqliteStore) -> N
 def test_a_period_is_looked_up_and_not_scanned_for(store: SqliteStore) -> None:
     with closing(sqlite3.connect(store.folder / "clew.db")) as connection:
         values = {"start": 0, "end": 1, "earliest": -1}
-        plan = [row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {_WITHIN}", values)]
+        plan = [
+            row[3] for row in connection.execute(f"EXPLAIN QUERY PLAN {CHUNKS_WITHIN.sql}", values)
+        ]
     assert [line for line in plan if "chunk_times" in line] == [
         "SEARCH chunk_times USING COVERING INDEX chunk_times_by_start (start>? AND start<?)",
         "SEARCH chunk_times USING COVERING INDEX chunk_times_long (start<?)",

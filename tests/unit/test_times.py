@@ -19,7 +19,7 @@ from clew.times import (
 )
 from clew.times.names import MONTHS
 from clew.times.phrases import RECENT_DAYS
-from clew.times.yearless import find_yearless
+from clew.times.ranges import find_yearless
 from clew.types import Period
 
 DAYS = st.dates(date(1000, 1, 1), date(2999, 12, 31))

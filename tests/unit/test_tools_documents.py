@@ -23,7 +23,7 @@ from clew.tools.audit import audit_to, subjects
 from clew.tools.documents.table import DOCUMENT_TOOLS
 from clew.tools.spec import Caller
 from clew.tools.toolbox import Toolbox
-from clew.tools.truncate import cut_to_fit, fitting_length, tokens_of
+from clew.tools.truncate import fitting_length, tokens_of, truncate
 from clew.wiring import make_audit
 
 MILL = "Jonas Reed built the mill at Harrow Ford. Jonas Reed learned his trade in Tarn Abbey."
@@ -33,13 +33,19 @@ class Desk:
     """An engine with its tools, and calls that say what came of them."""
 
     def __init__(
-        self, root: Path, namespace: str = "default", *, private_addresses: bool = False
+        self,
+        root: Path,
+        namespace: str = "default",
+        *,
+        private_addresses: bool = False,
+        **settings_given: object,
     ) -> None:
         self.root = root
         settings = clew.load_settings(
             store=root / "store",
             namespace=namespace,
             access={"roots": [root], "allow_private_addresses": private_addresses},
+            **settings_given,
         )
         self.engine: Clew = clew.open(settings=settings, embedder=HashEmbedder())
         self.runner: JobRunner = make_runner(self.engine)
@@ -427,6 +433,22 @@ def test_a_backup_brings_everything_back(stocked: Desk) -> None:
     assert stocked.call("search", query="Who built the mill?")["results"][0]["id"]
 
 
+def test_backups_of_a_collection_are_bounded(tmp_path: Path) -> None:
+    desk = Desk(tmp_path, quota={"backups": 2})
+    for name in ("first", "second"):
+        desk.call("backup", name=name)
+
+    message = desk.refused("backup", name="third")
+
+    assert "first, second" in message
+    assert "quota.backups" in message
+    folder = desk.engine.store.folder / "backups"
+    assert sorted(file.name for file in folder.iterdir()) == ["first.db", "second.db"]
+    (folder / "first.db").unlink()
+    desk.call("backup", name="third")
+    desk.engine.close()
+
+
 def test_restoring_is_seen_by_whoever_has_the_store_open(tmp_path: Path, stocked: Desk) -> None:
     other = Desk(tmp_path)
     question: dict[str, Any] = {"query": "Who wrote about weir 7?", "strategy": "vector"}
@@ -536,6 +558,6 @@ def test_texts_are_cut_to_what_fits(text: str, room: int) -> None:
     count = HashEmbedder().count_tokens
     length = fitting_length(text, room, count)
     assert length == 0 or tokens_of(text[:length], count) <= room
-    kept = cut_to_fit(text, room, count)
+    kept = truncate(text, room, count)
     assert text.startswith(kept)
     assert kept or not text

@@ -12,7 +12,8 @@ import pytest
 import clew
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
-from clew.tools.extraction_tools import ANSWER, EXTRACTION_TOOLS
+from clew.tools.extraction.parameters import ANSWER
+from clew.tools.extraction.table import EXTRACTION_TOOLS
 from clew.tools.schema import input_schema
 from clew.tools.toolbox import Toolbox
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,7 +14,11 @@ from hypothesis import strategies as st
 import clew
 from clew.testing.fakes import HashEmbedder
 from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.spec import Progress
 from clew.tools.toolbox import Outcome, Toolbox
+
+if TYPE_CHECKING:
+    from clew.types import Vectors
 
 ANNA = {"name": "Anna_Morn", "entityType": "person", "observations": ["Likes tea", "Paints boats"]}
 VELL = {"name": "Vell", "entityType": "place", "observations": []}
@@ -43,6 +47,50 @@ class Client:
         outcome = self.outcome(name, **arguments)
         assert outcome.is_error, outcome.text
         return outcome.text
+
+
+class NobodyWaits(Progress):
+    """The caller is gone once so many texts were embedded."""
+
+    def __init__(self, embedder: CountingEmbedder, most: int) -> None:
+        self._embedder, self._most = embedder, most
+
+    def cancelled(self) -> bool:
+        return self._embedder.texts >= self._most
+
+
+class CountingEmbedder(HashEmbedder):
+    """Counts the texts that it embeds."""
+
+    texts = 0
+
+    def embed_documents(self, texts: Sequence[str]) -> Vectors:
+        self.texts += len(texts)
+        return super().embed_documents(texts)
+
+
+@pytest.mark.parametrize("tool", ["add_observations", "create_entities"])
+def test_what_nobody_waits_for_ends_and_writes_nothing(tmp_path: Path, tool: str) -> None:
+    """Indexing thousands of texts would go on long after the client was refused."""
+    embedder, facts = CountingEmbedder(), [f"Rows the boat {i}." for i in range(200)]
+    with clew.open(tmp_path, embedder=embedder) as engine:
+        client = Client(engine)
+        client("create_entities", entities=[ANNA])
+        before, documents = embedder.texts, engine.documents()
+        given: dict[str, Any] = {
+            "add_observations": {"observations": [{"entityName": "Anna_Morn", "contents": facts}]},
+            "create_entities": {"entities": [{**VELL, "observations": facts}]},
+        }[tool]
+        outcome = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(
+            tool, given, progress=NobodyWaits(embedder, before + 20)
+        )
+
+        assert outcome.is_error
+        assert "nothing was written" in outcome.text
+        assert embedder.texts - before < 60
+        assert engine.documents() == documents
+        assert len(client("read_graph")["entities"]) == 1
+        assert engine.check().problems == ()
 
 
 @pytest.fixture

@@ -13,7 +13,7 @@ import pytest
 
 from clew.derived_files import read_arrays
 from clew.errors import StoreError
-from clew.stores.sqlite import SqliteStore
+from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors import matrix as module
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector

@@ -11,7 +11,12 @@ import numpy as np
 import pytest
 
 import clew
-from clew.search.analysis.query_expansion import NAMES_A_SEED, Widening, widen, widened_ranking
+from clew.search.analysis.query_expansion import (
+    NAMES_A_SEED,
+    QueryExpansion,
+    expand_query,
+    expansion_ranking,
+)
 from clew.search.cache import RecentlyUsed
 from clew.search.options import Options
 from clew.search.retrieval.channels import Ranking
@@ -91,7 +96,7 @@ def new_session(engine: clew.Clew, question: str, *where: Condition) -> QuerySes
     options = Options(
         strategy="hybrid", limit=4, max_tokens=1000, where=where, now=datetime.now(UTC)
     )
-    return QuerySession(engine, question, options)
+    return QuerySession.start(engine, question, options)
 
 
 def sources(engine: clew.Clew, ranking: Ranking) -> list[str]:
@@ -116,9 +121,9 @@ def test_a_passage_under_another_name_is_found_by_widening_alone(
 
 
 def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
-    alias = widen(new_session(engine, ASKED["alias"]))
-    synonym = widen(new_session(engine, ASKED["synonym"]))
-    neighbour = widen(new_session(engine, ASKED["neighbour"]))
+    alias = expand_query(new_session(engine, ASKED["alias"]))
+    synonym = expand_query(new_session(engine, ASKED["synonym"]))
+    neighbour = expand_query(new_session(engine, ASKED["neighbour"]))
 
     assert alias.aliases == ("SLT",)
     assert alias.seeds == (engine.entity("SLT").id,)
@@ -128,7 +133,7 @@ def test_each_kind_of_name_is_told_apart(engine: clew.Clew) -> None:
 
 
 def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> None:
-    found = widen(new_session(engine, "What was Drill 39 for?"))
+    found = expand_query(new_session(engine, "What was Drill 39 for?"))
 
     drills = engine.embedder.embed_documents(["Drill 39", "Drill 40"])
     assert found.seeds == (engine.entity("Drill 39").id,)
@@ -138,7 +143,7 @@ def test_names_that_differ_by_a_number_are_no_synonyms(engine: clew.Clew) -> Non
 
 def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
     question = new_session(engine, ASKED["neighbour"])
-    [seed] = widen(question).seeds
+    [seed] = expand_query(question).seeds
     graph = engine.entity_graph
     others, edges = graph.row(int(np.flatnonzero(graph.entity_ids == seed)[0]))
     by_strength = sorted(
@@ -147,13 +152,13 @@ def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
     )
     names = engine.store.entity_names(graph.entity_ids.tolist())
 
-    found = widen(question).neighbours
+    found = expand_query(question).neighbours
 
     assert list(found) == [names[entity] for _, entity in by_strength[:NAMES_A_SEED]]
 
 
 def test_nothing_is_said_twice(engine: clew.Clew) -> None:
-    found = widen(
+    found = expand_query(
         new_session(engine, "Does the Skerrow Lighthouse Trust, SLT, know Ada Morn's clock?")
     )
 
@@ -165,19 +170,19 @@ def test_nothing_is_said_twice(engine: clew.Clew) -> None:
 
 @pytest.mark.parametrize("question", ["What is known of nobody at all?", "", "?"])
 def test_a_question_without_names_is_left_alone(engine: clew.Clew, question: str) -> None:
-    assert widen(new_session(engine, question)) == Widening()
-    assert widened_ranking(new_session(engine, question)).ids.tolist() == []
+    assert expand_query(new_session(engine, question)) == QueryExpansion()
+    assert expansion_ranking(new_session(engine, question)).ids.tolist() == []
 
 
 def test_an_empty_store(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as empty:
-        assert widened_ranking(new_session(empty, ASKED["alias"])).ids.tolist() == []
+        assert expansion_ranking(new_session(empty, ASKED["alias"])).ids.tolist() == []
 
 
 def test_widening_keeps_to_the_filters(engine: clew.Clew) -> None:
     gold = Condition(name="gold", operator="=", value="true")
 
-    found = widened_ranking(new_session(engine, ASKED["alias"], gold))
+    found = expansion_ranking(new_session(engine, ASKED["alias"], gold))
 
     assert sources(engine, found) == ["alias"]
 
@@ -191,9 +196,9 @@ def test_names_are_embedded_in_one_batch_and_kept(
     kept: RecentlyUsed[str, Vector] = RecentlyUsed(100)
     embedder.batches.clear()
 
-    first = widen(new_session(engine, ASKED["synonym"]), kept)
+    first = expand_query(new_session(engine, ASKED["synonym"]), kept)
     [batch] = embedder.batches
-    again = widen(new_session(engine, ASKED["synonym"]), kept)
+    again = expand_query(new_session(engine, ASKED["synonym"]), kept)
 
     assert {"Quellin Mill", "Grindhouse Nine"} <= set(batch)
     assert len(batch) <= 65
@@ -204,6 +209,6 @@ def test_names_are_embedded_in_one_batch_and_kept(
 def test_a_cache_that_keeps_nothing_changes_nothing(engine: clew.Clew) -> None:
     nothing: RecentlyUsed[str, Vector] = RecentlyUsed(0)
 
-    assert widen(new_session(engine, ASKED["synonym"]), nothing) == widen(
+    assert expand_query(new_session(engine, ASKED["synonym"]), nothing) == expand_query(
         new_session(engine, ASKED["synonym"])
     )

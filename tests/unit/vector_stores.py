@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from clew.ports import Store
-from clew.stores.sqlite import SqliteStore
-from clew.stores.sqlite_save import count_change
+from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.state import COUNT_CHANGE
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.sync import SyncedIndex
@@ -70,7 +70,7 @@ def embed_again(store: SqliteStore, embedder: tuple[str, int], rows: Vectors) ->
         )
         named = zip(("embedder", "dimension"), embedder, strict=True)
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", named)
-        count_change(connection)
+        connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
 
 
 def nearest(store: SqliteStore, query: Vector, limit: int, allowed: Ids | None = None) -> list[int]:

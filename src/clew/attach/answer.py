@@ -11,7 +11,7 @@ import numpy as np
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 
 if TYPE_CHECKING:
-    from clew.stores.neo4j_connection import Row
+    from clew.stores.neo4j.connection import Row
 
 MAX_ENTITIES = 10
 """Entities that a hit names."""

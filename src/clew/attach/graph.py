@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.attach.mapping import GraphMapping
     from clew.attach.names import IndexInfo, IndexKind, Names
     from clew.ports import Embedder
-    from clew.stores.neo4j_connection import Neo4jDatabase
+    from clew.stores.neo4j.connection import Neo4jDatabase
 
 STRATEGIES = ("hybrid", "local", "multi_hop")
 MAX_HOPS = 3

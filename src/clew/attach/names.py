@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from clew.errors import InputError
 
 if TYPE_CHECKING:
-    from clew.stores.neo4j_connection import Neo4jDatabase, Row
+    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 IndexKind = Literal["vector", "fulltext"]
 

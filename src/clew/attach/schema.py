@@ -10,7 +10,7 @@ from clew.attach.names import IndexInfo, quoted, read_names
 
 if TYPE_CHECKING:
     from clew.attach.names import Names
-    from clew.stores.neo4j_connection import Neo4jDatabase, Row
+    from clew.stores.neo4j.connection import Neo4jDatabase, Row
 
 SAMPLE = 1000
 """Nodes of a label, or relationships of a type, whose properties are looked at."""

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 def main() -> None:
     """Run the command that the process's arguments name, and exit with its status."""
-    from clew.cli.output import safe_output
+    try:
+        from clew.cli.output import safe_output
 
-    with safe_output():
-        from clew.cli.app import app
+        with safe_output():
+            from clew.cli.app import app
 
-        app(prog_name="clew")
+            app(prog_name="clew")
+    except KeyboardInterrupt:
+        # While modules were loaded; a command that was begun says so itself (`clew.cli.errors`).
+        raise SystemExit(130) from None

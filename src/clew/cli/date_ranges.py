@@ -1,4 +1,4 @@
-"""Stretches of time as a reader writes them: `1860 to 1884`, `since May 2023`, `8 May 2023`."""
+"""Date ranges as a reader writes them: `1860 to 1884`, `since May 2023`, `8 May 2023`."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _UNITS: tuple[tuple[relativedelta, Callable[[datetime], bool], str], ...] = (
 _INSTANT = timedelta(microseconds=1)
 
 
-def stretch(start: datetime | None, end: datetime | None) -> str:
-    """The half-open stretch `[start, end)`, in UTC, in the longest units that say it exactly.
+def date_range(start: datetime | None, end: datetime | None) -> str:
+    """The half-open range `[start, end)`, in UTC, in the longest units that hold it exactly.
 
     The last unit named belongs to it: `1860 to 1884` ends with that year. Empty where both sides
     are open.

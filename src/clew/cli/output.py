@@ -86,6 +86,7 @@ def safe_output() -> Iterator[None]:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     # A process may have been started without them.
+    sys.stdin = sys.stdin or open(os.devnull, encoding="utf-8")  # noqa: SIM115
     open_ones = [stream or open(os.devnull, "w", encoding="utf-8") for stream in before]  # noqa: SIM115
     sys.stdout, sys.stderr = map(SafeStream, open_ones)
     try:

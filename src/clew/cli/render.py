@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from rich.console import Console
 from rich.text import Text
 
-from clew.cli.date_ranges import moment, stretch
+from clew.cli.date_ranges import date_range, moment
 from clew.cli.output import printable, shown_source
 from clew.search.strategies.entity_paths import TOGETHER
 from clew.text import one_line, terms
@@ -46,7 +46,7 @@ def print_route(console: Console, result: SearchResult) -> None:
 def _time_line(info: TemporalInfo) -> str:
     phrase = f" (“{one_line(info.phrase)}”)" if info.phrase else ""
     parts = [
-        f"{stretch(info.since, info.until)}{phrase}",
+        f"{date_range(info.since, info.until)}{phrase}",
         "" if info.as_of is None else f"as of {moment(info.as_of)}",
         "the course of events" if info.evolution else "",
         # What was done with the period; `as_of` restricts what is asked whatever was.
@@ -104,7 +104,7 @@ def trail(hit: Hit) -> Iterator[Text]:
 def _relation(relation: RelationEvidence) -> Text:
     line = Text(f"{one_line(relation.head)} — {relation.relation} → ")
     line.append(one_line(relation.tail))
-    held = stretch(relation.valid_from, relation.valid_until)
+    held = date_range(relation.valid_from, relation.valid_until)
     line.append(f", {held}" if held else "")
     if relation.provenance is not None:
         found_by = relation.provenance

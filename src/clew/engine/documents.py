@@ -26,7 +26,7 @@ class Documents(Resources):
 
     def documents(self, where: Sequence[str] = ()) -> list[DocumentInfo]:
         """All documents, or those that meet every filter, by source."""
-        from clew.search.analysis.conditions import parse_conditions
+        from clew.search.options import parse_conditions
 
         return self.store.documents(where=parse_conditions(where))
 

@@ -13,9 +13,9 @@ from clew.types import NewRelation
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.indexing.agent_extraction import Readings
-    from clew.indexing.import_memory import TakenOver
-    from clew.indexing.manual_graph import Memory
+    from clew.indexing.agent_extraction import AgentExtraction
+    from clew.indexing.import_memory import MemoryImportReport
+    from clew.indexing.manual_graph import ManualGraphWriter
     from clew.types import (
         Entity,
         Metadata,
@@ -27,29 +27,29 @@ class Editing(Resources):
     """Writing the graph."""
 
     @cached_property
-    def memory(self) -> Memory:
+    def memory(self) -> ManualGraphWriter:
         """Entities, observations and relations written by hand."""
-        from clew.indexing.manual_graph import Memory
+        from clew.indexing.manual_graph import ManualGraphWriter
 
-        return Memory(self.store, self._claimed_ingest, self._writing)
+        return ManualGraphWriter(self.store, self._claimed_ingest, self._writing)
 
-    def import_memory(self, path: str | Path) -> TakenOver:
+    def import_memory(self, path: str | Path) -> MemoryImportReport:
         """Take over another memory: the reference memory server's file, or a SQLite file.
 
         Raises `UnreadableError` for a file that cannot be read, `InputError` for a database of
         another kind.
         """
-        from clew.indexing.import_memory import take_over
+        from clew.indexing.import_memory import import_memory_records
         from clew.indexing.reading.formats.memory import read_memory
 
-        return take_over(self.memory, read_memory(Path(path).expanduser()))
+        return import_memory_records(self.memory, read_memory(Path(path).expanduser()))
 
     @cached_property
-    def readings(self) -> Readings:
+    def agent_extractions(self) -> AgentExtraction:
         """Entities and relations that an assistant finds by reading passages."""
-        from clew.indexing.agent_extraction import Readings
+        from clew.indexing.agent_extraction import AgentExtraction
 
-        return Readings(self.store, self._claimed_ingest, self._writing)
+        return AgentExtraction(self.store, self._claimed_ingest, self._writing)
 
     def add_relation(
         self,

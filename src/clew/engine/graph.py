@@ -11,7 +11,7 @@ from clew.search.answer.relation_evidence import read_relations, stating_sentenc
 
 if TYPE_CHECKING:
     from clew.graph.statistics import GraphOverview
-    from clew.search.analysis.date_arguments import Moment
+    from clew.search.options import Moment
     from clew.types import (
         Alias,
         Community,
@@ -120,8 +120,8 @@ class Exploring(Resources):
         self, name: str, *, limit: int = 100, as_of: Moment | None = None
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time."""
-        from clew.search.analysis.date_arguments import read_last
         from clew.search.answer.timeline import read_timeline
+        from clew.search.options import read_last
 
         moment = read_last("as_of", as_of, self._now())
         return read_timeline(self.store, self._entity(name).id, limit=limit, as_of=moment)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.derived_files import folder_size
 from clew.engine.documents import Documents
 from clew.errors import UnreadableError
-from clew.stores.sqlite_statistics import read_free_bytes
+from clew.stores.sqlite.backend import free_bytes
 from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.engine.state import Progress
     from clew.indexing.inputs import Input
-    from clew.indexing.reextract import Reread
+    from clew.indexing.reprocess import RelationReport
     from clew.types import (
         Document,
     )
@@ -48,7 +48,7 @@ class Indexing(Documents):
         paths is gone. Raises `InputError` for a path that does not exist.
         """
         from clew.indexing.inputs import FileInput
-        from clew.indexing.reading.reader import find_files
+        from clew.indexing.reading.file_discovery import find_files
 
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
@@ -86,14 +86,14 @@ class Indexing(Documents):
 
         Raises `UnreadableError` for a text of white space alone.
         """
-        from clew.indexing.inputs import Said, TextInput
+        from clew.indexing.inputs import DocumentOverrides, TextInput
         from clew.indexing.reading.reader import text_source
 
         given = TextInput(
             source=source or text_source(text),
             text=text,
             media_type=media_type,
-            said=Said(title=title, metadata=metadata or {}),
+            overrides=DocumentOverrides(title=title, metadata=metadata or {}),
         )
         for skipped in self.add_inputs([given]).skipped:
             raise UnreadableError(skipped.source, skipped.reason)
@@ -107,11 +107,11 @@ class Indexing(Documents):
         retry: bool = False,
         progress: Progress | None = None,
     ) -> IndexReport:
-        from clew.indexing.incremental import IndexRun
+        from clew.indexing.incremental import IncrementalIndexer
 
         self._claim_embedder()
         refusals, limits = make_refusals(self.journal), self.settings.limits
-        run = IndexRun(
+        run = IncrementalIndexer(
             self.store,
             self._ingest,
             refusals,
@@ -147,7 +147,7 @@ class Indexing(Documents):
                 " delete some or raise it"
             )
         with self.journal.read() as connection:
-            free = read_free_bytes(connection)
+            free = free_bytes(connection)
         megabytes = (folder_size(self.store.folder) - free) / 1e6
         if megabytes < quota.megabytes:
             return None
@@ -174,16 +174,16 @@ class Indexing(Documents):
         *,
         limit: int | None = None,
         proceed: Callable[[int, int], bool] = lambda done, total: True,
-    ) -> Reread:
+    ) -> RelationReport:
         """Read the passages of entities once more for relations, and add those that are new.
 
         Without ids, the first `limit` entities of which no passage was read for relations with
         success. `proceed` is told documents done and in all, and may end it by False.
         """
-        from clew.indexing.reextract import reread
+        from clew.indexing.reprocess import extract_relations_again
 
         ids = self.store.unread_entities(limit) if entity_ids is None else entity_ids
         with self.store.grouping():
-            return reread(
+            return extract_relations_again(
                 self.store, self._ingest.runner, self._ingest.extractor.name, ids, proceed
             )

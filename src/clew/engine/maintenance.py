@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.ports import AuditEntry
-    from clew.stores.sqlite import SqliteStore
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import CheckReport
 
 
@@ -38,7 +38,7 @@ class Upkeep(Reindexing):
 
         Raises `InputError` where there is such a file already, and for a store on a server.
         """
-        from clew.stores.sqlite_backup import back_up
+        from clew.stores.sqlite.backup import back_up
 
         return back_up(self._file_store(), Path(path).expanduser())
 
@@ -48,13 +48,13 @@ class Upkeep(Reindexing):
         Raises `StoreError` for a backup that is not sound, of another embedder or, with `own`, of
         another store; then nothing has changed. Raises `InputError` for a store on a server.
         """
-        from clew.stores.sqlite_backup import restore
+        from clew.stores.sqlite.backup import restore
 
         with self._writing:
             restore(self._file_store(), Path(path).expanduser(), own=own)
 
     def _file_store(self) -> SqliteStore:
-        from clew.stores.sqlite import SqliteStore
+        from clew.stores.sqlite.store import SqliteStore
 
         if isinstance(self.store, SqliteStore):
             return self.store

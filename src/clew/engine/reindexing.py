@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
     from clew.engine.state import Progress
     from clew.indexing.isolation.steps import Prepared
-    from clew.indexing.pipeline import Progress as Made
-    from clew.stores.sqlite import SqliteStore
-    from clew.stores.sqlite_staging import Staging
+    from clew.indexing.pipeline import IndexCounts
+    from clew.stores.sqlite.staging import Staging
+    from clew.stores.sqlite.store import SqliteStore
     from clew.types import AliasEvidence, Document, Extraction
 
 MAKE = "reindex"
@@ -34,9 +34,9 @@ class Reindexing(Resources):
 
     def outdated(self) -> list[str]:
         """Sources of the documents that were made with other settings or another model, sorted."""
-        digests, recipe = self.store.document_digests(), self.recipe
+        digests, wanted = self.store.document_digests(), self.pipeline_fingerprint
         every = self._holds_other_vectors()
-        return sorted(source for source, (*_, made) in digests.items() if every or made != recipe)
+        return sorted(s for s, (*_, stored) in digests.items() if every or stored != wanted)
 
     def reindex(self, *, progress: Progress | None = None) -> IndexReport:
         """Split, embed and extract again what was made with other settings or another model.
@@ -48,7 +48,7 @@ class Reindexing(Resources):
         A store on a server is changed document by document, and raises `InputError` for another
         model.
         """
-        from clew.stores.sqlite import SqliteStore
+        from clew.stores.sqlite.store import SqliteStore
 
         say, started = progress or _ignore, time.perf_counter()
         if isinstance(self.store, SqliteStore):
@@ -69,7 +69,7 @@ class Reindexing(Resources):
 
         Documents that were deleted need nothing.
         """
-        from clew.stores.sqlite import SqliteStore
+        from clew.stores.sqlite.store import SqliteStore
 
         say = progress or _ignore
         if isinstance(self.store, SqliteStore):
@@ -80,12 +80,12 @@ class Reindexing(Resources):
 
     # --- beside a store that is a file
 
-    def _build_and_switch(self, store: SqliteStore, say: Progress) -> Made:
+    def _build_and_switch(self, store: SqliteStore, say: Progress) -> IndexCounts:
         """`documents` are those switched to."""
-        from clew.indexing.pipeline import Progress as Made
-        from clew.stores.sqlite_switch import is_switched, switch
+        from clew.indexing.pipeline import IndexCounts
+        from clew.stores.sqlite.switch import is_switched, switch
 
-        made, attempts = Made(), 0
+        made, attempts = IndexCounts(), 0
         with self._staging(store, say) as staging:
             while not is_switched(store.database, staging.target):
                 more = self._make_beside(store, staging, say)
@@ -100,36 +100,32 @@ class Reindexing(Resources):
         return made
 
     def _staging(self, store: SqliteStore, say: Progress) -> AbstractContextManager[Staging]:
-        from clew.stores.sqlite_staging import Target, open_staging
+        from clew.stores.sqlite.staging import Target, open_staging
 
         store.database.require_writable()
         name, dimension = self.embedder.name, self.embedder.dimension
-        target = Target(recipe=self.recipe, embedder=name, dimension=dimension)
+        target = Target(
+            pipeline_fingerprint=self.pipeline_fingerprint, embedder=name, dimension=dimension
+        )
         return open_staging(
             store.folder, target, self.settings.busy_seconds, lambda: say(WAIT, 0, None)
         )
 
     def _make_beside(
         self, store: SqliteStore, staging: Staging, say: Progress, ids: Sequence[str] | None = None
-    ) -> Made:
+    ) -> IndexCounts:
         """Make what is not ready, of the documents given or of all."""
-        from clew.indexing.reprocess import Making
-        from clew.stores.sqlite_switch import read_outdated
+        from clew.stores.sqlite.switch import read_outdated
 
         outdated = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(outdated)
         written: dict[str, str] = {}
         count = _Count(MAKE, say, len(outdated) - len(missing), len(outdated))
-        making = Making(
-            store=store,
-            embedder=self.embedder,
-            extractor=self._ingest.extractor,
-            split_settings=self.settings.split,
-            link_settings=self.settings.link,
-            runner=self._ingest.runner,
+        return self._ingest.run(
+            self._read_again(missing, written, count),
+            count,
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
-        return making.run(self._read_again(missing, written, count), count)
 
     def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
@@ -137,7 +133,7 @@ class Reindexing(Resources):
 
     # --- within a store on a server
 
-    def _make_in_place(self, sources: Sequence[str], say: Progress) -> Made:
+    def _make_in_place(self, sources: Sequence[str], say: Progress) -> IndexCounts:
         if self._holds_other_vectors():
             raise InputError(
                 f"the store {str(self.settings.store)!r} cannot change to the model"
@@ -145,7 +141,7 @@ class Reindexing(Resources):
                 f" {self.store.embedder()!r}, or index into another namespace (--namespace NAME)"
             )
         known = self.store.documents(ids=[document_id(source) for source in sources])
-        ids = [info.id for info in known if info.recipe != self.recipe]
+        ids = [info.id for info in known if info.pipeline_fingerprint != self.pipeline_fingerprint]
         count = _Count(MAKE, say, len(known) - len(ids), len(known))
         return self._ingest.run(self._read_again(ids, {}, count), count, self._writing)
 

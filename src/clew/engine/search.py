@@ -13,10 +13,9 @@ from clew.errors import StoreError
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.search.analysis.date_arguments import Moment
-    from clew.search.options import Options
+    from clew.search.options import Moment, Options
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.subgraph import RelevantGraph
+    from clew.search.strategies.subgraph import QuestionSubgraph
     from clew.types import (
         Fusion,
         SearchResult,
@@ -82,9 +81,7 @@ class Asking(Resources):
         be, and for a question longer than the setting `limits.question_characters`.
         """
         self._check_length("question", question)
-        from clew.search.analysis.conditions import parse_conditions
-        from clew.search.analysis.date_arguments import read_end, read_last, read_start
-        from clew.search.options import Options
+        from clew.search.options import Options, parse_conditions, read_end, read_last, read_start
 
         defaults, now = self.settings.search, self._now()
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
@@ -195,7 +192,7 @@ class Asking(Resources):
         hops: int | None = None,
         limit: int = 50,
         max_tokens: int | None = None,
-    ) -> RelevantGraph:
+    ) -> QuestionSubgraph:
         """The part of the graph that matters to a question, at most `limit` entities of it.
 
         It is the tree that ties the question's entities together at the least cost
@@ -205,7 +202,7 @@ class Asking(Resources):
         """
         self._check_length("question", question)
         from clew.search.options import Options
-        from clew.search.strategies.subgraph import relevant_graph
+        from clew.search.strategies.subgraph import question_subgraph
 
         self._claim_embedder()
         options = Options(
@@ -214,7 +211,7 @@ class Asking(Resources):
             max_tokens=self.settings.search.max_tokens if max_tokens is None else max_tokens,
             now=self._now(),
         )
-        return relevant_graph(self, question, options, self.entity_ranks, hops)
+        return question_subgraph(self, question, options, self.entity_ranks, hops)
 
 
 def _midnight(moment: datetime) -> datetime:

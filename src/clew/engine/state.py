@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     )
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
-    from clew.stores.sqlite_connection import Database
+    from clew.stores.sqlite.connection import Database
     from clew.types import (
         Entity,
         SearchResult,
@@ -254,10 +254,10 @@ class Resources:
         return shipped()
 
     @cached_property
-    def _ingest(self) -> Ingest:
+    def _ingest(self) -> IndexingPipeline:
         return self._make_ingest(self.store)
 
-    def _make_ingest(self, store: Store) -> Ingest:
+    def _make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
         return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
 
@@ -278,15 +278,15 @@ class Resources:
             self.warm()
 
     @property
-    def recipe(self) -> str:
+    def pipeline_fingerprint(self) -> str:
         """How documents are split, embedded and extracted now, as JSON."""
-        return self._ingest.recipe
+        return self._ingest.pipeline_fingerprint
 
     def _claim_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
         self.store.claim(self.embedder.name, self.embedder.dimension)
 
-    def _claimed_ingest(self) -> Ingest:
+    def _claimed_ingest(self) -> IndexingPipeline:
         self._claim_embedder()
         return self._ingest
 

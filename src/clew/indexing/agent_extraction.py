@@ -1,7 +1,7 @@
-"""Entities and relations that an assistant found in passages: checked, and tied to the text.
+"""Entities and relations that an assistant extracted from passages: validated against the text.
 
-A name must stand in a passage that was read or be known; a relation is tied to the passage and the
-sentence that names its ends. What does not hold is left out and reported, the rest is taken.
+A name must occur in one of the passages or in the store; a relation is assigned to the passage and
+the sentence that names its ends. Whatever fails is reported, the rest is stored.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from contextlib import AbstractContextManager
 
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.types import StoredChunk
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class FoundRelation:
+class AgentRelation:
     """A relation between two names, as an assistant states it."""
 
     head: str
@@ -39,15 +39,15 @@ class FoundRelation:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Rejected:
-    """What was not taken, and why."""
+    """What was not stored, and why."""
 
     item: str
     reason: str
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class ReadingReport:
-    """What was taken."""
+class AgentExtractionReport:
+    """What was stored."""
 
     passages: int
     """Marked as read."""
@@ -59,39 +59,39 @@ class ReadingReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Readings:
-    """Reading by an assistant, of one store."""
+class AgentExtraction:
+    """Extraction by an assistant, for one store."""
 
     store: Store
-    ingest: Callable[[], Ingest]
+    pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
 
     def unread(self, *, after: int = 0, limit: int = 10) -> list[StoredChunk]:
-        """Passages with an id above `after` that no assistant has read yet, by id."""
+        """Passages that no assistant has processed, with an id above `after`, by id."""
         return self.store.chunks(self.store.unread(after, limit))
 
     def count_unread(self) -> int:
-        """Passages that no assistant has read yet."""
+        """How many passages no assistant has processed."""
         return self.store.count_unread()
 
     def record(
         self,
         passage_ids: Sequence[str],
         entities: Sequence[NewEntity] = (),
-        relations: Sequence[FoundRelation] = (),
-    ) -> ReadingReport:
-        """Take what was found in passages and mark them as read; the same again changes nothing.
+        relations: Sequence[AgentRelation] = (),
+    ) -> AgentExtractionReport:
+        """Store what was found in passages and mark these as read; repeating it changes nothing.
 
         Raises `NotFoundError` where a passage is unknown.
         """
-        reading = _Reading(self._passages(passage_ids), self.store)
+        reading = _Validation(self._passages(passage_ids), self.store)
         taken = [entity for entity in entities if reading.takes(entity)]
         found = sum(reading.relates(relation) for relation in relations)
         chunks = reading.extractions()
         with self.writing:
-            links = self.ingest().links(Extraction(chunks=tuple(chunks.values())))
+            links = self.pipeline().links(Extraction(chunks=tuple(chunks.values())))
             new = self.store.record_readings(chunks, taken, links)
-        return ReadingReport(
+        return AgentExtractionReport(
             passages=len(chunks),
             entities=len(taken),
             relations=found,
@@ -156,7 +156,7 @@ class _Passage:
                 )
         return bool(self.find(name))
 
-    def sentence_of(self, relation: FoundRelation) -> tuple[tuple[int, ...], int]:
+    def sentence_of(self, relation: AgentRelation) -> tuple[tuple[int, ...], int]:
         """How well the passage states a relation, and the sentence that states it best.
 
         Best is the sentence that names both ends, then one that has words of the relation's type,
@@ -177,7 +177,7 @@ class _Passage:
 
 
 @dataclass(slots=True)
-class _Reading:
+class _Validation:
     """The working memory of one `record`."""
 
     passages: Sequence[_Passage]
@@ -187,15 +187,15 @@ class _Reading:
     """Keys of the names that are known or stand in a passage."""
 
     def takes(self, entity: NewEntity) -> bool:
-        """Note where an entity is named; whether it can be taken."""
+        """Note where an entity is named; whether it is valid."""
         reason = self._fault(entity.name, entity.entity_type)
         if reason:
             self.rejected.append(Rejected(item=_shown(entity.name), reason=reason))
         return not reason
 
-    def relates(self, relation: FoundRelation) -> bool:
-        """Tie a relation to its passage and sentence; whether it can be taken."""
-        reason = self._fault(relation.head) or self._fault(relation.tail) or self._tie(relation)
+    def relates(self, relation: AgentRelation) -> bool:
+        """Assign a relation to its passage and sentence; whether it is valid."""
+        reason = self._fault(relation.head) or self._fault(relation.tail) or self._locate(relation)
         if reason:
             ends = f"{_shown(relation.head)} -{relation.relation_type}-> {_shown(relation.tail)}"
             self.rejected.append(Rejected(item=ends, reason=reason))
@@ -212,7 +212,7 @@ class _Reading:
         }
 
     def _fault(self, name: str, entity_type: str = "name") -> str:
-        """Why a name cannot be taken; empty where it can."""
+        """Why a name is not valid; empty where it is."""
         key = entity_key(name)
         if not key:
             return "a name needs letters or digits"
@@ -224,8 +224,8 @@ class _Reading:
             return ""
         return "in none of the passages, and not known; give the name as the passage has it"
 
-    def _tie(self, relation: FoundRelation) -> str:
-        """Why a relation cannot be tied to a sentence; empty where it now is."""
+    def _locate(self, relation: AgentRelation) -> str:
+        """Assign a relation to a sentence; why that fails, empty where it does not."""
         relation_type = snake_case(relation.relation_type)
         try:
             check_type(relation_type or relation.relation_type)
@@ -249,7 +249,7 @@ class _Reading:
         )
         return ""
 
-    def _place(self, relation: FoundRelation) -> tuple[int, _Passage | None]:
+    def _place(self, relation: AgentRelation) -> tuple[int, _Passage | None]:
         """The sentence and the passage that state a relation best, the first of equals."""
         best: tuple[int, ...] = (0,)
         place: tuple[int, _Passage | None] = (-1, None)

@@ -1,4 +1,4 @@
-"""Taking over another memory: what it holds is written by hand; the same again adds nothing."""
+"""Importing another memory: its records become manual entries; a second import adds nothing."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from clew.types import NewEntity, Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.indexing.manual_graph import Memory
+    from clew.indexing.manual_graph import ManualGraphWriter
     from clew.indexing.reading.formats.memory import (
-        Remembered,
-        RememberedEntity,
-        RememberedRelation,
+        MemoryEntity,
+        MemoryRecords,
+        MemoryRelation,
     )
     from clew.types import NewRelation
 
@@ -27,18 +27,18 @@ _BATCH = 100
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class TakenOver:
-    """What was new."""
+class MemoryImportReport:
+    """How many records were new."""
 
     entities: int
     observations: int
     relations: int
     skipped: tuple[Skipped, ...]
-    """Lines and rows that could not be taken, and why."""
+    """Lines and rows that were not imported, and why."""
 
 
-def take_over(memory: Memory, found: Remembered) -> TakenOver:
-    """Write what a file holds; what cannot be is reported and does not hold up the rest."""
+def import_memory_records(memory: ManualGraphWriter, found: MemoryRecords) -> MemoryImportReport:
+    """Write the records of a file; invalid ones are reported and skipped."""
     skipped = list(found.skipped)
     entities = [one for one in found.entities if _is_nameable(one, skipped)]
     made = sum(_add_entities(memory, batch) for batch in _batches(entities))
@@ -46,18 +46,18 @@ def take_over(memory: Memory, found: Remembered) -> TakenOver:
     observations = sum(
         len(new)
         for batch in _batches(told)
-        for new in memory.add_observations(batch, dated=False)  # nobody knows when it was told
+        for new in memory.add_observations(batch, dated=False)  # the file has no dates
     )
     relations = sum(
         sum(is_new for _, is_new in memory.add_relations(_resolved(memory, batch, skipped)))
         for batch in _batches(found.relations)
     )
-    return TakenOver(
+    return MemoryImportReport(
         entities=made, observations=observations, relations=relations, skipped=tuple(skipped)
     )
 
 
-def _is_nameable(entity: RememberedEntity, skipped: list[Skipped]) -> bool:
+def _is_nameable(entity: MemoryEntity, skipped: list[Skipped]) -> bool:
     if entity_key(entity.name):
         return True
     skipped.append(
@@ -66,7 +66,7 @@ def _is_nameable(entity: RememberedEntity, skipped: list[Skipped]) -> bool:
     return False
 
 
-def _add_entities(memory: Memory, entities: Sequence[RememberedEntity]) -> int:
+def _add_entities(memory: ManualGraphWriter, entities: Sequence[MemoryEntity]) -> int:
     added = memory.add_entities(
         [
             NewEntity(name=one.name, entity_type=one.entity_type or "name", content=one.content)
@@ -76,7 +76,7 @@ def _add_entities(memory: Memory, entities: Sequence[RememberedEntity]) -> int:
     return sum(is_new for _, is_new in added)
 
 
-def _visible(entity: RememberedEntity, skipped: list[Skipped]) -> list[str]:
+def _visible(entity: MemoryEntity, skipped: list[Skipped]) -> list[str]:
     texts = [text for text in entity.observations if text.strip()]
     if len(texts) < len(entity.observations):
         skipped.append(Skipped(source=entity.place, reason="a blank observation"))
@@ -84,7 +84,7 @@ def _visible(entity: RememberedEntity, skipped: list[Skipped]) -> list[str]:
 
 
 def _resolved(
-    memory: Memory, relations: Sequence[RememberedRelation], skipped: list[Skipped]
+    memory: ManualGraphWriter, relations: Sequence[MemoryRelation], skipped: list[Skipped]
 ) -> list[NewRelation]:
     ids = memory.find([name for one in relations for name in (one.head, one.tail)])
     resolved = []

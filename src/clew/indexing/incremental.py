@@ -19,22 +19,18 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from clew.indexing.inputs import Input
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import RefusalLog
     from clew.settings import LimitSettings
-    from clew.types import Document, DocumentInfo
+    from clew.types import Document
 
     Progress = Callable[[str, int, int | None], None]
 
-    class Known(Protocol):
+    class DocumentIndex(Protocol):
         """What a run needs of a store."""
 
         def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-            """(origin, sha256, recipe) by source."""
-            ...
-
-        def documents(self, *, ids: Sequence[str]) -> list[DocumentInfo]:
-            """Documents by id."""
+            """(origin, sha256, pipeline fingerprint) by source."""
             ...
 
         def delete(self, document_ids: Sequence[str]) -> int:
@@ -42,16 +38,17 @@ if TYPE_CHECKING:
             ...
 
 
-class IndexRun:
-    """Keeps the books of one run; the documents it yields are to be indexed, in that order.
+class IncrementalIndexer:
+    """Counts one run, and yields the documents to index, in order.
 
-    What takes more than a limit is not read again in the same state, unless `retry` is given.
+    Input that exceeded a limit is not read again while it and the limits are the same, unless
+    `retry`.
     """
 
     def __init__(
         self,
-        store: Known,
-        ingest: Ingest,
+        store: DocumentIndex,
+        pipeline: IndexingPipeline,
         refusals: RefusalLog,
         limits: LimitSettings,
         *,
@@ -61,8 +58,8 @@ class IndexRun:
     ) -> None:
         """`full` says why the store cannot hold so many documents."""
         self._store = store
-        self._recipe = ingest.recipe
-        self._runner = ingest.runner
+        self._fingerprint = pipeline.pipeline_fingerprint
+        self._runner = pipeline.runner
         self._refusals = refusals
         self._limits = limits.model_dump(exclude={"isolation", "workers"})
         self._full = full
@@ -83,7 +80,7 @@ class IndexRun:
         self.skipped: list[Skipped] = []
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
-        """Read inputs; yield what is new or changed. What cannot be read is noted and left."""
+        """Read inputs; yield new and changed documents. Unreadable ones go to `skipped`."""
         self._total = len(inputs)
         for item in inputs:
             try:
@@ -93,7 +90,7 @@ class IndexRun:
                 self._advance()
 
     def saved(self, document: Document) -> None:
-        """Note that a document is stored."""
+        """Count a document as stored."""
         if document.source in self._known:
             self.updated += 1
         else:
@@ -102,7 +99,7 @@ class IndexRun:
             self._advance()
 
     def prune(self, roots: Sequence[Path]) -> None:
-        """Drop documents whose file lies below one of the roots and is gone from the disk."""
+        """Delete documents whose file lay below one of the roots and no longer exists."""
         below = [file_source(root) for root in roots]
         for origin, sources in self._stored.items():
             lies_below = any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
@@ -114,7 +111,7 @@ class IndexRun:
         if self._is_unchanged(source, digest):
             self._advance()
             return
-        state = text_digest(json.dumps([digest, self._recipe, self._limits]))
+        state = text_digest(json.dumps([digest, self._fingerprint, self._limits]))
         if not self._retry and (reason := self._refusals.reason(source, state)):
             raise LimitError(source, reason)
         try:
@@ -125,7 +122,7 @@ class IndexRun:
 
     def _prepared(self, item: Input) -> Iterator[Prepared]:
         stored = self._stored[item.source]
-        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._recipe}
+        same = {s: self._known[s][1] for s in stored if self._known[s][2] == self._fingerprint}
         with closing(self._runner.run(Prepare(input=item, known=same), self._show)) as found:
             for part in found:
                 if not isinstance(part, Prepared):
@@ -134,7 +131,7 @@ class IndexRun:
                     yield part
 
     def _fits(self, document: Document) -> bool:
-        """Whether there is room for a document; where not, it is noted and left."""
+        """Whether the store may hold one more document; if not, it goes to `skipped`."""
         new = {document.source} - self._known.keys() - self._new
         reason = self._full(len(self._known) + len(self._new) + len(new))
         if reason is None:
@@ -158,7 +155,7 @@ class IndexRun:
 
     def _is_unchanged(self, source: str, digest: str) -> bool:
         known = self._known.get(source)
-        if known is None or not digest or known[1:] != (digest, self._recipe):
+        if known is None or not digest or known[1:] != (digest, self._fingerprint):
             return False
         self.unchanged += 1
         return True
@@ -173,13 +170,13 @@ class IndexRun:
         self._show()
 
     def _show(self) -> None:
-        """Say how far the run is; whoever is told may end it."""
+        """Report progress; the callback may raise to end the run."""
         if self._progress:
             self._progress("index", self._done, self._total)
 
 
 def _is_gone(path: Path) -> bool:
-    """Whether there is no such file; one that cannot be looked at may still be there."""
+    """Whether there is no such file; False where that cannot be determined."""
     try:
         path.stat()
     except OSError as error:

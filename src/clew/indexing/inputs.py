@@ -78,28 +78,28 @@ class FileInput:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Said:
-    """What a caller says of a document, which goes before what it says itself."""
+class DocumentOverrides:
+    """Title and metadata from the caller, which override those of the document."""
 
     title: str = ""
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
     def of(self, document: Document) -> Document:
-        """The document with it."""
+        """The document with these."""
         metadata = json_safe(self.metadata)
         if not metadata and not self.title:
             return document
-        # A change of what is said counts as a change of the document.
-        said = json.dumps([document.sha256, self.title, metadata], sort_keys=True)
+        # A change of these counts as a change of the document.
+        overrides = json.dumps([document.sha256, self.title, metadata], sort_keys=True)
         return replace(
             document,
             title=self.title or document.title,
             metadata={**document.metadata, **metadata},
-            sha256=text_digest(said),
+            sha256=text_digest(overrides),
         )
 
     def digest(self, digest: str) -> str:
-        """A digest of what is said and of what it is said of."""
+        """A digest of these and of the document's own digest."""
         return text_digest(
             json.dumps([digest, self.title, json_safe(self.metadata)], sort_keys=True)
         )
@@ -114,7 +114,7 @@ class RawInput:
     name: str
     """Of the file; its ending says how it is read."""
     settings: ReadSettings
-    said: Said = Said()
+    overrides: DocumentOverrides = DocumentOverrides()
 
     @property
     def size(self) -> int:
@@ -126,10 +126,10 @@ class RawInput:
     def digest(self) -> str:
         """See `Input`."""
         if isinstance(self.data, Path):
-            return self.said.digest(file_digest(self.data, self.settings))
+            return self.overrides.digest(file_digest(self.data, self.settings))
         import hashlib
 
-        return self.said.digest(hashlib.sha256(self.data).hexdigest())
+        return self.overrides.digest(hashlib.sha256(self.data).hexdigest())
 
     def read(self, limits: LimitSettings) -> ReadResult:
         """See `Input`."""
@@ -138,7 +138,7 @@ class RawInput:
             source=self.source, data=data, settings=self.settings, name=self.name, limits=limits
         )
         found = read_raw(raw)
-        return replace(found, documents=tuple(map(self.said.of, found.documents)))
+        return replace(found, documents=tuple(map(self.overrides.of, found.documents)))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -148,7 +148,7 @@ class TextInput:
     source: str
     text: str
     media_type: str = "text/plain"
-    said: Said = Said()
+    overrides: DocumentOverrides = DocumentOverrides()
 
     @property
     def size(self) -> int:
@@ -157,16 +157,16 @@ class TextInput:
 
     def digest(self) -> str:
         """See `Input`."""
-        return self.said.digest(text_digest(f"{self.media_type}\n{self.text}"))
+        return self.overrides.digest(text_digest(f"{self.media_type}\n{self.text}"))
 
     def read(self, limits: LimitSettings) -> ReadResult:
         """See `Input`."""
         document = document_from_text(
             self.text,
             source=self.source,
-            title=self.said.title,
+            title=self.overrides.title,
             media_type=self.media_type,
-            metadata=self.said.metadata,
+            metadata=self.overrides.metadata,
         )
         return ReadResult(documents=(document,))
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.indexing.isolation.steps import Prepared
-    from clew.indexing.pipeline import Ingest
+    from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.types import NewEntity, Relation, Vectors
 
@@ -40,23 +40,27 @@ LONGEST_NAME = 200
 """Characters of an entity's name that an assistant found, at most."""
 LONGEST_TYPE = 60
 """Characters of a relation's type, at most."""
+GROUP = 16
+"""Texts that are indexed between two looks at whether anybody waits."""
 _SNAKE_CASE = re.compile(r"[^\W\d_][^\W_]*(?:_[^\W_]+)*")
 _CAMEL_STEP = re.compile(r"(?<=[^\W\d_A-Z])(?=[A-Z])")
 _BETWEEN_WORDS = re.compile(r"[\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Memory:
-    """Writing by hand into one store. Each method writes all that it is given, or nothing."""
+class ManualGraphWriter:
+    """Writes entities, observations and relations by hand; each call writes all or nothing."""
 
     store: Store
-    ingest: Callable[[], Ingest]
-    """The steps of indexing; asked for where there is a text to index."""
+    pipeline: Callable[[], IndexingPipeline]
+    """Makes the steps of indexing; called only where there is a text to index."""
     writing: AbstractContextManager[object]
     """Held while something is saved."""
+    cancelled: Callable[[], bool] = lambda: False
+    """Asked between texts; where it answers true, nothing is written."""
 
     def find(self, names: Sequence[str]) -> dict[str, int]:
-        """Ids of the entities made by hand, by those of the names that are theirs."""
+        """Ids of entities made by hand, by name; names of others are left out."""
         known = self.store.resolve([entity_key(name) for name in names])
         made = set(self.store.made_by_hand(ids=list(known.values())))
         found = {name: known.get(entity_key(name), 0) for name in names}
@@ -65,9 +69,9 @@ class Memory:
     def add_entities(
         self, entities: Sequence[NewEntity], observations: Sequence[Sequence[str]] = ()
     ) -> list[tuple[int, bool]]:
-        """Make entities with what is told of each; (id, whether it is new) of each, in order.
+        """Make entities with their observations; (id, whether it is new) of each, in order.
 
-        One that was made by hand before is left as it is, and what is told of it left out. Raises
+        An entity that exists is not changed, and its observations are not added. Raises
         `InputError` for a name without letters or digits and for a blank observation.
         """
         texts = [_clean(of_one) for of_one in observations] or [[] for _ in entities]
@@ -85,10 +89,10 @@ class Memory:
     def add_observations(
         self, told: Sequence[tuple[str, Sequence[str]]], *, dated: bool = True
     ) -> list[list[str]]:
-        """Add what is told of entities made by hand, by (name, texts); what was new of each.
+        """Add observations by (name of an entity made by hand, texts); the new texts of each.
 
-        It is dated by this moment, unless it was told at some other. Raises `NotFoundError` where
-        an entity was not made by hand, `InputError` for a blank text.
+        They are dated now if `dated`. Raises `NotFoundError` where an entity was not made by hand,
+        `InputError` for a blank text.
         """
         ids = self._ids([name for name, _ in told])
         ready: list[list[Ready]] = []
@@ -101,7 +105,7 @@ class Memory:
             (entity,) = self.store.entities([entity_id])
             ready.append(self._ready(entity.key, entity.name, new, dated=dated))
         with self.writing, self.store.batch():
-            # What another process has deleted or told meanwhile is not to be told (again).
+            # Another process may have deleted an entity or added the same text meanwhile.
             ids = self._ids([name for name, _ in told])
             return [
                 self._save(self._unknown(entity_id, documents))
@@ -109,7 +113,7 @@ class Memory:
             ]
 
     def delete_observations(self, told: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
-        """Delete what was told of entities made by hand, by (name, texts); how many of each.
+        """Delete observations by (name of an entity made by hand, texts); how many of each.
 
         Raises `NotFoundError` where an entity was not made by hand.
         """
@@ -123,20 +127,20 @@ class Memory:
     def update_entity(
         self, name: str, *, entity_type: str | None = None, content: str | None = None
     ) -> None:
-        """Give an entity made by hand another type, another description or both."""
+        """Change type, description or both of an entity made by hand."""
         with self.writing:
             (entity_id,) = self._ids([name])
             self.store.update_entity(entity_id, entity_type=entity_type, content=content)
 
     def delete_entities(self, names: Sequence[str]) -> list[str]:
-        """Take back entities made by hand, with all that was written of them; the names found."""
+        """Delete entities made by hand with their observations and relations; the names found."""
         with self.writing, self.store.batch():
             found = self.find(names)
             self.store.delete_entities(list(found.values()))
         return list(found)
 
     def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
-        """Write relations between entities of any kind; each as it is then, and whether it is new.
+        """Write relations between any entities; each as stored, and whether it is new.
 
         Raises `InputError` for values that cannot be, `NotFoundError` for an unknown entity.
         """
@@ -146,7 +150,7 @@ class Memory:
             return self.store.add_relations(relations)
 
     def delete_relations(self, relation_ids: Sequence[int]) -> int:
-        """Delete relations written by hand; how many they were."""
+        """Delete relations written by hand; how many."""
         with self.writing:
             return self.store.delete_relations(relation_ids)
 
@@ -182,16 +186,21 @@ class Memory:
         if not texts:
             return []
         moment = datetime.now(UTC) if dated else None
-        return self.ingest().complete([_observation(key, name, text, moment) for text in texts])
+        documents, ready = [_observation(key, name, text, moment) for text in texts], []
+        for start in range(0, len(documents), GROUP):
+            if self.cancelled():
+                raise InputError("nobody waits any more; nothing was written. Give less at a time")
+            ready += self.pipeline().complete(documents[start : start + GROUP])
+        return ready
 
     def _save(self, documents: Sequence[Ready]) -> list[str]:
         for item, vectors in documents:
-            self.ingest().save(item, vectors)
+            self.pipeline().save(item, vectors)
         return [item.document.text for item, _ in documents]
 
 
 def origin_of(key: str) -> str:
-    """The origin of what was told of the entity of a key."""
+    """The origin of the observations of the entity with this key."""
     return f"memory:{key}"
 
 

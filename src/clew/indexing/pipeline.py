@@ -1,9 +1,18 @@
-"""Indexing, as a table of contents: read, split and extract (elsewhere), embed, link, save.
+"""The steps of indexing: read ▸ split ▸ contextualise ▸ extract ▸ embed ▸ link ▸ save.
 
-Documents go through in batches. While one batch is embedded in a thread of its own, the batch
-before it is linked and saved and the one after it is prepared: read, split and extracted, in a
-process that can be ended. Each document is saved in one transaction, in the order given, so that a
-run cut short goes on where it stopped.
+| step | module |
+| --- | --- |
+| read | `reading.reader`, asked by `inputs` |
+| split, contextualise | `splitting.split`, `contextualise` |
+| extract | `ner.pattern_extractor`, with `relations` |
+| embed | an `Embedder` |
+| link | `linking.linker` |
+| save | a `Store` |
+
+The steps up to extraction run in a worker process (`isolation`). `incremental` decides which
+documents go through, in batches: while a thread embeds one batch, the batch before it is linked and
+saved, and the one after it is read. Each document is saved in one transaction, in the order given,
+so that a run that was interrupted continues where it stopped.
 """
 
 from __future__ import annotations
@@ -35,7 +44,7 @@ BATCH_CHUNKS = 128
 
 
 @dataclass(slots=True)
-class Progress:
+class IndexCounts:
     """What a run has done so far."""
 
     documents: int = 0
@@ -44,8 +53,8 @@ class Progress:
 
 
 @dataclass(slots=True)
-class Ingest:
-    """The steps, put together once for one store."""
+class IndexingPipeline:
+    """The steps for one store."""
 
     store: Store
     embedder: Embedder
@@ -58,8 +67,8 @@ class Ingest:
     _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
     @property
-    def recipe(self) -> str:
-        """How documents are split, embedded, extracted; one made otherwise is made anew."""
+    def pipeline_fingerprint(self) -> str:
+        """How documents are split, embedded and extracted, as JSON."""
         parts = {
             "split": self.split_settings.model_dump(),
             "embedder": self.embedder.name,
@@ -72,25 +81,40 @@ class Ingest:
         prepared: Iterator[Prepared],
         saved: Callable[[Document], None],
         writing: AbstractContextManager[object] | None = None,
-    ) -> Progress:
-        """Index documents; `saved` is told of each one that is stored.
+        *,
+        keep: Callable[[IndexedDocument], None] | None = None,
+    ) -> IndexCounts:
+        """Index documents; `saved` is called after each one that is stored.
 
-        `writing` is held while documents are linked and saved, not while they are prepared.
+        `writing` is held while documents are linked and saved, not while they are prepared. Given
+        `keep`, documents go there instead of into the store, without links.
         """
-        progress, writing = Progress(), writing or nullcontext()
+        counts, writing = IndexCounts(), writing or nullcontext()
+
+        def finish(batch: list[Prepared], embedding: Future[Vectors]) -> None:
+            for item, vectors in _with_vectors(batch, embedding.result()):
+                with writing:
+                    if keep:
+                        keep(self._indexed(item, vectors))
+                    else:
+                        self.save(item, vectors)
+                counts.documents += 1
+                counts.chunks += len(item.split.chunks)
+                saved(item.document)
+
         with (
             closing(_batches(prepared)) as batches,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="clew-embed") as pool,
         ):
             waiting: tuple[list[Prepared], Future[Vectors]] | None = None
             for batch in batches:
-                embedding = pool.submit(self._embed, batch, progress)
+                embedding = pool.submit(self._embed, batch, counts)
                 if waiting:
-                    self._finish(*waiting, progress, saved, writing)
+                    finish(*waiting)
                 waiting = (batch, embedding)
             if waiting:
-                self._finish(*waiting, progress, saved, writing)
-        return progress
+                finish(*waiting)
+        return counts
 
     def prepare(self, document: Document) -> Prepared:
         """Split and extract one document. Raises `LimitError`."""
@@ -99,40 +123,16 @@ class Ingest:
         return prepared
 
     def complete(self, documents: Sequence[Document]) -> list[tuple[Prepared, Vectors]]:
-        """Documents that only need to be saved, each with its embeddings; for a few at a time."""
+        """A few documents with their embeddings, ready for `save`."""
         batch = [self.prepare(document) for document in documents]
-        vectors, start = self._embed(batch, Progress()), 0
-        done = []
-        for item in batch:
-            end = start + len(item.split.chunks)
-            done.append((item, vectors[start:end]))
-            start = end
-        return done
+        return list(_with_vectors(batch, self._embed(batch, IndexCounts())))
 
-    def _embed(self, batch: list[Prepared], progress: Progress) -> Vectors:
+    def _embed(self, batch: list[Prepared], counts: IndexCounts) -> Vectors:
         started = time.perf_counter()
         texts = [chunk.embedding_text for item in batch for chunk in item.split.chunks]
         vectors = self.embedder.embed_documents(texts)
-        progress.embedding_seconds += time.perf_counter() - started
+        counts.embedding_seconds += time.perf_counter() - started
         return vectors
-
-    def _finish(
-        self,
-        batch: list[Prepared],
-        embedding: Future[Vectors],
-        progress: Progress,
-        saved: Callable[[Document], None],
-        writing: AbstractContextManager[object],
-    ) -> None:
-        vectors, start = embedding.result(), 0
-        for item in batch:
-            end = start + len(item.split.chunks)
-            with writing:
-                self.save(item, vectors[start:end])
-            start = end
-            progress.documents += 1
-            progress.chunks += len(item.split.chunks)
-            saved(item.document)
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """Names of an extraction that mean one that the store knows, or each other."""
@@ -140,15 +140,18 @@ class Ingest:
 
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""
-        self.store.save(
-            IndexedDocument(
-                document=item.document,
-                split=item.split,
-                vectors=vectors,
-                extraction=item.extraction,
-                links=self.links(item.extraction),
-                recipe=self.recipe,
-            )
+        self.store.save(self._indexed(item, vectors, self.links(item.extraction)))
+
+    def _indexed(
+        self, item: Prepared, vectors: Vectors, links: tuple[AliasEvidence, ...] = ()
+    ) -> IndexedDocument:
+        return IndexedDocument(
+            document=item.document,
+            split=item.split,
+            vectors=vectors,
+            extraction=item.extraction,
+            links=links,
+            pipeline_fingerprint=self.pipeline_fingerprint,
         )
 
     def _current_linker(self) -> Linker:
@@ -165,8 +168,19 @@ class Ingest:
         return self._linker
 
 
+def _with_vectors(
+    batch: Sequence[Prepared], vectors: Vectors
+) -> Iterator[tuple[Prepared, Vectors]]:
+    """Each document with the rows that are its own; (chunks, dimension)."""
+    start = 0
+    for item in batch:
+        end = start + len(item.split.chunks)
+        yield item, vectors[start:end]
+        start = end
+
+
 def _batches(prepared: Iterator[Prepared]) -> Generator[list[Prepared], None, None]:
-    """Closed with it, `prepared` ends what it waits for."""
+    """Batches of `BATCH_CHUNKS` chunks or more; the last one may have fewer."""
     batch: list[Prepared] = []
     chunks = 0
     for item in prepared:

@@ -1,28 +1,38 @@
-"""Documents that are indexed once more: as their file has them, or else as the store does."""
+"""Processing stored documents again: whole, or only their relations.
+
+The text comes from the file where that may be read and has not changed, else from the store.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+import logging
+from collections import Counter
+from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
-from clew.errors import InputError
+from clew.errors import InputError, UnreadableError
 from clew.indexing.access import permitted_path
 from clew.indexing.inputs import DocumentInput, FileInput
-from clew.indexing.isolation.requests import Prepare
+from clew.indexing.isolation.requests import Extract, Prepare
 from clew.indexing.isolation.steps import Prepared
-from clew.indexing.pipeline import Ingest
-from clew.types import Document, IndexedDocument, Piece
+from clew.types import Chunk, Document, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.indexing.inputs import Input
     from clew.indexing.isolation.requests import Runner
-    from clew.ports import DocumentStore, Store
+    from clew.ports import DocumentStore, FoundRelation, RelationLog, Store
     from clew.settings import Settings
-    from clew.types import DocumentInfo, StoredChunk, Vectors
+    from clew.types import DocumentInfo, StoredChunk, StoredSection
+
+    class RelationStore(DocumentStore, RelationLog, Protocol):
+        """What extracting relations again needs of a store."""
+
+
+logger = logging.getLogger("clew")
 
 
 def prepare_again(
@@ -32,10 +42,10 @@ def prepare_again(
     runner: Runner,
     waiting: Callable[[], None],
 ) -> Prepared | None:
-    """A stored document, whole, split and extracted as it is now done; None where it is gone.
+    """A stored document, split and extracted by the present settings; None where it is gone.
 
-    It is read from its file, which knows more of it (all of its pages), as long as that may be
-    read and has not changed. Raises `LimitError` where even what is stored of it takes too much.
+    The file is preferred because it has all pages. Raises `LimitError` where the stored text, too,
+    exceeds a limit.
     """
     try:
         found = _prepare(_unchanged_file(info, settings), info, runner, waiting)
@@ -65,10 +75,17 @@ def _prepare(
 
 
 def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
-    chunks = store.document_chunks(info.id)
-    document = Document(
+    sections, chunks = store.document_sections(info.id), store.document_chunks(info.id)
+    return _document(info, sections, chunks)
+
+
+def _document(
+    info: DocumentInfo, sections: Sequence[StoredSection], chunks: Sequence[StoredChunk]
+) -> Document:
+    """The document as it was read, as far as the store knows it."""
+    return Document(
         source=info.source,
-        text="".join(section.text for section in store.document_sections(info.id)),
+        text="".join(section.text for section in sections),
         title=info.title,
         sha256=info.sha256,
         media_type=info.media_type,
@@ -77,8 +94,8 @@ def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
         updated_at=info.updated_at,
         metadata=info.metadata,
         page_starts=_page_starts(chunks),
+        pieces=_pieces(info, chunks),
     )
-    return replace(document, pieces=_pieces(info, chunks))
 
 
 def _page_starts(chunks: Sequence[StoredChunk]) -> tuple[int, ...]:
@@ -101,23 +118,79 @@ def _pieces(info: DocumentInfo, chunks: Sequence[StoredChunk]) -> tuple[Piece, .
     return tuple(pieces)
 
 
-@dataclass(slots=True)
-class Making(Ingest):
-    """Indexing whose documents are kept elsewhere than in the store.
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RelationReport:
+    """The outcome of extracting relations again."""
 
-    They lack their links, which are found out where they are saved.
+    found: Mapping[int, int]
+    """Relations by entity id, new or known, of each entity with all its documents processed."""
+    added: int
+    """Relations that the store did not hold."""
+
+
+def extract_relations_again(
+    store: RelationStore,
+    runner: Runner,
+    extractor: str,
+    entity_ids: Sequence[int],
+    proceed: Callable[[int, int], bool],
+) -> RelationReport:
+    """Extract the documents that mention some entities again; add the relations that are new.
+
+    A second call adds nothing more. `proceed(documents done, documents in all)` is called before
+    each document and ends the work by False. Entities with documents left, or with a document that
+    exceeds a limit, are not logged as processed. `extractor` is the name of the runner's extractor.
     """
+    documents = store.entity_documents(entity_ids)
+    left = Counter(id_ for ids in documents.values() for id_ in ids)
+    facts: dict[int, set[tuple[int, str, int]]] = {id_: set() for id_ in entity_ids}
+    among, added = frozenset(entity_ids), 0
+    for done, (document_id, mentioned) in enumerate(documents.items()):
+        if not proceed(done, len(documents)):
+            break
+        try:
+            found = _relations_of(store, runner, document_id)
+        except UnreadableError as error:
+            logger.warning("%s", error)
+            continue
+        stated, new = store.add_found_relations(found, among, extractor)
+        added += new
+        for fact in stated:
+            for end in among.intersection((fact[0], fact[2])):
+                facts[end].add(fact)
+        left.subtract(mentioned)
+    counts = {id_: len(stated) for id_, stated in facts.items() if not left[id_]}
+    store.log_reading(counts)
+    return RelationReport(found=counts, added=added)
 
-    keep: Callable[[IndexedDocument], None] = field(kw_only=True)
 
-    def save(self, item: Prepared, vectors: Vectors) -> None:
-        """Hand one document over."""
-        self.keep(
-            IndexedDocument(
-                document=item.document,
-                split=item.split,
-                vectors=vectors,
-                extraction=item.extraction,
-                recipe=self.recipe,
-            )
-        )
+def _relations_of(store: RelationStore, runner: Runner, document_id: str) -> list[FoundRelation]:
+    """(chunk id, relation) of what a stored document states; none where it is gone by now."""
+    infos = store.documents(ids=[document_id])
+    chunks = store.document_chunks(document_id)
+    if not infos or not chunks:
+        return []
+    sections = store.document_sections(document_id)
+    document = _document(infos[0], sections, chunks)
+    ordinals = {section.id: section.ordinal for section in sections}
+    request = Extract(document=document, chunks=[_chunk(chunk, ordinals) for chunk in chunks])
+    (extraction,) = runner.run(request)
+    return [
+        (stored.id, relation)
+        for stored, chunk in zip(chunks, extraction.chunks, strict=True)
+        for relation in chunk.relations
+    ]
+
+
+def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:
+    return Chunk(
+        ordinal=stored.ordinal,
+        section=ordinals.get(stored.section_id, 0),
+        start=stored.start,
+        end=stored.end,
+        text=stored.text,
+        context=stored.context,
+        page=stored.page,
+        key=stored.key,
+        metadata=stored.metadata,
+    )

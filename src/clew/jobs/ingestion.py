@@ -93,7 +93,8 @@ class Ingestion:
 
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""
-        from clew.indexing.reading.reader import file_source, find_files
+        from clew.indexing.reading.file_discovery import find_files
+        from clew.indexing.reading.reader import file_source
 
         settings = self._settings(given)
         root = existing_path(given["path"], settings)
@@ -122,21 +123,25 @@ class Ingestion:
 
     def _input(self, given: Given, name: str) -> Input:
         """What is to be read of a text, a file, an upload or an address, as the caller names it."""
-        from clew.indexing.inputs import RawInput, Said, TextInput
+        from clew.indexing.inputs import DocumentOverrides, RawInput, TextInput
         from clew.indexing.reading.reader import text_source
 
-        said = Said(title=given.get("title", ""), metadata=given.get("metadata") or {})
+        overrides = DocumentOverrides(
+            title=given.get("title", ""), metadata=given.get("metadata") or {}
+        )
         if "text" in given:
             text = given["text"]
             source = given.get("source") or text_source(text)
-            return TextInput(source=source, text=text, media_type=TEXT_MEDIA_TYPE, said=said)
+            return TextInput(
+                source=source, text=text, media_type=TEXT_MEDIA_TYPE, overrides=overrides
+            )
         data, file_name = self._data(given, name)
         return RawInput(
             source=given.get("source") or given.get("url") or name,
             data=data,
             name=file_name,
             settings=self._engine.settings.read,
-            said=said,
+            overrides=overrides,
         )
 
     def _data(self, given: Given, name: str) -> tuple[bytes | Path, str]:

@@ -11,21 +11,22 @@ import threading
 import time
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import (
     ClewError,
     InputError,
-    MissingExtraError,
     NotFoundError,
     StoreBusyError,
     StoreError,
     StoreUnavailableError,
 )
+from clew.jobs.attempt import Attempt, JobStopped
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping
 
+    from clew.jobs.attempt import Kind
     from clew.ports import Job, JobItem, JobStore
     from clew.settings import JobSettings
 
@@ -33,44 +34,11 @@ logger = logging.getLogger("clew")
 
 LEASE_SECONDS = 15.0
 """How long a job waits for a runner that died."""
-GROUP = 16
-"""Documents done in one go: what comes after them, such as writing the vectors, is paid once."""
 AT_ONCE_SECONDS = 10.0
 """How long whoever asks for something at once waits for it; then it goes on in the background."""
-MAX_ATTEMPTS = 5
-"""Attempts without any document done; then the next one is taken to be at fault."""
 _POLL_SECONDS = 1.0
 _FORGET_SECONDS = 3600.0
 _AWAY_SECONDS = 5.0
-
-
-class Kind(Protocol):
-    """What the jobs of one kind do."""
-
-    def plan(self, arguments: Mapping[str, Any]) -> Sequence[str]:
-        """Names of the documents to do. Raises `InputError` where there are none."""
-        ...
-
-    def run(
-        self, arguments: Mapping[str, Any], names: Sequence[str], advance: Callable[[int], None]
-    ) -> Sequence[str | None]:
-        """Do some of the documents; for each one None, or why it failed.
-
-        Doing one again that was done must change nothing. `advance` is to be told between two
-        documents how many are done, and may raise `JobStopped`.
-        """
-        ...
-
-    def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        """Do what is left once every document is done; again where it was cut short.
-
-        `go_on` is to be called now and then, and may raise `JobStopped`.
-        """
-        ...
-
-
-class JobStopped(Exception):
-    """The job is not to be gone on with: cancelled, taken over, or the runner closes."""
 
 
 class JobRunner:
@@ -261,7 +229,7 @@ class JobRunner:
 
     def _attempt(self, job: Job) -> None:
         try:
-            error = self._complete(job)
+            error = Attempt(self._store, job, self._kinds, self._closing).run()
         except JobStopped:
             self._store.release(job.id, job.owner)
         except StoreBusyError as busy:
@@ -278,74 +246,6 @@ class JobRunner:
         else:
             self._store.finish(job.id, job.owner, error=error)
 
-    def _complete(self, job: Job) -> str:
-        """Do every document that is not done; why the job failed as a whole, or nothing."""
-        kind = self._kinds.get(job.kind)
-        if kind is None:
-            raise StoreError(f"this Clew knows no jobs of kind {job.kind!r}; upgrade it")
-        exhausted = job.attempts > MAX_ATTEMPTS
-        if job.total is None:
-            if exhausted:
-                raise StoreError(f"given up after {MAX_ATTEMPTS} attempts. {job.error}".strip())
-            self._go_on(self._store.plan(job.id, job.owner, kind.plan(job.arguments)))
-        # After an attempt that failed one by one, to find the document that is at fault.
-        size = 1 if job.attempts > 1 else GROUP
-        while items := self._store.items(job.id, status="waiting", limit=size):
-            self._go_on(not self._closing.is_set())
-            if exhausted:
-                errors: Sequence[str | None] = [_given_up(job)]
-                exhausted = False
-            else:
-                errors = self._do(job, kind, [item.name for item in items], items[0].ordinal)
-            outcome = {item.ordinal: error for item, error in zip(items, errors, strict=True)}
-            self._go_on(self._store.settle(job.id, job.owner, outcome))
-        if exhausted:
-            raise StoreError(_given_up(job))
-        self._finish(job, kind)
-        return self._verdict(job.id)
-
-    def _finish(self, job: Job, kind: Kind) -> None:
-        completed = self.job(job.id).completed
-
-        def go_on() -> None:
-            self._go_on(self._store.advance(job.id, job.owner, completed))
-            self._go_on(not self._closing.is_set())
-
-        kind.finish(job.arguments, go_on)
-
-    def _do(self, job: Job, kind: Kind, names: Sequence[str], done: int) -> Sequence[str | None]:
-        """Do some documents together; where that fails, each by itself."""
-
-        def advance(number: int) -> None:
-            self._go_on(self._store.advance(job.id, job.owner, done + number))
-            self._go_on(not self._closing.is_set())
-
-        try:
-            return kind.run(job.arguments, names, advance)
-        except JobStopped:
-            raise
-        except (InputError, MissingExtraError) as error:
-            reason = str(error)
-        except ClewError:  # of the store or the model: the documents are not at fault
-            raise
-        except Exception:
-            logger.exception("job %s (%s) failed at %s", job.id, job.kind, names)
-            reason = "failed inside Clew; the log says why"
-        if len(names) == 1:
-            return [reason]
-        return [self._do(job, kind, [name], done + i)[0] for i, name in enumerate(names)]
-
-    def _go_on(self, may: bool) -> None:
-        if not may:
-            raise JobStopped
-
-    def _verdict(self, job_id: str) -> str:
-        job = self.job(job_id)
-        if not job.total or job.failed < job.total:
-            return ""
-        first = self.failures(job_id, 1)[0].error
-        return first if job.total == 1 else f"all {job.total} documents failed; the first: {first}"
-
 
 @contextmanager
 def _logged(what: str) -> Iterator[None]:
@@ -354,8 +254,3 @@ def _logged(what: str) -> Iterator[None]:
         yield
     except ClewError as error:
         logger.warning("cannot %s: %s", what, error)
-
-
-def _given_up(job: Job) -> str:
-    cause = job.error or "each time the process ended while it was read"
-    return f"given up after {MAX_ATTEMPTS} attempts: {cause}"

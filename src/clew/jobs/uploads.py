@@ -16,8 +16,9 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, ConfigDict, PositiveInt
 
 from clew.errors import InputError, NotFoundError, StoreError
 from clew.private_files import make_folder, private
@@ -35,19 +36,20 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 _ABOUT, _QUEUED, _OUTCOME = "upload.json", "queued", "outcome"
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Upload:
+class Upload(BaseModel):
     """A file that is to arrive."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     id: str
     """Random, so that nobody guesses it."""
     name: str
     """Of the file; its ending says how it is read."""
-    size: int
+    size: PositiveInt
     """Bytes."""
     sha256: str
     """Digest that the bytes must have, in hex."""
-    part_bytes: int
+    part_bytes: PositiveInt
     """Bytes of each part but the last."""
 
     @property
@@ -90,7 +92,7 @@ class Uploads:
         )
         with _disk_errors():
             make_folder(self._path(upload.id))
-            self._put(upload.id, _ABOUT, json.dumps(asdict(upload)).encode())
+            self._put(upload.id, _ABOUT, upload.model_dump_json().encode())
         # Looked at afterwards: of several who begin at once, none slips through.
         try:
             self._check_room()
@@ -105,7 +107,7 @@ class Uploads:
         try:
             if not _ID.fullmatch(upload_id) or self._is_old(path.parent):
                 raise FileNotFoundError
-            return _read_about(path.read_bytes(), upload_id)
+            upload = Upload.model_validate_json(path.read_bytes())
         except FileNotFoundError:
             raise NotFoundError(
                 f"no upload {upload_id!r}; ids come from beginning an upload, and idle ones are"
@@ -113,6 +115,9 @@ class Uploads:
             ) from None
         except ValueError:
             raise _damaged(upload_id) from None
+        if upload.id != upload_id:
+            raise _damaged(upload_id)
+        return upload
 
     def write(self, upload: Upload, part: int, data: bytes) -> None:
         """Keep one part, in any order; a part that is there already is replaced.
@@ -164,7 +169,7 @@ class Uploads:
         if digest.hexdigest() != upload.sha256:
             raise InputError(
                 f"upload {upload.id!r} has the SHA-256 {digest.hexdigest()!r}; expected"
-                f" {upload.sha256!r}. Send the parts again, or begin anew with the right digest"
+                f" {upload.sha256!r}. Send the parts again, or begin again with the right digest"
             )
         with _disk_errors():
             self._put(upload.id, _QUEUED, b"")
@@ -174,7 +179,7 @@ class Uploads:
         with _disk_errors():
             data = b"".join(self._blocks(upload))
         if hashlib.sha256(data).hexdigest() != upload.sha256:
-            raise InputError(f"upload {upload.id!r} was changed while it was finished; begin anew")
+            raise InputError(f"upload {upload.id!r} was changed while it was finished; begin again")
         return data
 
     def settle(self, upload: Upload, error: str | None) -> None:
@@ -267,24 +272,6 @@ class Uploads:
 
     def _path(self, upload_id: str) -> Path:
         return self._folder / upload_id
-
-
-def _read_about(data: bytes, upload_id: str) -> Upload:
-    """Raises `ValueError` where that is not what `begin` wrote for this upload."""
-    try:
-        values = json.loads(data)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-    texts, numbers = ("id", "name", "sha256"), ("size", "part_bytes")
-    if (
-        not isinstance(values, dict)
-        or values.keys() != {*texts, *numbers}
-        or not all(isinstance(values[name], str) for name in texts)
-        or not all(type(values[name]) is int and values[name] > 0 for name in numbers)
-        or values["id"] != upload_id
-    ):
-        raise ValueError("not about this upload")
-    return Upload(**values)
 
 
 def _damaged(upload_id: str) -> NotFoundError:

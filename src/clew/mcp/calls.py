@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
     from mcp.server.session import ServerSession
 
-    from clew.mcp.resources import Place
+    from clew.mcp.request_context import RequestScope
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Outcome
 
@@ -70,11 +70,11 @@ class SessionProgress(Progress):
 
 
 def run(
-    place: Place, name: str, arguments: Mapping[str, Any], progress: SessionProgress
+    scope: RequestScope, name: str, arguments: Mapping[str, Any], progress: SessionProgress
 ) -> Outcome:
     """Call a tool of the caller's namespace."""
-    with place.engines.lend(place.namespace) as opened:
-        return opened.toolbox.call(name, arguments, caller=place.caller, progress=progress)
+    with scope.acquire() as opened:
+        return opened.toolbox.call(name, arguments, caller=scope.caller, progress=progress)
 
 
 def to_result(outcome: Outcome) -> CallToolResult:

@@ -37,7 +37,7 @@ class Opened:
     engine: Clew
     toolbox: Toolbox
     jobs: JobRunner
-    lent: int = 0
+    in_use: int = 0
     """How many use it now."""
 
 
@@ -73,7 +73,7 @@ class Engines:
         self._closed = False
 
     @contextmanager
-    def lend(self, namespace: str) -> Iterator[Opened]:
+    def acquire(self, namespace: str) -> Iterator[Opened]:
         """The engine of a namespace; it is not closed inside.
 
         Raises `StoreError` after `close`, `StoreBusyError` where too much is under way.
@@ -83,7 +83,7 @@ class Engines:
             yield opened
         finally:
             with self._lock:
-                opened.lent -= 1
+                opened.in_use -= 1
                 self._lock.notify_all()
                 self._close_idle()
 
@@ -92,7 +92,7 @@ class Engines:
         if self._first is None:
             tokens = self.settings.serve.tokens
             namespace = tokens[0].namespaces[0] if tokens else self.settings.namespace
-            with suppress(StoreError), self.lend(namespace):
+            with suppress(StoreError), self.acquire(namespace):
                 pass
 
     def close(self, patience: float = PATIENCE) -> None:
@@ -103,7 +103,7 @@ class Engines:
             for opened in self._opened.values():
                 opened.jobs.stop()
             self._lock.wait_for(
-                lambda: not self._moving and not any(o.lent for o in self._opened.values()),
+                lambda: not self._moving and not any(o.in_use for o in self._opened.values()),
                 patience,
             )
             closing = [self._start_closing(name) for name in list(self._opened)]
@@ -116,7 +116,7 @@ class Engines:
             self._check_open()
             opened = self._opened.pop(namespace, None)
             if opened is not None:
-                return self._lent(namespace, opened)
+                return self._acquired(namespace, opened)
             if len(self._opened) >= BUSY:
                 raise StoreBusyError(
                     f"{len(self._opened)} namespaces are at work on this server; ask again later"
@@ -129,22 +129,22 @@ class Engines:
             raise
         with self._lock:
             self._arrived(namespace)
-            lent = self._lent(namespace, opened)
+            in_use = self._acquired(namespace, opened)
             if not self._closed:
-                return lent
+                return in_use
             closing = self._start_closing(namespace)
         closing.join()
         return self._take(namespace)  # says that this server is shutting down
 
-    def _lent(self, namespace: str, opened: Opened) -> Opened:
+    def _acquired(self, namespace: str, opened: Opened) -> Opened:
         """Count one more use; the engine is the last used from now on."""
         self._opened[namespace] = opened
-        if opened.lent >= CALLS:
+        if opened.in_use >= CALLS:
             raise StoreBusyError(
-                f"{opened.lent} calls of namespace {namespace!r} are under way; wait for some of"
+                f"{opened.in_use} calls of namespace {namespace!r} are under way; wait for some of"
                 " them to end, then ask again"
             )
-        opened.lent += 1
+        opened.in_use += 1
         return opened
 
     def _arrived(self, namespace: str) -> None:
@@ -195,7 +195,7 @@ class Engines:
             self._start_closing(name)
 
     def _is_idle(self, opened: Opened) -> bool:
-        return not opened.lent and not opened.jobs.busy and opened.engine is not self._first
+        return not opened.in_use and not opened.jobs.busy and opened.engine is not self._first
 
     def _start_closing(self, namespace: str) -> threading.Thread:
         """Take an engine out of the pool and close it in a thread of its own."""

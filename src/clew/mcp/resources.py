@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
@@ -19,11 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.mcp.auth.permissions import What
-    from clew.mcp.engines import Engines
-    from clew.tools.spec import Caller
+    from clew.mcp.request_context import RequestScope
     from clew.types import DocumentInfo
-
-T = TypeVar("T")
 
 JSON = "application/json"
 PAGE = 100
@@ -81,22 +77,9 @@ TEMPLATES = (
 )
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Place:
-    """Where a reader stands: whose namespaces they see, and which one they ask."""
-
-    engines: Engines
-    caller: Caller
-    namespace: str
-
-    async def in_thread(self, function: Callable[[], T]) -> T:
-        """The result of what blocks, in one of the namespace's threads."""
-        return await self.engines.threads.run(self.namespace, function)
-
-
-def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | None]:
+def resources(scope: RequestScope, cursor: str | None) -> tuple[list[Resource], str | None]:
     """A page of the list, and the cursor of the next one; documents by source."""
-    documents = documents_of(place)
+    documents = documents_of(scope)
     after = [document for document in documents if cursor is None or document.source > cursor]
     page = [
         Resource(
@@ -108,25 +91,25 @@ def resources(place: Place, cursor: str | None) -> tuple[list[Resource], str | N
         for document in after[:PAGE]
     ]
     further = after[PAGE - 1].source if len(after) > PAGE else None
-    fixed = [resource for resource in FIXED if _may_read(place, resource.uri)]
+    fixed = [resource for resource in FIXED if _may_read(scope, resource.uri)]
     return ([*fixed, *page] if cursor is None else page), further
 
 
-def templates(place: Place) -> list[ResourceTemplate]:
+def templates(scope: RequestScope) -> list[ResourceTemplate]:
     """Templates of the addresses that the caller may read."""
-    return [template for template in TEMPLATES if _may_read(place, template.uri_template)]
+    return [template for template in TEMPLATES if _may_read(scope, template.uri_template)]
 
 
-def documents_of(place: Place) -> list[DocumentInfo]:
+def documents_of(scope: RequestScope) -> list[DocumentInfo]:
     """The documents of which the caller may know."""
-    if not may_read(place.caller, "sources"):
+    if not may_read(scope.caller, "sources"):
         return []
-    with place.engines.lend(place.namespace) as opened:
+    with scope.acquire() as opened:
         return opened.engine.documents()
 
 
-def _may_read(place: Place, uri: str) -> bool:
-    return any(may_read(place.caller, what) for what in _READERS if what == urlsplit(uri).netloc)
+def _may_read(scope: RequestScope, uri: str) -> bool:
+    return any(may_read(scope.caller, what) for what in _READERS if what == urlsplit(uri).netloc)
 
 
 def document_uri(document: str, offset: int = 0) -> str:
@@ -135,7 +118,7 @@ def document_uri(document: str, offset: int = 0) -> str:
     return f"clew://documents/{quote(document, safe='')}{query}"
 
 
-def read(place: Place, uri: str) -> str:
+def read(scope: RequestScope, uri: str) -> str:
     """What is at an address, as JSON text.
 
     Raises `ResourceNotFoundError` where there is nothing, or nothing of the caller's.
@@ -144,16 +127,16 @@ def read(place: Place, uri: str) -> str:
         parts = urlsplit(uri)
         name = unquote(parts.path.removeprefix("/"))
         what = next(w for w in _READERS if (parts.scheme, parts.netloc) == ("clew", w))
-        if not may_read(place.caller, what):
+        if not may_read(scope.caller, what):
             raise NotFoundError(f"{what} are not among what this token is for")
-        found = _READERS[what](place, name, parts.query)
+        found = _READERS[what](scope, name, parts.query)
     except (NotFoundError, StopIteration, ValueError) as error:
         raise _nothing(uri) from error
     return json.dumps(found, ensure_ascii=False, default=_plain)
 
 
-def _document(place: Place, name: str, query: str) -> dict[str, Any]:
-    with place.engines.lend(place.namespace) as opened:
+def _document(scope: RequestScope, name: str, query: str) -> dict[str, Any]:
+    with scope.acquire() as opened:
         document = opened.engine.document(name)
         text = opened.engine.text(document.id)
     start = _offset(query)
@@ -178,8 +161,8 @@ def _offset(query: str) -> int:
     return offset
 
 
-def _entity(place: Place, name: str, _: str) -> dict[str, Any]:
-    with place.engines.lend(place.namespace) as opened:
+def _entity(scope: RequestScope, name: str, _: str) -> dict[str, Any]:
+    with scope.acquire() as opened:
         engine = opened.engine
         entity = engine.entity(name)
         relations = engine.relations(name, RELATIONS)
@@ -191,46 +174,46 @@ def _entity(place: Place, name: str, _: str) -> dict[str, Any]:
     }
 
 
-def _collections(place: Place, name: str, _: str) -> dict[str, Any]:
+def _collections(scope: RequestScope, name: str, _: str) -> dict[str, Any]:
     if not name:
-        return {"collections": [_counts(place, namespace) for namespace in visible(place)]}
-    if name not in visible(place):
+        return {"collections": [_counts(scope, namespace) for namespace in visible(scope)]}
+    if name not in visible(scope):
         raise NotFoundError(f"no collection {name!r}")
-    with place.engines.lend(name) as opened:
+    with scope.engines.acquire(name) as opened:
         settings = opened.engine.settings.model_dump(
             mode="json", include={"split", "embed", "link", "search"}
         )
-    return {**_counts(place, name), "settings": settings}
+    return {**_counts(scope, name), "settings": settings}
 
 
-def visible(place: Place) -> tuple[str, ...]:
+def visible(scope: RequestScope) -> tuple[str, ...]:
     """Names of the collections that the reader may see."""
-    return place.caller.namespaces or (place.namespace,)
+    return scope.caller.namespaces or (scope.namespace,)
 
 
-def _counts(place: Place, namespace: str) -> dict[str, Any]:
-    with place.engines.lend(namespace) as opened:
+def _counts(scope: RequestScope, namespace: str) -> dict[str, Any]:
+    with scope.engines.acquire(namespace) as opened:
         stats = opened.engine.stats()
     counted = ("documents", "chunks", "entities", "relations")
     return {"name": namespace, **{name: stats[name] for name in counted}}
 
 
-def _statistics(place: Place, _name: str, _query: str) -> dict[str, Any]:
-    with place.engines.lend(place.namespace) as opened:
+def _statistics(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
+    with scope.acquire() as opened:
         return opened.engine.stats()
 
 
-def _schema(place: Place, _name: str, _query: str) -> dict[str, Any]:
+def _schema(scope: RequestScope, _name: str, _query: str) -> dict[str, Any]:
     from clew.types import DocumentInfo, Entity, Relation
 
-    with place.engines.lend(place.namespace) as opened:
+    with scope.acquire() as opened:
         relation_types = opened.engine.stats()["relation_types"]
     kinds = {"document": DocumentInfo, "entity": Entity, "relation": Relation}
     fields = {name: [f.name for f in dataclasses.fields(kind)] for name, kind in kinds.items()}
     return {"relation_types": relation_types, "fields": fields}
 
 
-_READERS: dict[What, Callable[[Place, str, str], dict[str, Any]]] = {
+_READERS: dict[What, Callable[[RequestScope, str, str], dict[str, Any]]] = {
     "documents": _document,
     "entities": _entity,
     "collections": _collections,

@@ -25,7 +25,9 @@ from pydantic import ValidationError
 
 from clew.errors import InputError
 from clew.mcp.calls import failure
-from clew.tools.extraction_tools import FOUND, READING, UPSERT
+from clew.tools.extraction.parameters import FOUND
+from clew.tools.extraction.reading import READING
+from clew.tools.extraction.table import UPSERT
 from clew.tools.schema import input_schema
 from clew.tools.validate import complete
 

@@ -1,4 +1,4 @@
-"""Subscriptions: telling a client that what it reads has changed, within its namespace alone."""
+"""Telling a client that what it reads has changed, within its namespace alone."""
 
 from __future__ import annotations
 
@@ -6,25 +6,28 @@ import hashlib
 from collections import OrderedDict
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import anyio
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
 from mcp.server.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp_types import EmptyResult
 
 from clew.errors import ClewError
+from clew.mcp.http.callers import SESSION
 from clew.mcp.resources import documents_of, read
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
-    from contextvars import ContextVar
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from anyio.abc import TaskGroup
+    from mcp.server.context import ServerRequestContext
     from mcp.server.subscriptions import ServerEvent
+    from mcp_types import SubscribeRequestParams, UnsubscribeRequestParams
 
-    from clew.mcp.request_context import RequestContext
-    from clew.mcp.resources import Place
+    from clew.mcp.request_context import RequestContext, RequestContexts, RequestScope
 
+    Request = ServerRequestContext[Any, Any]
     Tell = Callable[[str], Awaitable[None]]
     """Called with the address of what changed; `LIST` for the list of documents."""
 
@@ -36,7 +39,7 @@ LIST = ""
 """Stands for the list of resources among addresses."""
 
 
-class Changes:
+class Subscriptions:
     """Implements the SDK's `SubscriptionBus`; each subscriber hears of its own namespace alone.
 
     The store is asked for its generation now and then, since other processes write to it, too.
@@ -45,12 +48,12 @@ class Changes:
 
     def __init__(
         self,
-        asking: ContextVar[RequestContext],
+        requests: RequestContexts,
         lives: Callable[[str], bool] = lambda session: True,
         seconds: float = SECONDS,
     ) -> None:
         """`lives` says whether a session goes on."""
-        self._asking = asking
+        self._requests = requests
         self._lives = lives
         self._seconds = seconds
         self._tasks: TaskGroup | None = None
@@ -71,30 +74,30 @@ class Changes:
 
     async def publish(self, event: ServerEvent) -> None:
         """Tell the subscribers of the namespace that is served now."""
-        namespace = self._asking.get().place.namespace
+        namespace = self._requests.scope.namespace
         for of, listener in list(self._listeners.values()):
             if of == namespace:
                 listener(event)
 
     def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
         """Begin to watch what the request at hand asks for; the result ends it."""
-        asking, token, scope = self._asking.get(), object(), anyio.CancelScope()
+        context, token, cancel_scope = self._requests.current, object(), anyio.CancelScope()
 
         async def tell(uri: str) -> None:
             listener(ResourcesListChanged() if uri == LIST else ResourceUpdated(uri=uri))
 
-        self._listeners[token] = (asking.place.namespace, listener)
-        self._start(asking, scope, tell, lambda: True)
+        self._listeners[token] = (context.scope.namespace, listener)
+        self._start(context, cancel_scope, tell, lambda: True)
 
         def end() -> None:
             self._listeners.pop(token, None)
-            scope.cancel()
+            cancel_scope.cancel()
 
         return end
 
     # --- revision 2025-11-25: one address at a time
 
-    def add(self, session: str, uri: str, asking: RequestContext, tell: Tell) -> None:
+    def add(self, session: str, uri: str, context: RequestContext, tell: Tell) -> None:
         """Watch one address for a session; its oldest gives way where it has very many."""
         self.remove(session, uri)
         of_session = [key for key in self._subscribed if key[0] == session]
@@ -102,65 +105,97 @@ class Changes:
             self.remove(*key)
         for key in of_session[: len(of_session) - MOST + 1]:
             self.remove(*key)
-        scope = self._subscribed[session, uri] = anyio.CancelScope()
-        self._start(asking, scope, tell, partial(self._lives, session))
+        cancel_scope = self._subscribed[session, uri] = anyio.CancelScope()
+        self._start(context, cancel_scope, tell, partial(self._lives, session))
 
     def remove(self, session: str, uri: str) -> None:
         """Watch an address no more; nothing happens where it was not watched."""
-        scope = self._subscribed.pop((session, uri), None)
-        if scope is not None:
-            scope.cancel()
+        cancel_scope = self._subscribed.pop((session, uri), None)
+        if cancel_scope is not None:
+            cancel_scope.cancel()
+
+    async def add_requested(self, request: Request, params: SubscribeRequestParams) -> EmptyResult:
+        """`resources/subscribe`."""
+        context = self._requests.current
+        context.seen = await look(context.scope, [params.uri])
+        self.add(session_of(request), params.uri, context, request.session.send_resource_updated)
+        return EmptyResult()
+
+    async def remove_requested(
+        self, request: Request, params: UnsubscribeRequestParams
+    ) -> EmptyResult:
+        """`resources/unsubscribe`."""
+        self.remove(session_of(request), params.uri)
+        return EmptyResult()
 
     # --- both
 
     def _start(
         self,
-        asking: RequestContext,
-        scope: anyio.CancelScope,
+        context: RequestContext,
+        cancel_scope: anyio.CancelScope,
         tell: Tell,
         lives: Callable[[], bool],
     ) -> None:
         if self._tasks is not None:
-            self._tasks.start_soon(self._watch, asking.place, asking.seen, scope, tell, lives)
+            self._tasks.start_soon(
+                self._watch, context.scope, context.seen, cancel_scope, tell, lives
+            )
 
     async def _watch(
         self,
-        place: Place,
+        scope: RequestScope,
         seen: dict[str, str],
-        scope: anyio.CancelScope,
+        cancel_scope: anyio.CancelScope,
         tell: Tell,
         lives: Callable[[], bool],
     ) -> None:
-        with scope:
+        with cancel_scope:
             generation = -1
             while lives():
                 await anyio.sleep(self._seconds)
-                now = await place.in_thread(partial(_generation, place))
+                now = await scope.in_thread(partial(_generation, scope))
                 if now == generation:
                     continue
-                found = await look(place, list(seen))
+                found = await look(scope, list(seen))
                 for uri in [uri for uri, digest in found.items() if digest != seen[uri]]:
                     await tell(uri)
                 seen, generation = found, now
 
 
-async def look(place: Place, uris: Sequence[str]) -> dict[str, str]:
+def listened(params: Mapping[str, Any]) -> list[str]:
+    """Addresses that a `subscriptions/listen` asks for, before its parameters are validated."""
+    wanted = params.get("notifications")
+    if not isinstance(wanted, dict):
+        return []
+    uris = wanted.get("resourceSubscriptions")
+    named = [uri for uri in uris if isinstance(uri, str)] if isinstance(uris, list) else []
+    return [LIST, *named] if wanted.get("resourcesListChanged") is True else named
+
+
+def session_of(request: Request) -> str:
+    """Id of a request's session; empty where one process serves one client."""
+    http = request.request
+    return "" if http is None else str(http.headers.get(SESSION, ""))
+
+
+async def look(scope: RequestScope, uris: Sequence[str]) -> dict[str, str]:
     """A digest of what is at each address now."""
-    return await place.in_thread(lambda: {uri: _digest(place, uri) for uri in uris[:MOST]})
+    return await scope.in_thread(lambda: {uri: _digest(scope, uri) for uri in uris[:MOST]})
 
 
-def _digest(place: Place, uri: str) -> str:
+def _digest(scope: RequestScope, uri: str) -> str:
     try:
-        text = _list(place) if uri == LIST else read(place, uri)
+        text = _list(scope) if uri == LIST else read(scope, uri)
     except (ResourceNotFoundError, ClewError):
         return ""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def _list(place: Place) -> str:
-    return "\n".join(f"{d.id} {d.title}" for d in documents_of(place))
+def _list(scope: RequestScope) -> str:
+    return "\n".join(f"{d.id} {d.title}" for d in documents_of(scope))
 
 
-def _generation(place: Place) -> int:
-    with place.engines.lend(place.namespace) as opened:
+def _generation(scope: RequestScope) -> int:
+    with scope.acquire() as opened:
         return opened.engine.store.generation()

@@ -15,13 +15,11 @@ from clew.errors import NotFoundError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from contextvars import ContextVar
 
     from mcp.server.context import CallNext, HandlerResult, ServerRequestContext
     from mcp_types import CallToolRequestParams
 
-    from clew.mcp.request_context import RequestContext
-    from clew.mcp.resources import Place
+    from clew.mcp.request_context import RequestContexts, RequestScope
     from clew.ports import Job
 
     Request = ServerRequestContext[Any, Any]
@@ -48,8 +46,8 @@ class Tasks(Extension):
 
     identifier = TASKS
 
-    def __init__(self, asking: ContextVar[RequestContext]) -> None:
-        self._asking = asking
+    def __init__(self, requests: RequestContexts) -> None:
+        self._requests = requests
 
     def methods(self) -> Sequence[MethodBinding]:
         """`tasks/get`, `tasks/update` and `tasks/cancel`."""
@@ -74,15 +72,15 @@ class Tasks(Extension):
         if content.get("status") not in {"queued", "running"}:
             return result
         job = await self._job(str(content.get("job_id")), STATUS_TOOL)
-        return {"resultType": "task", **_task(job, self._asking.get().place)}
+        return {"resultType": "task", **_task(job, self._requests.scope)}
 
     async def _get(self, ctx: Request, params: TaskParams) -> HandlerResult:
         require_client_extension(ctx, TASKS)
         job = await self._job(params.task_id, STATUS_TOOL)
-        place = self._asking.get().place
-        told = {"resultType": "complete", **_task(job, place)}
+        scope = self._requests.scope
+        told = {"resultType": "complete", **_task(job, scope)}
         if told["status"] == "completed":
-            result = await anyio.to_thread.run_sync(_result, place, job)
+            result = await anyio.to_thread.run_sync(_result, scope, job)
             told["result"] = result.model_dump(by_alias=True, mode="json", exclude_none=True)
         return told
 
@@ -98,19 +96,19 @@ class Tasks(Extension):
 
     async def _job(self, task_id: str, tool: str, *, cancel: bool = False) -> Job:
         """A job of the caller's namespace; one of another is as unknown as one that never was."""
-        place = self._asking.get().place
+        scope = self._requests.scope
         needed = "write" if cancel else "read"
-        tools = place.caller.tools
-        if needed in place.caller.scopes and (tools is None or tool in tools):
+        tools = scope.caller.tools
+        if needed in scope.caller.scopes and (tools is None or tool in tools):
             try:
-                return await anyio.to_thread.run_sync(_look_up, place, task_id, cancel)
+                return await anyio.to_thread.run_sync(_look_up, scope, task_id, cancel)
             except NotFoundError:
                 pass
         raise MCPError(code=INVALID_PARAMS, message=f"no task {task_id!r}")
 
 
-def _look_up(place: Place, task_id: str, cancel: bool) -> Job:
-    with place.engines.lend(place.namespace) as opened:
+def _look_up(scope: RequestScope, task_id: str, cancel: bool) -> Job:
+    with scope.acquire() as opened:
         return opened.jobs.cancel(task_id) if cancel else opened.jobs.job(task_id)
 
 
@@ -121,10 +119,10 @@ def _declared(ctx: Request) -> bool:
     return modern and declared is not None and TASKS in declared
 
 
-def _task(job: Job, place: Place) -> dict[str, Any]:
+def _task(job: Job, scope: RequestScope) -> dict[str, Any]:
     """A job as a task; one that failed is a tool's failure, which completes a task."""
     statuses = {"queued": "working", "running": "working", "cancelled": "cancelled"}
-    kept_ms = place.engines.settings.jobs.retention_days * DAY_MS
+    kept_ms = scope.engines.settings.jobs.retention_days * DAY_MS
     return {
         "taskId": job.id,
         "status": statuses.get(job.status, "completed"),
@@ -136,12 +134,12 @@ def _task(job: Job, place: Place) -> dict[str, Any]:
     }
 
 
-def _result(place: Place, job: Job) -> CallToolResult:
+def _result(scope: RequestScope, job: Job) -> CallToolResult:
     """What the tool would have answered, had it waited."""
     from clew.mcp.calls import to_result
     from clew.tools.documents.writing import status_of
     from clew.tools.toolbox import Outcome
 
-    with place.engines.lend(place.namespace) as opened:
+    with scope.acquire() as opened:
         content = {"success": job.status == "completed", **status_of(opened.jobs, job)}
     return to_result(Outcome(content=content, is_error=job.status == "failed"))

@@ -58,7 +58,7 @@ class DocumentStore(Protocol):
         ...
 
     def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-        """(origin, sha256, recipe) by source, of every document."""
+        """(origin, sha256, pipeline fingerprint) by source, of every document."""
         ...
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:

@@ -1,4 +1,4 @@
-"""Answers that are still true, kept until the store changes."""
+"""A thread-safe cache of the values used last."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Value = TypeVar("Value")
 
 
 class RecentlyUsed(Generic[Key, Value]):
-    """At most `size` values by key; the one not asked for the longest goes first. Thread-safe."""
+    """At most `size` values by key; the least recently used goes first. Thread-safe."""
 
     def __init__(self, size: int) -> None:
         self._size = size

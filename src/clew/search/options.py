@@ -1,17 +1,27 @@
-"""How a question is asked, beside its words."""
+"""What a caller gives beside the question: options, filters, dates, hierarchies; all checked."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import re
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from typing import TYPE_CHECKING, TypeAlias, cast
+
+from dateutil.relativedelta import relativedelta
 
 from clew.errors import InputError
-from clew.types import Period
+from clew.types import Condition, Operator, Period
 
 if TYPE_CHECKING:
-    from datetime import datetime
+    from collections.abc import Sequence
 
-    from clew.types import Condition, Fusion
+    from clew.types import Fusion
+
+Moment: TypeAlias = datetime | date | str
+"""A `datetime` (without a zone: UTC), a day, or a text that names a time."""
+
+_MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
+_INSTANT = timedelta(microseconds=1)
 
 MAX_HOPS = 5
 """Steps from entity to entity, at most."""
@@ -79,8 +89,6 @@ class Options:
                 " nothing lies between them"
             )
         if self.hierarchy:
-            from clew.search.strategies.hierarchy import parse_hierarchy
-
             parse_hierarchy(self.hierarchy)
 
     @property
@@ -95,3 +103,134 @@ def _check(name: str, value: float, least: float, most: float | None) -> None:
     if value < least or (most is not None and value > most):
         expected = f"at least {least}" if most is None else f"{least} to {most}"
         raise InputError(f"{name} {value!r} cannot be; expected {expected}")
+
+
+# --- filters on metadata: `year>=2020`, `author=Ada` ----------------------------------------
+
+_CONDITION = re.compile(r"(?P<name>[^=!<>]++)(?P<operator>(?>[<>!]?=|[<>]))(?P<value>.++)")
+
+
+def parse_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
+    """Conditions from their text; raises `InputError` for what is none."""
+    return tuple(map(_parse, texts))
+
+
+def _parse(text: str) -> Condition:
+    match = _CONDITION.fullmatch(text.strip())
+    name, value = (match["name"].strip(), match["value"].strip()) if match else ("", "")
+    if not match or not name or not value:
+        raise InputError(
+            f"cannot read the filter {text!r}; expected a name, one of = != >= <= > <, and a value,"
+            " such as year>=2020"
+        )
+    return Condition(name=name, operator=cast(Operator, match["operator"]), value=value)
+
+
+# --- dates: `2019`, `2019-05-08`, `last week` -------------------------------------------------
+
+
+def read_start(name: str, given: Moment | None, now: datetime) -> datetime | None:
+    """The first moment of what was given; raises `InputError` for what names no time."""
+    if given is None:
+        return None
+    return _exactly(given) or _side(name, given, _period(name, given, now).start)
+
+
+def read_end(name: str, given: Moment | None, now: datetime) -> datetime | None:
+    """The first moment after what was given; raises `InputError` for what names no time."""
+    if given is None:
+        return None
+    return _exactly(given) or _side(name, given, _period(name, given, now).end)
+
+
+def read_last(name: str, given: Moment | None, now: datetime) -> datetime | None:
+    """The last moment of what was given; raises `InputError` for what names no time."""
+    end = read_end(name, given, now)
+    return end if end is None or _exactly(given) else end - _INSTANT
+
+
+def _exactly(given: Moment | None) -> datetime | None:
+    """The moment itself, where one and not a day was given."""
+    if isinstance(given, str) and len(given) > len("2019-01-01") and "T" in given:
+        try:
+            given = datetime.fromisoformat(given)
+        except ValueError:
+            return None
+    if not isinstance(given, datetime):
+        return None
+    return given.replace(tzinfo=given.tzinfo or UTC).astimezone(UTC)
+
+
+def _period(name: str, given: Moment, now: datetime) -> Period:
+    from clew.times import find_periods, read_period
+
+    if isinstance(given, date):
+        start = datetime.combine(given, time(), UTC)
+        return Period(start=start, end=start + timedelta(days=1))
+    month = _MONTH.fullmatch(given)
+    read = read_period(f"{given}-01" if month else given)
+    if month and read is not None and read.start is not None:
+        return replace(read, end=read.start + relativedelta(months=1))
+    if read is not None:
+        return read
+    found = find_periods(given, now)
+    if len(found) == 1 and (found[0].start, found[0].end) == (0, len(given)):
+        return found[0].period
+    raise InputError(
+        f"{name} {given!r} is no time; expected a date such as 2019, 2019-05 or 2019-05-08, a time"
+        " such as 2019-05-08T12:00, or words such as 'last week'"
+    )
+
+
+def _side(name: str, given: Moment, moment: datetime | None) -> datetime:
+    if moment is None:
+        raise InputError(f"{name} {given!r} has no such side; expected a date such as 2019-05-08")
+    return moment
+
+
+# --- declared hierarchies: `person -works_at-> organisation` ----------------------------------
+
+_TYPE = re.compile(r"(?P<type>[a-z][a-z0-9_]*+)\s*+")
+_STEP = re.compile(
+    r"(?:-\s*+(?P<down>[a-z][a-z0-9_]*+)\s*+->|<-\s*+(?P<up>[a-z][a-z0-9_]*+)\s*+-)\s*+",
+    re.ASCII,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class HierarchyStep:
+    """A relation type between two neighbouring layers."""
+
+    relation_type: str
+    forward: bool
+    """Whether it leads from the layer before to the layer after."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hierarchy:
+    """Types of entities, and the relations that lead from each to the next."""
+
+    types: tuple[str, ...]
+    steps: tuple[HierarchyStep, ...]
+
+
+def parse_hierarchy(text: str) -> Hierarchy:
+    """`person -works_at-> organisation <-part_of- place`; raises `InputError` for what is none."""
+    text = text.strip()
+    types: list[str] = []
+    steps: list[HierarchyStep] = []
+    at = 0
+    while match := _TYPE.match(text, at):
+        types.append(match["type"])
+        at = match.end()
+        step = _STEP.match(text, at)
+        if step is None:
+            break
+        steps.append(HierarchyStep(step["down"] or step["up"], step["down"] is not None))
+        at = step.end()
+    if at != len(text) or len(types) != len(steps) + 1 or len(types) < 2:
+        raise InputError(
+            f"cannot read the hierarchy {text!r}; expected types of entities with relations between"
+            " them, such as 'person -works_at-> organisation -part_of-> organisation'"
+        )
+    return Hierarchy(tuple(types), tuple(steps))

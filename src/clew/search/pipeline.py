@@ -1,4 +1,4 @@
-"""Asking, as a table of contents: route, find, refine, expand, assemble."""
+"""A search, as a table of contents: route, retrieve, postprocess, build hits, assemble."""
 
 from __future__ import annotations
 
@@ -7,17 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.search.answer.assemble import assemble
-from clew.search.answer.hits import expand
-from clew.search.answer.postprocess import refine
+from clew.search.answer.hits import build_hits
+from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
-from clew.search.session import QuerySession, SearchResources
+from clew.search.session import QuerySession
 from clew.search.strategies import AUTO, find_strategy
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
 if TYPE_CHECKING:
     from clew.search.options import Options
+    from clew.search.resources import SearchResources
     from clew.types import Hit
 
 logger = logging.getLogger("clew")
@@ -28,13 +29,13 @@ MAX_QUESTION = 20_000
 
 def ask(resources: SearchResources, question: str, options: Options) -> SearchResult:
     """The passages that answer the question, best first, and their context."""
-    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    session = QuerySession.start(resources, question[:MAX_QUESTION], options)
     keep_to_period(session)
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     with session.timings.step("expand"):
-        hits = expand(session, found)
+        hits = build_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
@@ -69,14 +70,14 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
-    """What the strategy finds, refined, as many passages as were asked for."""
-    _note_youth(session)
-    found = refine(session, find_strategy(strategy))
+    """What the strategy finds after postprocessing, at most `limit` passages."""
+    _note_early_date(session)
+    found = postprocess(session, find_strategy(strategy))
     return replace(found, ranking=found.ranking.top(session.options.limit))
 
 
-def _note_youth(session: QuerySession) -> None:
-    """Say where a store is asked of a time before it knew anything."""
+def _note_early_date(session: QuerySession) -> None:
+    """Note it where `as_of` lies before the first record of the store."""
     moment = session.options.as_of
     first = session.resources.store.first_recorded() if moment is not None else None
     if moment is not None and first is not None and moment < first:

@@ -1,18 +1,18 @@
-"""One question on its way through the steps, and what it is asked of."""
+"""The state of one question on its way through the steps, and what it needs of the engine."""
 
 from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cached_property, reduce
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
-from clew.search.ranking.features import Channels as ChannelScores
 from clew.search.ranking.features import Evidence, gather
+from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.channels import Channels, Ranking
 from clew.text import terms
@@ -23,95 +23,28 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityStore, Embedder, LanguageModel, Reranker, Store, VectorIndex
+    from clew.ports import CommunityStore, Store, VectorIndex
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
-    from clew.search.cache import RecentlyUsed
     from clew.search.options import Options
-    from clew.search.ranking.ranker import Ranker
-    from clew.settings import Settings
+    from clew.search.resources import SearchResources
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
 
 
-class SearchResources(Protocol):
-    """What questions are asked of."""
-
-    @property
-    def store(self) -> Store:
-        """The truth: texts, names, relations."""
-        ...
-
-    @property
-    def vectors(self) -> VectorIndex:
-        """Nearness of meaning."""
-        ...
-
-    @property
-    def embedder(self) -> Embedder:
-        """Turns the question into a vector."""
-        ...
-
-    @property
-    def query_vectors(self) -> RecentlyUsed[str, Vector]:
-        """Embeddings of questions asked before."""
-        ...
-
-    @property
-    def name_vectors(self) -> RecentlyUsed[str, Vector]:
-        """Embeddings of entities' names."""
-        ...
-
-    @property
-    def snapshot(self) -> Snapshot:
-        """The graph, as it stands."""
-        ...
-
-    @property
-    def entity_graph(self) -> EntityGraph:
-        """The graph of entities alone, as it stands."""
-        ...
-
-    @property
-    def communities(self) -> CommunityStore:
-        """Communities and topics, brought up to date."""
-        ...
-
-    @property
-    def ranker(self) -> Ranker:
-        """Ranks candidates by their features."""
-        ...
-
-    @property
-    def reranker(self) -> Reranker | None:
-        """Reads question and passage together; None where none is configured."""
-        ...
-
-    @property
-    def language_model(self) -> LanguageModel | None:
-        """None where none is configured."""
-        ...
-
-    @property
-    def settings(self) -> Settings:
-        """What is not a question's own."""
-        ...
-
-
 @dataclass(slots=True)
 class Timings:
-    """Milliseconds a step, in the order of the first use; a step within another counts alone."""
+    """Milliseconds by step, in order of first use; an inner step counts for itself alone."""
 
     milliseconds: dict[str, float] = field(default_factory=dict)
     _inner: float = 0.0
 
     @contextmanager
     def step(self, name: str) -> Iterator[None]:
-        """Count the time spent inside under this name."""
+        """Add the time spent inside to this step."""
         outer, self._inner = self._inner, 0.0
         started = time.perf_counter()
         try:
@@ -123,29 +56,84 @@ class Timings:
             self._inner = outer + spent
 
 
-class QuerySession:
-    """A question, what it is asked of, and what the steps found so far (each when first needed)."""
+@dataclass
+class IndexViews:
+    """The indexes as one question sees them: each is brought up to date once, when first used."""
 
-    def __init__(self, resources: SearchResources, question: str, options: Options) -> None:
-        self.resources = resources
-        self.question = question
-        self.options = options
-        self.timings = Timings()
-        self.notes: list[str] = []
-        self.evidence: Evidence | None = None
-        self.records = PassageRecords(passages={}, names={})
-        """What has been read of the passages found; see `read_records`."""
-        by_hand = options.period is not None or options.as_of is not None
-        self.applied: Applied = "filtered" if by_hand else "none"
-        self.allowed: Ids | None = _allowed(resources.store, options)
-        """Sorted ids of the chunks that filters and times given by hand let through; None: all."""
+    resources: SearchResources
+    timings: Timings
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities."""
+        with self.timings.step("snapshot"):
+            return self.resources.snapshot
+
+    @cached_property
+    def vectors(self) -> VectorIndex:
+        """The vector index."""
+        return self.resources.vectors
+
+    @cached_property
+    def communities(self) -> CommunityStore:
+        """Communities and topics."""
+        return self.resources.communities
+
+
+@dataclass(kw_only=True)
+class QuerySession:
+    """One question with its filters, and what the steps have found; each is computed when needed.
+
+    `for_question` and `filtered` derive further sessions. These share the notes, the timings and
+    the views of the indexes; what depends on the words or on the filters is computed for each.
+    """
+
+    resources: SearchResources
+    question: str
+    options: Options
+    allowed: Ids | None
+    """Sorted ids of the chunks that pass the filters; None: all."""
+    applied: Applied = "none"
+    """What was done about the period asked for."""
+    timings: Timings
+    views: IndexViews
+    notes: list[str] = field(default_factory=list)
+    records: PassageRecords = field(default_factory=lambda: PassageRecords(passages={}, names={}))
+    """Filled by `read_records`."""
+    evidence: Evidence | None = None
+    """Filled by `gather`."""
+    found_analysis: Analysis | None = None
+    """Filled by `analysis`; depends on the words alone."""
+
+    @classmethod
+    def start(cls, resources: SearchResources, question: str, options: Options) -> QuerySession:
+        """The session of a question as the caller asks it."""
+        timings = Timings()
+        by_caller = options.period is not None or options.as_of is not None
+        return cls(
+            resources=resources,
+            question=question,
+            options=options,
+            allowed=_allowed_chunks(resources.store, options),
+            applied="filtered" if by_caller else "none",
+            timings=timings,
+            views=IndexViews(resources, timings),
+        )
+
+    def for_question(self, question: str) -> QuerySession:
+        """A session for another question under the same filters."""
+        return replace(self, question=question, evidence=None, found_analysis=None)
+
+    def filtered(self, chunk_ids: Ids) -> QuerySession:
+        """A session for the same question, limited to those of these chunks that are allowed."""
+        return replace(self, allowed=chunk_ids[self.allows(chunk_ids)], evidence=None)
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
         self.notes += [remark for remark in remarks if remark not in self.notes]
 
     def read_records(self, chunk_ids: Sequence[int], entity_ids: Sequence[int]) -> PassageRecords:
-        """Read all that is shown of chunks and entities, the question's own among them, at once."""
+        """Read in one trip all that the hits show of chunks and entities."""
         seeds = [seed.entity_id for seed in self.known_seeds]
         self.records = self.resources.store.passage_records(
             list(dict.fromkeys(chunk_ids)), [*entity_ids, *seeds], as_of=self.options.as_of
@@ -153,7 +141,7 @@ class QuerySession:
         return self.records
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
-        """Sections in the order of the ids, from what has been read where they are all there."""
+        """Sections in the order of the ids; from `records` where all are there."""
         known = {p.section.id: p.section for p in self.records.passages.values()}
         if all(id_ in known for id_ in section_ids):
             return [known[id_] for id_ in section_ids]
@@ -164,33 +152,6 @@ class QuerySession:
         if self.allowed is None:
             return np.ones(len(chunk_ids), dtype=bool)
         return np.isin(chunk_ids, self.allowed)
-
-    def for_question(self, question: str) -> QuerySession:
-        """Another question, asked of the same under the same conditions."""
-        session = QuerySession.__new__(QuerySession)
-        session.__dict__.update(self._shared(), question=question, evidence=None)
-        return session
-
-    def filtered(self, chunk_ids: Ids) -> QuerySession:
-        """The same question, asked of some of these chunks alone."""
-        session = QuerySession.__new__(QuerySession)
-        known = {n: self.__dict__[n] for n in ("vector", "analysis") if n in self.__dict__}
-        session.__dict__.update(
-            self._shared(),
-            **known,
-            question=self.question,
-            allowed=chunk_ids[self.allows(chunk_ids)],
-            evidence=None,
-        )
-        return session
-
-    def _shared(self) -> dict[str, Any]:
-        """What does not depend on the question's words; notes and timings go to one account."""
-        names = (
-            *("library", "options", "timings", "notes", "applied", "allowed", "records"),
-            *("snapshot", "vectors", "communities"),
-        )
-        return {name: self.__dict__[name] for name in names if name in self.__dict__}
 
     @cached_property
     def asked_time(self) -> AskedTime:
@@ -209,13 +170,15 @@ class QuerySession:
     @cached_property
     def route(self) -> Route:
         """The strategy that the question's own words ask for, and why."""
-        from clew.search.analysis.route import route, route_with_model
+        from clew.search.analysis.route import route
 
         features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
-            if model is not None:
-                return route_with_model(model, self.question, features)
-            return route(self.question, features)
+            if model is None:
+                return route(self.question, features)
+            from clew.search.analysis.route_with_model import route_with_model
+
+            return route_with_model(model, self.question, features)
 
     @property
     def alpha(self) -> float:
@@ -249,7 +212,7 @@ class QuerySession:
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
-            vector_index=self.vectors,
+            vector_index=self.views.vectors,
             keyword_index=self.resources.store,
             allowed=self.allowed,
         )
@@ -259,46 +222,32 @@ class QuerySession:
         found = list(dict.fromkeys(terms(self.question)))
         if len(found) <= MAX_TERMS:
             return found
-        self.notes.append(f"only the {MAX_TERMS} rarest words of the question were searched for")
-        rows = {term: self.snapshot.term_rows([term]) for term in found}
+        self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
+        rows = {term: self.views.snapshot.term_rows([term]) for term in found}
         known = [term for term in found if len(rows[term])]
-        return sorted(known, key=lambda t: -self.snapshot.term_idf[rows[t][0]])[:MAX_TERMS]
+        return sorted(known, key=lambda t: -self.views.snapshot.term_idf[rows[t][0]])[:MAX_TERMS]
 
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """The graph, the same one for the whole of this question."""
-        with self.timings.step("snapshot"):
-            return self.resources.snapshot
-
-    @cached_property
-    def vectors(self) -> VectorIndex:
-        """The vector index, brought up to date once for the whole of this question."""
-        return self.resources.vectors
-
-    @cached_property
-    def communities(self) -> CommunityStore:
-        """Communities and topics, brought up to date once for the whole of this question."""
-        return self.resources.communities
-
-    @cached_property
+    @property
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
-        vector, snapshot = self.vector, self.snapshot
-        with self.timings.step("analyse"):
-            return analyse(self.question, vector, snapshot, self.resources.store)
+        if self.found_analysis is None:
+            vector, snapshot = self.vector, self.views.snapshot
+            with self.timings.step("analyse"):
+                self.found_analysis = analyse(self.question, vector, snapshot, self.resources.store)
+        return self.found_analysis
 
     @property
     def known_seeds(self) -> Sequence[Seed]:
-        """The question's seeds, if any step has looked for them."""
-        return self.analysis.seeds if "analysis" in self.__dict__ else ()
+        """The question's seeds; empty until a step has looked for them."""
+        return self.found_analysis.seeds if self.found_analysis else ()
 
     def gather(self) -> Evidence:
-        """Candidates from all channels and from the walk, with what speaks for each; made once."""
+        """Candidates from all channels and from the walk, with their features; made once."""
         if self.evidence is not None:
             return self.evidence
         with self.timings.step("retrieve"):
             found = self._graph_channels()
-        analysis, snapshot = self.analysis, self.snapshot
+        analysis, snapshot = self.analysis, self.views.snapshot
         with self.timings.step("bridge"):
             self.evidence = gather(analysis, snapshot, found, self._vectors_of)
         return self.evidence
@@ -311,40 +260,36 @@ class QuerySession:
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
             related = pairwise_features(
-                evidence, self.snapshot, self._vectors_of(evidence.rows), first
+                evidence, self.views.snapshot, self._vectors_of(evidence.rows), first
             )
             scores = ranker.rank_second(np.concatenate([evidence.matrix, related], axis=1))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
         return Ranking(
-            self.snapshot.chunk_ids[evidence.rows[order]], between_0_and_1.astype(np.float32)
+            self.views.snapshot.chunk_ids[evidence.rows[order]], between_0_and_1.astype(np.float32)
         )
 
     def _graph_channels(self) -> ChannelScores:
         by_vector, by_keyword = map(self._rows, self.channels.both())
-        allowed = None if self.allowed is None else self.allows(self.snapshot.chunk_ids)
+        allowed = None if self.allowed is None else self.allows(self.views.snapshot.chunk_ids)
         return ChannelScores(*by_vector, *by_keyword, allowed)
 
     def _rows(self, ranking: Ranking) -> tuple[Ints, np.ndarray]:
         """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""
-        known = self.snapshot.known(ranking.ids)
-        return self.snapshot.rows(ranking.ids[known]), ranking.scores[known]
+        known = self.views.snapshot.known(ranking.ids)
+        return self.views.snapshot.rows(ranking.ids[known]), ranking.scores[known]
 
     def _vectors_of(self, rows: Ints) -> Vectors:
-        return self.vectors.vectors(self.snapshot.chunk_ids[rows])
+        return self.views.vectors.vectors(self.views.snapshot.chunk_ids[rows])
 
 
-def _allowed(store: Store, options: Options) -> Ids | None:
-    allowed: list[Ids] = []
+def _allowed_chunks(store: Store, options: Options) -> Ids | None:
+    """Chunks that pass every filter of the options; None where there is no filter."""
+    found: list[Ids] = []
     if options.where:
-        allowed.append(store.matching_chunks(options.where))
+        found.append(store.matching_chunks(options.where))
     if options.period is not None:
-        allowed.append(store.chunks_within(options.period))
+        found.append(store.chunks_within(options.period))
     if options.as_of is not None:
-        allowed.append(store.chunks_as_of(options.as_of))
-    if not allowed:
-        return None
-    common = allowed[0]
-    for other in allowed[1:]:
-        common = common[np.isin(common, other)]
-    return common
+        found.append(store.chunks_as_of(options.as_of))
+    return reduce(np.intersect1d, found) if found else None

@@ -1,107 +1,119 @@
-"""Documents, sections and chunks, made of the values that stores keep."""
+"""Documents as wholes: saved, deleted, listed."""
 
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from datetime import datetime
+from operator import attrgetter
+from typing import Any
 
+from clew.errors import StoreError
+from clew.stores.backend import writing
+from clew.stores.passages import Passages, stored_chunk, stored_section
+from clew.stores.row_builder import PreparedDocument, prepare
+from clew.stores.save import delete_documents, write_document
+from clew.stores.statements import documents as statements
+from clew.stores.statements.documents import DOCUMENT
 from clew.stores.values import to_time
-from clew.types import DocumentInfo, StoredChunk, StoredSection
+from clew.stores.versions import document_version
+from clew.types import (
+    Condition,
+    DocumentInfo,
+    DocumentVersion,
+    IndexedDocument,
+    StoredChunk,
+    StoredSection,
+)
 
 
-def document_info(
-    id: str,
-    source: str,
-    origin: str,
-    title: str,
-    sha256: str,
-    media_type: str,
-    created_at: str | None,
-    updated_at: str | None,
-    indexed_at: str,
-    metadata: str,
-    recipe: str,
-    characters: int,
-    sections: int,
-    chunks: int,
-    version: int,
-    derived_from: str,
-) -> DocumentInfo:
-    """A document as it is stored; times and metadata are text."""
+class Documents(Passages):
+    """`ports.DocumentStore` over a back end."""
+
+    def save(self, entry: IndexedDocument) -> None:
+        """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
+        embedder = self._bound or self.embedder()
+        if embedder is None:
+            raise StoreError(
+                f"the store {self.backend.place} has no embedder yet; open it with"
+                " embedder=(name, dimension) before saving"
+            )
+        prepared = prepare(entry, embedder[1])
+        self.check_lengths(prepared)
+        self.backend.write(lambda: write_document(self.backend, prepared, embedder))
+
+    def check_lengths(self, prepared: PreparedDocument) -> None:
+        """Raise `InputError` where the back end cannot look up so long a name or source."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See `ports.DocumentStore`."""
+        return self.backend.batch()
+
+    @writing
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """See `ports.DocumentStore`."""
+        return delete_documents(self.backend, document_ids)
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Condition] = (),
+    ) -> list[DocumentInfo]:
+        """See `ports.DocumentStore`."""
+        with self.backend.consistent():
+            if where:
+                matching = self.matching_documents(where)
+                ids = matching if ids is None else [i for i in ids if i in set(matching)]
+            if ids is not None:
+                wanted = list(dict.fromkeys(ids))
+                rows = self.backend.rows(statements.DOCUMENTS_BY_ID, ids=wanted)
+            elif origin is not None:
+                rows = self.backend.rows(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
+            else:
+                rows = self.backend.rows(statements.DOCUMENTS)
+        found = (_document_info(row) for row in rows)
+        return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
+
+    @abstractmethod
+    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
+        """Ids of the documents that meet every condition."""
+
+    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        (rows,) = self.backend.gather(statements.DIGESTS)
+        return {source: (origin, sha256, recipe) for source, origin, sha256, recipe in rows}
+
+    def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
+        """See `ports.DocumentStore`."""
+        ids = list(dict.fromkeys(document_ids))
+        return [stored_chunk(row) for row in self.backend.rows(statements.DOCUMENT_CHUNKS, ids=ids)]
+
+    def document_sections(self, *document_ids: str) -> list[StoredSection]:
+        """See `ports.DocumentStore`."""
+        ids = list(dict.fromkeys(document_ids))
+        rows = self.backend.rows(statements.DOCUMENT_SECTIONS, ids=ids)
+        return [stored_section(row) for row in rows]
+
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """See `ports.DocumentStore`."""
+        rows = self.backend.rows(statements.VERSIONS, id=document_id)
+        return [document_version(*row) for row in rows]
+
+
+def _document_info(row: Sequence[Any]) -> DocumentInfo:
+    """A row of DOCUMENT columns, and the numbers of its sections and chunks."""
+    values = dict(zip((*DOCUMENT, "sections", "chunks"), row, strict=True))
+    values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
     return DocumentInfo(
-        id=id,
-        source=source,
-        origin=origin,
-        title=title,
-        sha256=sha256,
-        media_type=media_type,
-        created_at=to_time(created_at),
-        updated_at=to_time(updated_at),
-        indexed_at=datetime.fromisoformat(indexed_at),
-        metadata=json.loads(metadata),
-        recipe=recipe,
-        characters=characters,
-        sections=sections,
-        chunks=chunks,
-        version=version,
-        derived_from=derived_from,
+        **{
+            **values,
+            "created_at": to_time(values["created_at"]),
+            "updated_at": to_time(values["updated_at"]),
+            "indexed_at": datetime.fromisoformat(values["indexed_at"]),
+            "metadata": json.loads(values["metadata"]),
+        }
     )
-
-
-def stored_chunk(
-    id: int,
-    document_id: str,
-    source: str,
-    title: str,
-    ordinal: int,
-    section_id: int,
-    start: int,
-    end: int,
-    page: int | None,
-    text: str,
-    context: str,
-    key: str | None,
-    document_metadata: str,
-    metadata: str,
-) -> StoredChunk:
-    """A chunk as it is stored, with what it shows of its document."""
-    return StoredChunk(
-        id=id,
-        document_id=document_id,
-        source=source,
-        title=title,
-        ordinal=ordinal,
-        section_id=section_id,
-        start=start,
-        end=end,
-        page=page,
-        text=text,
-        context=context,
-        key=key,
-        metadata={**json.loads(document_metadata), **json.loads(metadata)},
-    )
-
-
-def stored_section(
-    id: int, document_id: str, ordinal: int, start: int, end: int, headings: str, text: str
-) -> StoredSection:
-    """A section as it is stored."""
-    return StoredSection(
-        id=id,
-        document_id=document_id,
-        ordinal=ordinal,
-        start=start,
-        end=end,
-        headings=tuple(json.loads(headings)),
-        text=text,
-    )
-
-
-def sentence_texts(text: str, sentences: str) -> tuple[str, ...]:
-    """The sentences of a chunk's text; `sentences` are their ranges in it, as JSON."""
-    return tuple(text[start:end] for start, end in json.loads(sentences))
-
-
-def sentence_places(chunk_start: int, sentences: str) -> tuple[tuple[int, int], ...]:
-    """The ranges of a chunk's sentences in the document."""
-    return tuple((chunk_start + start, chunk_start + end) for start, end in json.loads(sentences))

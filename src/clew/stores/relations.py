@@ -6,23 +6,34 @@ import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from clew.ports import FoundRelation
+from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited
+from clew.stores.chunk_dates import known_until
+from clew.stores.state import StoreState
+from clew.stores.statements import relations as statements
+from clew.stores.statements.dates import FIRST_RECORDED
+from clew.stores.statements.state import STATE, State
+from clew.stores.validity import FOREVER, derived_ends, read_facts
 from clew.stores.values import to_text, to_time
 from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 
 if TYPE_CHECKING:
-    from clew.stores.naming import ResolvedNames
+    from clew.stores.alias_planner import ResolvedNames
 
+_SAID = (
+    "id weight is_causal confidence context valid_from valid_until stated_until sentence extractor"
+).split()
 TEXT_WEIGHT = 0.5
 """Weight of a relation that patterns found in a text."""
 NO_CONTEXT = "{}"
 
-Statement: TypeAlias = tuple[str, str, str]
+Stated: TypeAlias = tuple[str, str, str]
 """(key of the head, relation type, key of the tail)"""
-History: TypeAlias = Mapping[Statement, tuple[str, str | None]]
+History: TypeAlias = Mapping[Stated, tuple[str, str | None]]
 """(recorded_at, retracted_at) of what a document stated before."""
 
 
@@ -164,7 +175,7 @@ def to_relation(row: RelationRow) -> Relation:
     )
 
 
-def holding(
+def valid_at(
     rows: Iterable[RelationRow], held: str, derived: Mapping[int, str | None]
 ) -> Iterator[RelationRow]:
     """Those that had not ended at a moment, with the end that was known.
@@ -175,3 +186,71 @@ def holding(
         until = derived.get(row.id, row.stated_until)
         if until is None or until > held:
             yield row._replace(valid_until=until)
+
+
+# --- read --------------------------------------------------------------------------------
+
+
+class Relations(StoreState):
+    """The part of `ports.GraphStore` that knows relations."""
+
+    def relations(
+        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        return self._read(statements.RELATIONS, entity_ids, limit, as_of)
+
+    def chunk_relations(
+        self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        return self._read(statements.CHUNK_RELATIONS, chunk_ids, -1, as_of)
+
+    def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.GraphStore`."""
+        return self._read(statements.RELATIONS_BY_ID, relation_ids, -1, None)
+
+    def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.ManualGraph`."""
+        rows = self.backend.rows(statements.UNSTATED_RELATIONS, ids=distinct(entity_ids))
+        return [to_relation(RelationRow(*row)) for row in rows]
+
+    def relation_counts(self) -> list[tuple[str, int, int]]:
+        """See `ports.GraphStore`."""
+        rows = self.backend.rows(statements.RELATION_COUNTS)
+        return [(kind, count, causal) for kind, count, causal in rows]
+
+    def _read(
+        self, statement: Statement, ids: Sequence[int], limit: int, as_of: datetime | None
+    ) -> list[Relation]:
+        asked, most = [int(i) for i in ids], limited(limit)
+        if not asked:
+            return []
+        if as_of is None:
+            values = {"ids": asked, "held": None, "known": FOREVER}
+            rows = self.backend.rows(statement, **values, limit=most)
+            return [to_relation(RelationRow(*row)) for row in rows]
+        with self.backend.consistent():
+            found = self._read_as_of(statement, asked, as_of)
+        return [to_relation(row) for row in islice(found, most)]
+
+    def _read_as_of(
+        self, statement: Statement, ids: Sequence[int], moment: datetime
+    ) -> Iterator[RelationRow]:
+        """Those that held at a moment; what functional ones end was told only later, perhaps."""
+        first, state = self.backend.gather(FIRST_RECORDED, STATE)
+        known = known_until(first, moment) or FOREVER
+        held = to_text(moment) or FOREVER
+        values = {"ids": ids, "held": held, "known": known}
+        rows = self.backend.rows(statement, **values, limit=NO_LIMIT)
+        found = [RelationRow(*row) for row in rows]
+        heads = {row.from_entity_id for row in found}
+        facts = read_facts(self.backend, State(state).functional, heads, known)
+        return valid_at(found, held, derived_ends(facts))
+
+
+def update_relations(backend: Backend, rows: Iterable[RelationRow]) -> None:
+    """Write what is said of relations now, inside `write`; their ends and types stay."""
+    changed = [{name: getattr(row, name) for name in _SAID} for row in rows]
+    if changed:
+        backend.update("relations", changed)

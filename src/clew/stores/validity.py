@@ -9,11 +9,14 @@ right whenever they change, and nothing is ever deleted by a contradiction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from heapq import nsmallest
 from itertools import groupby
 from operator import attrgetter, itemgetter
 from typing import NamedTuple
+
+from clew.stores.backend import Backend
+from clew.stores.statements.relations import ALL_FACTS, FACTS_FROM, FORGET_ENDS, HEADS_OF_TAILS
 
 FOREVER = "9999-12-31T23:59:59.999999+00:00"
 """A time after all others, as they are stored."""
@@ -70,3 +73,52 @@ def derived_ends(facts: Iterable[Fact]) -> dict[int, str | None]:
 def changed_ends(facts: Iterable[Fact]) -> list[tuple[int, str | None]]:
     """(id, end) of the facts of which the store shows another end."""
     return [(fact.id, until) for fact, until in all_ends(facts) if until != fact.valid_until]
+
+
+# --- in a store --------------------------------------------------------------------------
+
+
+def recompute_valid_until(
+    backend: Backend, heads: Collection[int], functional: Sequence[str]
+) -> None:
+    """Derive the ends of the functional relations from the entities given; call inside `write`."""
+    if heads and functional:
+        _write_ends(backend, read_facts(backend, functional, heads))
+
+
+def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
+    """Derive every relation's end; call inside `write`."""
+    backend.execute(FORGET_ENDS)
+    _write_ends(backend, read_facts(backend, functional))
+
+
+def _write_ends(backend: Backend, facts: Iterable[Fact]) -> None:
+    ends = [{"id": id_, "valid_until": until} for id_, until in changed_ends(facts)]
+    if ends:
+        backend.update("relations", ends)
+
+
+def read_facts(
+    backend: Backend,
+    functional: Sequence[str],
+    heads: Collection[int] | None = None,
+    known: str = FOREVER,
+) -> list[Fact]:
+    """The functional facts of some entities or of all, as they were known at a moment."""
+    if not functional or (heads is not None and not heads):
+        return []
+    if heads is None:
+        rows = backend.rows(ALL_FACTS, types=functional, known=known)
+    else:
+        rows = backend.rows(FACTS_FROM, types=functional, known=known, ids=list(heads))
+    return [Fact(*row) for row in rows]
+
+
+def heads_around(
+    backend: Backend, entity_ids: Collection[int], functional: Sequence[str]
+) -> set[int]:
+    """The entities, and those from which functional relations lead to them."""
+    if not functional or not entity_ids:
+        return set(entity_ids)
+    rows = backend.rows(HEADS_OF_TAILS, ids=list(entity_ids), types=functional)
+    return {*entity_ids, *(row[0] for row in rows)}

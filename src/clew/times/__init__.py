@@ -1,14 +1,14 @@
 """Dates and periods as texts and questions word them; calendar-true, in UTC.
 
 `names` reads and writes the names of periods, `phrases` resolves words such as "last Friday",
-`found` finds both in a text, `written` reads the date of a text itself.
+`ranges` finds both in a text and joins them to ranges, `written` reads the date of a text itself.
 """
 
 from __future__ import annotations
 
-from clew.times.found import find_periods
 from clew.times.names import name_of, read_period
 from clew.times.phrases import FoundPeriod, find_relative
+from clew.times.ranges import find_periods
 from clew.times.written import in_utc, to_time, written_at
 
 __all__ = [

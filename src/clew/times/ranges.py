@@ -1,26 +1,127 @@
-"""Dates that belong together: "between May and July 2023" is one range."""
+"""Dates in a text: periods, months and days without a year ("May", "7 May"), and ranges of them.
+
+"Between May and July 2023" is one range.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import reduce
 from itertools import pairwise
 
-from clew.times.found import find_periods
-from clew.times.phrases import FoundPeriod
-from clew.times.yearless import YearlessDate, find_yearless
+from clew.times.names import (
+    DAY,
+    MONTH,
+    date_period,
+    find_names,
+    month_number,
+    months_from,
+    one_day,
+)
+from clew.times.phrases import FoundPeriod, find_recent, find_relative
 from clew.types import Period
 
-_Date = FoundPeriod | YearlessDate
-
+YEAR = re.compile(r"[12]\d{3}(?!\d)")
+"""Four digits that may be a year."""
+NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:])$")
+"""What stands right before four digits that are no year."""
+NO_YEAR_AFTER = re.compile(
+    r"[%°A-Za-z]|[.,]\d"
+    r"| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
+    r"|inhabitants|residents|families|households|students|members|seats|votes|copies|men|soldiers"
+    r"|employees|points|runs|times|words|tons|tonnes|dollars|euros)\b"
+)
+"""What stands right after four digits that are a quantity."""
+FIRST_FUTURE = "2100"
+"""Numbers from here on are rarely years."""
+_YEARLESS = re.compile(
+    rf"(?<!\w)(?:(?P<before>{DAY})(?: of)? )?(?P<month>{MONTH})\b\.?(?: (?P<after>{DAY})(?!\w))?",
+    re.IGNORECASE,
+)
+_MOST_YEARS_APART = 8
+"""Years from one 29 February to the next, at most."""
 _JOINED = re.compile(
     r"(?P<to> ?[-–—] ?| to | until | till | through )(?:the )?|,? (?:and|or) (?:the )?",
     re.IGNORECASE,
 )
 _YEARS = re.compile(r"(?:the )?(?:\d{4}s?|\d+\w\w[ -]century)", re.IGNORECASE)
+
+
+def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
+    """Every period that the text names, in order; the longest words win, and none overlap.
+
+    Dates in all forms that `read_period` knows, in UTC; and words that mean a time by `now`, an
+    aware time in the zone in which days begin ("yesterday", "last May", "three weeks ago", "the
+    past two months", "in 3 days", "recently"), their periods in UTC, too.
+    """
+    found = [*_dates(text), *find_relative(text, now), *find_recent(text, now)]
+    found.sort(key=lambda f: (f.start - f.end, f.relative, f.start))
+    kept: list[FoundPeriod] = []
+    for one in found:
+        if not any(one.start < other.end and other.start < one.end for other in kept):
+            kept.append(one)
+    return sorted(kept, key=lambda f: f.start)
+
+
+def _dates(text: str) -> Iterator[FoundPeriod]:
+    for start, end, period in find_names(text):
+        if not YEAR.fullmatch(text, start, end) or _is_year(text, start, end):
+            yield FoundPeriod(start, end, period, relative=False)
+
+
+def _is_year(text: str, start: int, end: int) -> bool:
+    return (
+        text[start:end] < FIRST_FUTURE
+        and not NO_YEAR_BEFORE.search(text, max(0, start - 2), start)
+        and not NO_YEAR_AFTER.match(text, end)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class YearlessDate:
+    """A month, or a day of one, whose year the text leaves out."""
+
+    start: int
+    """Character range of its words."""
+    end: int
+    month: int
+    day: int | None
+
+    def latest(self, today: date) -> Period | None:
+        """The latest that begins no later than `today`."""
+        years = range(today.year, max(0, today.year - _MOST_YEARS_APART - 1), -1)
+        return next((p for p in self._in(years) if p.start and p.start.date() <= today), None)
+
+    def following(self, first: date) -> Period | None:
+        """The earliest that begins on `first` or later."""
+        years = range(first.year, min(9998, first.year + _MOST_YEARS_APART) + 1)
+        return next((p for p in self._in(years) if p.start and p.start.date() >= first), None)
+
+    def _in(self, years: Iterable[int]) -> Iterator[Period]:
+        for year in years:
+            try:
+                days = one_day(date(year, self.month, self.day)) if self.day else None
+            except ValueError:  # 29 February, or a day that no year has
+                continue
+            yield date_period(*(days or months_from(year, self.month, 1)))
+
+
+def find_yearless(text: str) -> Iterator[YearlessDate]:
+    """Words that may be a month or a day of one; "may" and "march" are, too, and small letters."""
+    for match in _YEARLESS.finditer(text):
+        day = match["before"] or match["after"]
+        yield YearlessDate(
+            start=match.start(),
+            end=match.end(),
+            month=month_number(match["month"]),
+            day=int(day.rstrip("stndrhSTNDRH")) if day else None,
+        )
+
+
+_Date = FoundPeriod | YearlessDate
 
 
 @dataclass(frozen=True, slots=True)

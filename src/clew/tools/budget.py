@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
-from clew.tools.spec import Parameter
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
@@ -14,23 +13,6 @@ if TYPE_CHECKING:
 
     from clew.tools.spec import Result
 
-LEAST_TOKENS = 500
-"""The least budget: whatever a result says beside its items fits into it."""
-MAX_TOKENS = Parameter(
-    name="max_tokens",
-    kind="integer",
-    description="500 to 100000. Default 4000.",
-    default=4000,
-    minimum=LEAST_TOKENS,
-    maximum=100_000,
-)
-
-CURSOR = Parameter(
-    name="cursor",
-    kind="string",
-    description="next_cursor of the page before.",
-    max_length=20,
-)
 _FARTHEST = 1_000_000
 
 

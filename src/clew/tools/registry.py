@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.tools.documents.table import DOCUMENT_TOOLS
-from clew.tools.extraction_tools import EXTRACTION_TOOLS
+from clew.tools.extraction.table import EXTRACTION_TOOLS
 from clew.tools.graph.table import GRAPH_TOOLS
 from clew.tools.memory.table import MEMORY_TOOLS
 

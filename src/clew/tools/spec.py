@@ -14,6 +14,9 @@ Kind = Literal["string", "integer", "number", "boolean", "strings", "integers", 
 have one."""
 Scope = Literal["read", "write", "admin"]
 Profile = Literal["core", "full", "memory"]
+CORE: frozenset[Profile] = frozenset({"core", "full"})
+FULL: frozenset[Profile] = frozenset({"full"})
+MEMORY: frozenset[Profile] = frozenset({"memory"})
 Arguments: TypeAlias = Mapping[str, Any]
 Result: TypeAlias = dict[str, Any]
 """Structured content; the dispatcher adds `success`."""
@@ -103,7 +106,7 @@ class Tool:
     frees: bool = False
     """Takes nothing in, so that it works in a namespace that is full, as what is destructive."""
     idempotent: bool = False
-    """Calling it again with the same arguments changes nothing more."""
+    """Calling it again with the same arguments changes nothing more; of one that reads, always."""
     open_world: bool = False
     """Reaches beyond the store: files, addresses."""
     confirm: bool = False

@@ -35,7 +35,7 @@ def fitting_length(text: str, room: int, count: Callable[[str], int]) -> int:
     return low
 
 
-def cut_to_fit(text: str, room: int, count: Callable[[str], int]) -> str:
+def truncate(text: str, room: int, count: Callable[[str], int]) -> str:
     """The longest beginning that fits, at least one character of it, ending with a whole word."""
     length = fitting_length(text, room, count)
     if length == len(text):

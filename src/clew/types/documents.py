@@ -110,7 +110,7 @@ class DocumentInfo:
     updated_at: datetime | None
     indexed_at: datetime
     metadata: Metadata
-    recipe: str
+    pipeline_fingerprint: str
     characters: int
     sections: int
     chunks: int

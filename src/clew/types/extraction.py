@@ -92,5 +92,5 @@ class IndexedDocument:
     extraction: Extraction
     links: tuple[AliasEvidence, ...] = ()
     """Names of this document that the linker took for names already known (or for each other)."""
-    recipe: str = ""
-    """How it was split, embedded and extracted, as JSON; a change of recipe means index again."""
+    pipeline_fingerprint: str = ""
+    """How it was split, embedded and extracted, as JSON; a change means index again."""

@@ -19,7 +19,7 @@ from clew.errors import InputError
 if TYPE_CHECKING:
     from clew.attach.mapping import GraphMapping
     from clew.settings import Settings
-    from clew.stores.neo4j_connection import Neo4jDatabase
+    from clew.stores.neo4j.connection import Neo4jDatabase
 
 
 class StrategyName(StrEnum):
@@ -145,7 +145,7 @@ def schema(common: Common) -> None:
 @contextmanager
 def _connected(settings: Settings) -> Iterator[Neo4jDatabase]:
     """The database that the settings name; raises `InputError` where the store is a folder."""
-    from clew.stores.neo4j_connection import Neo4jDatabase
+    from clew.stores.neo4j.connection import Neo4jDatabase
 
     if not isinstance(settings.store, str):
         raise InputError(

@@ -33,7 +33,7 @@ def show(
 
 
 def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidence]) -> None:
-    from clew.cli.date_ranges import stretch
+    from clew.cli.date_ranges import date_range
     from clew.cli.tables import facts, table
 
     console = stdout_console()
@@ -43,7 +43,7 @@ def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidenc
     console.print(table(("name", "tied by", "score", "evidence"), names))
     if relations:
         rows = [
-            (r.head, r.relation, r.tail, stretch(r.valid_from, r.valid_until), r.evidence)
+            (r.head, r.relation, r.tail, date_range(r.valid_from, r.valid_until), r.evidence)
             for r in relations
         ]
         console.print()

@@ -75,9 +75,9 @@ def timeline(
 
 
 def _when(entry: TimelineEntry) -> str:
-    from clew.cli.date_ranges import stretch
+    from clew.cli.date_ranges import date_range
 
-    return entry.period.text or stretch(entry.period.start, entry.period.end)
+    return entry.period.text or date_range(entry.period.start, entry.period.end)
 
 
 def _where(entry: TimelineEntry) -> str:

@@ -12,7 +12,7 @@ from clew.cli.errors import INCOMPLETE
 from clew.cli.output import stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
-    from clew.indexing.import_memory import TakenOver
+    from clew.indexing.import_memory import MemoryImportReport
 
 
 def import_memory(
@@ -37,7 +37,7 @@ def import_memory(
         raise typer.Exit(INCOMPLETE)
 
 
-def _print(report: TakenOver) -> None:
+def _print(report: MemoryImportReport) -> None:
     kinds = ("entities", "observations", "relations")
     counts = ", ".join(f"{getattr(report, kind):,} {kind}" for kind in kinds)
     write_line(f"{counts} new, {len(report.skipped):,} skipped")

@@ -92,7 +92,7 @@ def _print_facts(document: DocumentInfo) -> None:
     from clew.cli.tables import facts
 
     known = {name: value for name, value in asdict(document).items() if value not in (None, "")}
-    known.pop("recipe", None)
+    known.pop("pipeline_fingerprint", None)
     console = stdout_console()
     console.print(facts(known))
     console.print()

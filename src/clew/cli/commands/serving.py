@@ -56,7 +56,7 @@ def serve(
     settings = _settings(common, host=host, port=port, profile=profile)
     from clew.mcp.http.serve import serve_http
 
-    serve_http(settings, insecure=insecure, fixtures=fixtures, say=note)
+    serve_http(settings, insecure=insecure, fixtures=fixtures, on_ready=note)
 
 
 def token(

@@ -16,7 +16,7 @@ from clew.cli.output import printable, to_json, write_whole
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from clew.search.strategies.subgraph import RelevantGraph
+    from clew.search.strategies.subgraph import QuestionSubgraph
 
 
 class SubgraphFormat(StrEnum):
@@ -67,7 +67,7 @@ def subgraph(
         note(f"Note: {remark}")
 
 
-def _pieces(found: RelevantGraph, format: SubgraphFormat) -> Iterator[str]:
+def _pieces(found: QuestionSubgraph, format: SubgraphFormat) -> Iterator[str]:
     if format is SubgraphFormat.graphml:
         yield from found.to_graphml()
     elif format is SubgraphFormat.json:

@@ -18,6 +18,7 @@ import numpy as np
 
 from clew.graph.snapshot import Adjacency, distinct
 from clew.text import STOP_WORDS, fold, terms
+from clew.word_lists import read_word_lists, word_list
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -34,30 +35,9 @@ _PARTICIPLE = re.compile(r"\w{4}ed$", re.IGNORECASE)
 _BREAK = -1
 _WORDINGS = 50
 """Occurrences that decide how a phrase is worded."""
+_FILLERS = word_list(read_word_lists("clew.graph.communities", "phrases.toml")["fillers"])
 # Words that begin, end or fill sentences of every subject: they name none.
-_EMPTY = STOP_WORDS | frozenset(
-    """able across actually added almost along already although always amazing among another
-    anything around asked away awesome back bad became become becomes began begin best better big
-    bit brought called came cannot case certain come comes coming cool day days decided definitely
-    different done dont due early either else end enough especially even ever every everyone
-    everything exactly example fact far feel feels felt few find first five former forward found
-    four full gave get gets getting give given giving glad go goes going gone good got great group
-    guess had haha happy hard hello herself hey hi himself hope however huge important include
-    included includes including indeed instead keep kept kind knew know known large last late
-    later latter least left less let like little lol long look looked looking looks lot lots love
-    made main make makes making many may maybe mean means mentioned met might mine minute minutes
-    moment month months morning much must myself near nearly need needed needs never next nice
-    night none nothing number often oh ok okay old one ones onto others ourselves part particular
-    people perhaps place point possible pretty probably put quite rather read real really recent
-    recently said saw say says second seem seems seen sent set seven several shall show showed
-    shown shows since six small something sometimes soon sorry sort sounds started still stuff
-    such super sure take taken takes taking talk talked tell ten thank thanks thats themselves
-    thing things think third though thought three throughout time times today together told
-    tomorrow took totally toward towards tried truly try trying turn two type upon us use used
-    uses using usually various want wanted wants way ways week weeks well went whatever whether
-    whole within without wonderful word words work worked works wow yeah year years yes yesterday
-    yet yours yourself yourselves""".split()
-)
+_EMPTY = STOP_WORDS | _FILLERS
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,5 +1,6 @@
 """Reading, splitting and extraction where they can be ended: in a process of their own.
 
-`steps` is what sees a document's text, `requests` what can be asked of it, `pool` asks it of worker
-processes, `worker` is what runs in these, `messages` is what they answer with.
+`steps` sees a document's text, `requests` is what can be asked of it, `pool` asks it of worker
+processes, `process` is one of these as its parent sees it, `worker` is what runs in it, `messages`
+is what it answers with.
 """

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-from clew.indexing.ner.word_lists import word_list
+from clew.word_lists import word_list
 
 _PARENTHESIS = re.compile(r"\((?P<inside>[^()\n]{2,90})\)")
 _SHORT = re.compile(r"[^\W\d_][\w&./-]{1,11}")

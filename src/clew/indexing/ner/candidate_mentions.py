@@ -13,7 +13,7 @@ from clew.indexing.ner.caseless_ner import CaselessNames
 from clew.indexing.ner.code_identifiers import find_identifiers, find_ticked
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
 from clew.indexing.ner.quoted_titles import find_quoted
-from clew.indexing.ner.spans import Found, Span
+from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
 from clew.indexing.relations.relative_dates import find_relative_dates
 from clew.text import sentences
@@ -27,8 +27,8 @@ STATED_SCORE = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Scanner:
-    """Reads the chunks of one document."""
+class CandidateFinder:
+    """Finds names in the chunks of one document."""
 
     title: str
     """Without its parenthesis."""
@@ -38,16 +38,16 @@ class Scanner:
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
 
-    def scan(self, text: str, written: datetime | None = None) -> list[Found]:
-        """One `Found` a sentence, in order; relative dates go by when the text was `written`."""
+    def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
+        """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
         stated = may_state(text)
         return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
 
     def _sentence(
         self, text: str, start: int, end: int, stated: bool, written: datetime | None
-    ) -> Found:
+    ) -> SentenceSpans:
         if self.is_code:
-            return Found(start, end, _ordered(find_identifiers(text, start, end)))
+            return SentenceSpans(start, end, _ordered(find_identifiers(text, start, end)))
         spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:
@@ -58,9 +58,11 @@ class Scanner:
         ordered = _ordered(spans)
         if stated:
             aliases += _stated(text, start, end, ordered, self.title)
-        return Found(start, end, ordered, tuple(aliases))
+        return SentenceSpans(start, end, ordered, tuple(aliases))
 
-    def _candidates(self, text: str, start: int, end: int, written: datetime | None) -> list[Span]:
+    def _candidates(
+        self, text: str, start: int, end: int, written: datetime | None
+    ) -> list[NameSpan]:
         """Titles and code as one, then whatever does not lie within them."""
         whole = list(find_quoted(text, start, end))
         if "`" in text:
@@ -75,34 +77,34 @@ class Scanner:
         return whole + _outside(found, whole) if whole else found
 
 
-def _find_phrase(phrase: str, text: str, start: int, end: int) -> Iterator[Span]:
+def _find_phrase(phrase: str, text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Where a title stands in the text as it is written."""
     at = text.find(phrase, start, end)
     while at >= 0:
         after = at + len(phrase)
         if not text[max(start, at - 1) : at].isalnum() and not text[after : after + 1].isalnum():
-            yield Span(at, after, phrase, type_of_name(phrase))
+            yield NameSpan(at, after, phrase, type_of_name(phrase))
         at = text.find(phrase, after, end)
 
 
-def _outside(spans: Sequence[Span], whole: Sequence[Span]) -> list[Span]:
+def _outside(spans: Sequence[NameSpan], whole: Sequence[NameSpan]) -> list[NameSpan]:
     return [s for s in spans if not any(w.start <= s.start and s.end <= w.end for w in whole)]
 
 
-def _ordered(spans: Iterable[Span]) -> tuple[Span, ...]:
+def _ordered(spans: Iterable[NameSpan]) -> tuple[NameSpan, ...]:
     return tuple(sorted(spans, key=lambda s: (s.start, -s.end, s.nested)))
 
 
-def _typed(span: Span, text: str, start: int, end: int) -> Span:
+def _typed(span: NameSpan, text: str, start: int, end: int) -> NameSpan:
     if span.entity_type != "name" or span.nested:
         return span
     kind = type_in_context(text, span.start, span.end, start, end)
     return span._replace(entity_type=kind) if kind else span
 
 
-def _defined(text: str, start: int, end: int) -> Span:
+def _defined(text: str, start: int, end: int) -> NameSpan:
     name = text[start:end]
-    return Span(start, end, name, type_of_name(name))
+    return NameSpan(start, end, name, type_of_name(name))
 
 
 def _alias(
@@ -118,7 +120,7 @@ def _alias(
 
 
 def _stated(
-    text: str, start: int, end: int, spans: tuple[Span, ...], title: str
+    text: str, start: int, end: int, spans: tuple[NameSpan, ...], title: str
 ) -> Iterator[AliasEvidence]:
     """Aliases that a sentence states: "Nirvana, formerly known as Skid Row", "X (born Y …"."""
     for left, right in find_statements(text, start, end):
@@ -138,12 +140,12 @@ def _stated(
             )
 
 
-def _may_be_alias(span: Span) -> bool:
+def _may_be_alias(span: NameSpan) -> bool:
     """Whether the name is telling enough to stand for another wherever it is found."""
     return " " in span.name and span.entity_type != "date"
 
 
-def _neighbour(text: str, spans: tuple[Span, ...], position: int) -> Span | None:
+def _neighbour(text: str, spans: tuple[NameSpan, ...], position: int) -> NameSpan | None:
     """The name that ends right before `position`, but for punctuation."""
     for span in reversed(spans):
         if span.end <= position and not span.nested and span.entity_type != "date":

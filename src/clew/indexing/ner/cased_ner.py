@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from clew.indexing.ner.entity_types import type_of_name
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.name_lexicon import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS
+from clew.indexing.ner.spans import NameSpan
 from clew.indexing.ner.type_lexicon import COURTESY, DEMONYMS, ORGANISATION_PREFIXES, ROLES
-from clew.indexing.ner.word_lists import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS, word_list
+from clew.word_lists import word_list
 
 # Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
 # extensions; Coptic; Cyrillic and Latin extensions.
@@ -63,13 +64,13 @@ Token = tuple[int, str]
 """A word and where it starts."""
 
 
-def find_names(text: str, start: int, end: int) -> list[Span]:
+def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     """Capitalised spans of the sentence `text[start:end]`, each followed by the names in it.
 
     "University of Chicago" is followed by "Chicago"; "Nolan's Inception" by "Nolan" and
     "Inception". Single words where a sentence, quotation or line opens are marked `initial`.
     """
-    found: list[Span] = []
+    found: list[NameSpan] = []
     if _is_shouted(text, start, end):
         return found
     position = start
@@ -136,7 +137,7 @@ def _opens(text: str, start: int, position: int) -> bool:
     return before < start or text[before] in _OPENERS
 
 
-def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[Span]:
+def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSpan]:
     raw = text[left:right]
     if raw.isalnum():
         return _single(left, raw, opens)
@@ -147,7 +148,7 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[Span]:
     return _several(tokens[first:last]) if last > first else ()
 
 
-def _single(start: int, token: str, opens: bool) -> Sequence[Span]:
+def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     name = _bare(token)
     lower = name.casefold().strip(".").replace("’", "'")
     if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
@@ -155,7 +156,7 @@ def _single(start: int, token: str, opens: bool) -> Sequence[Span]:
     if "'" in lower and _CONTRACTION.search(lower):
         return ()
     initial = opens and name[1:].islower()
-    return (Span(start, start + len(name), name, type_of_name(name), initial),)
+    return (NameSpan(start, start + len(name), name, type_of_name(name), initial),)
 
 
 def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
@@ -189,7 +190,7 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
 
 
-def _several(tokens: Sequence[Token]) -> Sequence[Span]:
+def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
         return ()
     whole = _span(tokens)
@@ -234,10 +235,10 @@ def _names_alone(token: str) -> bool:
     )
 
 
-def _span(tokens: Sequence[Token], *, nested: bool = False) -> Span:
+def _span(tokens: Sequence[Token], *, nested: bool = False) -> NameSpan:
     name = _bare(" ".join([token for _, token in tokens]))
     start, (last_start, last) = tokens[0][0], tokens[-1]
-    return Span(start, last_start + len(_bare(last)), name, type_of_name(name), nested=nested)
+    return NameSpan(start, last_start + len(_bare(last)), name, type_of_name(name), nested=nested)
 
 
 def _bare(token: str) -> str:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from clew.indexing.ner.caseless_words import find_words, repeated_words
 from clew.indexing.ner.cjk_ner import find_east_asian, repeated_han
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 
 _CASELESS = re.compile(
     "[\u0590-\u08ff\u0900-\u0dff\u0e00-\u0eff\u1000-\u109f\u10d0-\u10ff\u1200-\u137f\u1780-\u17ff"
@@ -37,7 +37,7 @@ class CaselessNames:
         """Count the document's Han sequences and its words once."""
         return cls(han=repeated_han(text), words=repeated_words(text))
 
-    def find(self, text: str, start: int, end: int) -> Iterator[Span]:
+    def find(self, text: str, start: int, end: int) -> Iterator[NameSpan]:
         """Names of `text[start:end]`, longer ones first where they overlap."""
         spans = [
             *find_east_asian(text, start, end, self.han),
@@ -46,9 +46,9 @@ class CaselessNames:
         yield from longest(spans)
 
 
-def longest(spans: Iterable[Span]) -> list[Span]:
+def longest(spans: Iterable[NameSpan]) -> list[NameSpan]:
     """Spans that lie within no other, in order of the text."""
-    kept: list[Span] = []
+    kept: list[NameSpan] = []
     for span in sorted(set(spans), key=lambda s: (s.start, -s.end, s.entity_type == "name")):
         if span.nested or not kept or span.end > kept[-1].end:
             kept.append(span)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 
 _DEFINED = re.compile(
     r"\b(?:def|class|function|func|fn|struct|interface|enum|trait|type|impl|module|namespace"
@@ -20,7 +20,7 @@ _TICKED = re.compile(r"(?<!`)``?(?P<name>[A-Za-z_@][\w.:/-]*)(?:\(\))?``?(?!`)")
 _SELF = re.compile(r"^(?:self|this|cls)(?:\.|::)")
 
 
-def find_identifiers(text: str, start: int, end: int) -> Iterator[Span]:
+def find_identifiers(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Definitions, dotted names with their last part, CamelCase and snake_case names."""
     for match in _DEFINED.finditer(text, start, end):
         yield _span(match.start("name"), match["name"])
@@ -34,11 +34,11 @@ def find_identifiers(text: str, start: int, end: int) -> Iterator[Span]:
             yield _span(match.end() - len(last), last)._replace(nested=True)
 
 
-def find_ticked(text: str, start: int, end: int) -> Iterator[Span]:
+def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Names between back-ticks."""
     for match in _TICKED.finditer(text, start, end):
         yield _span(match.start("name"), match["name"].rstrip(".:/-"))
 
 
-def _span(start: int, name: str) -> Span:
-    return Span(start, start + len(name), name, "code")
+def _span(start: int, name: str) -> NameSpan:
+    return NameSpan(start, start + len(name), name, "code")

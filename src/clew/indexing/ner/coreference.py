@@ -7,9 +7,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.spans import Found, Span
+from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
+from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.ner.type_lexicon import DEMONYMS, FIRST_NAMES, PLACES
-from clew.indexing.ner.word_lists import COMMON_WORDS, STARTERS
 from clew.text import entity_key
 from clew.types import AliasEvidence
 
@@ -25,8 +25,8 @@ _NEVER_A_PERSON = PLACES | DEMONYMS | STARTERS
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
-    """A document's knowledge of its names."""
+class Coreference:
+    """Which names of a document mean the same, and what they name."""
 
     full: Mapping[str, str]
     """The name in full by the short name that stands for it ("Nolan", "Mel", "WHO")."""
@@ -41,7 +41,7 @@ class Names:
     words: frozenset[str]
     """All words of the document, as written."""
 
-    def is_name(self, span: Span) -> bool:
+    def is_name(self, span: NameSpan) -> bool:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
         if not span.initial or span.name in self.told or span.name in self.full:
             return True
@@ -54,21 +54,21 @@ class Names:
         """The name in full."""
         return self.full.get(name, name)
 
-    def type_of(self, span: Span, name: str) -> str:
+    def type_of(self, span: NameSpan, name: str) -> str:
         """The kind of thing: what the place shows, else what the document shows."""
         if span.entity_type != "name" and name == span.name:
             return span.entity_type
         return self.types.get(entity_key(name), span.entity_type)
 
 
-def read_names(
+def resolve_coreference(
     text: str,
-    found: Sequence[Sequence[Found]],
+    found: Sequence[Sequence[SentenceSpans]],
     about: Sequence[tuple[str, str]],
     aliases: Sequence[AliasEvidence],
     speakers: Iterable[str],
-) -> Names:
-    """Put together what all chunks of a document show.
+) -> Coreference:
+    """Combine what all chunks of a document show.
 
     `found` has one list of sentences a chunk; `speakers` are the names before the colon in a
     conversation.
@@ -86,7 +86,7 @@ def read_names(
     told = frozenset(span.name for span in spans if not span.initial) | speakers
     nicknames = tuple(_nicknames(spans, speakers))
     short = {a.alias: a.name for a in nicknames} | _parts_of_persons(_persons(spans, about, types))
-    return Names(
+    return Coreference(
         full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
         short=frozenset(short),
         nicknames=nicknames,
@@ -97,7 +97,7 @@ def read_names(
 
 
 def _persons(
-    spans: Sequence[Span], about: Sequence[tuple[str, str]], types: Mapping[str, str]
+    spans: Sequence[NameSpan], about: Sequence[tuple[str, str]], types: Mapping[str, str]
 ) -> list[str]:
     """Full names of persons, the document's own subject first."""
     names = dict.fromkeys([*(name for name, _ in about), *(s.name for s in spans if not s.nested)])
@@ -130,7 +130,7 @@ def _same_person(name: str, other: str) -> bool:
     return first <= second or second <= first
 
 
-def _nicknames(spans: Sequence[Span], speakers: frozenset[str]) -> Iterator[AliasEvidence]:
+def _nicknames(spans: Sequence[NameSpan], speakers: frozenset[str]) -> Iterator[AliasEvidence]:
     """Short names: "Mel" for the speaker "Melanie", where no other speaker's name begins so."""
     if not speakers:
         return

@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from clew.indexing.ner.cased_ner import UPPER
-from clew.indexing.ner.word_lists import COMMON_WORDS, STARTERS
+from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
 from clew.types import Chunk
 
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"

@@ -16,10 +16,10 @@ from clew.indexing.ner.type_lexicon import (
     PLACE_PREFIXES,
     PLACES,
     PRODUCT_NOUNS,
+    SURNAME_SUFFIXES,
     TITLES,
     WORK_NOUNS,
 )
-from clew.indexing.ner.word_lists import word_list
 
 _NOUNS = {
     **dict.fromkeys(PRODUCT_NOUNS, "product"),
@@ -43,9 +43,6 @@ _BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
-_SURNAME_SUFFIXES = word_list(
-    "hill hills lake bay park street forest castle church falls bank banks"
-)
 _PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
@@ -58,7 +55,7 @@ def type_of_name(name: str) -> str:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1:
         return "place" if first in PLACES else "name"
-    if len(tokens) == 2 and first in FIRST_NAMES and last in _SURNAME_SUFFIXES:
+    if len(tokens) == 2 and first in FIRST_NAMES and last in SURNAME_SUFFIXES:
         return "person"
     for kind, suffixes in NAME_SUFFIXES.items():
         if last in suffixes:

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from itertools import groupby, repeat
 
-from clew.indexing.ner.candidate_mentions import STATED_SCORE, Scanner
+from clew.indexing.ner.candidate_mentions import STATED_SCORE, CandidateFinder
 from clew.indexing.ner.cased_ner import is_one_name
 from clew.indexing.ner.caseless_ner import CaselessNames, has_caseless
-from clew.indexing.ner.coreference import Names, read_names
+from clew.indexing.ner.coreference import Coreference, resolve_coreference
 from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
 from clew.indexing.ner.entity_types import (
     is_person_shaped,
@@ -18,8 +18,8 @@ from clew.indexing.ner.entity_types import (
     type_of_description,
     type_of_name,
 )
-from clew.indexing.ner.spans import Found, Span
-from clew.indexing.relations.patterns import Topic, find_relations
+from clew.indexing.ner.spans import NameSpan, SentenceSpans
+from clew.indexing.relations.patterns import Antecedent, find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import STOP_WORDS, entity_key
 from clew.times import written_at
@@ -42,22 +42,22 @@ class PatternExtractor:
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         about = about_names(document.title)
-        scanner = _scanner(document)
+        finder = _candidate_finder(document)
         whole = written_at(document.metadata, document.created_at)
         written = list(_written(chunks, whole))
-        found = [scanner.scan(c.text, at) for c, at in zip(chunks, written, strict=True)]
+        found = [finder.find(c.text, at) for c, at in zip(chunks, written, strict=True)]
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
             about = tuple((name, "person") for name, _ in about)
             aliases += fuller
         speakers = find_speakers(chunks)
-        names = read_names(document.text, found, about, aliases, speakers)
+        names = resolve_coreference(document.text, found, about, aliases, speakers)
         aliases += names.nicknames
         subject = about[-1][0] if about else None
         return Extraction(
             chunks=tuple(
-                _read_chunk(chunk.text, sentences, names, _Telling(subject, speakers, at))
+                _read_chunk(chunk.text, sentences, names, _ChunkContext(subject, speakers, at))
                 for chunk, sentences, at in zip(chunks, found, written, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
@@ -84,17 +84,17 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
     return tuple(dict.fromkeys(n for n in names if len(entity_key(n[0])) > 1))
 
 
-def _scanner(document: Document) -> Scanner:
+def _candidate_finder(document: Document) -> CandidateFinder:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
     phrase = title if " " in title and not is_one_name(title) else ""
-    return Scanner(
+    return CandidateFinder(
         title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless
     )
 
 
 def _full_name_of_subject(
-    about: Sequence[tuple[str, str]], found: Sequence[Sequence[Found]]
+    about: Sequence[tuple[str, str]], found: Sequence[Sequence[SentenceSpans]]
 ) -> Iterator[AliasEvidence]:
     """The document's first words, where they are the person of its title with more names.
 
@@ -119,8 +119,8 @@ def _full_name_of_subject(
 
 
 @dataclass(frozen=True, slots=True)
-class _Telling:
-    """What a chunk's words go by: of whom, by whom, and when they were written."""
+class _ChunkContext:
+    """What reading a chunk depends on."""
 
     subject: str | None
     """What the document is about."""
@@ -130,9 +130,9 @@ class _Telling:
 
 
 def _read_chunk(
-    text: str, found: Sequence[Found], names: Names, telling: _Telling
+    text: str, found: Sequence[SentenceSpans], names: Coreference, context: _ChunkContext
 ) -> ChunkExtraction:
-    turns = find_turns(text, telling.speakers)
+    turns = find_turns(text, context.speakers)
     mentions: list[Mention] = []
     relations: list[ExtractedRelation] = []
     shortened: set[str] = set()
@@ -141,11 +141,11 @@ def _read_chunk(
         given = {alias.alias for alias in sentence.aliases}
         mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
-        topics = list(_topics(sentence.start, telling.subject, turns, names))
-        if len(spans) > 1 or topics:
+        antecedents = list(_antecedents(sentence.start, context.subject, turns, names))
+        if len(spans) > 1 or antecedents:
             place = (sentence.start, sentence.end, ordinal)
             told = _apart(spans, names)
-            relations.extend(find_relations(text, place, told, topics, telling.written))
+            relations.extend(find_relations(text, place, told, antecedents, context.written))
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),
         mentions=tuple(mentions),
@@ -153,25 +153,25 @@ def _read_chunk(
     )
 
 
-def _topics(
-    start: int, subject: str | None, turns: Sequence[Turn], names: Names
-) -> Iterator[Topic]:
-    """Whom the pronoun may mean that opens the sentence at `start`."""
+def _antecedents(
+    start: int, subject: str | None, turns: Sequence[Turn], names: Coreference
+) -> Iterator[Antecedent]:
+    """What a pronoun that opens the sentence at `start` may stand for."""
     if subject:
-        yield Topic(subject, start)
+        yield Antecedent(subject, start)
     turn = turn_at(turns, start)
     if turn and turn.speaker:
-        yield Topic(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
+        yield Antecedent(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
 
 
 def _mentions(
-    spans: Sequence[Span], sentence: int, names: Names, given: Collection[str]
+    spans: Sequence[NameSpan], sentence: int, names: Coreference, given: Collection[str]
 ) -> Iterator[Mention]:
     """One mention a name, where it stands first, with how often it is said.
 
     Names `given` as aliases in this sentence are mentioned as such, so that they are known.
     """
-    places: dict[str, list[Span]] = {}
+    places: dict[str, list[NameSpan]] = {}
     for span in spans:
         key = entity_key(span.name if span.name in given else names.resolve(span.name))
         if len(key) > 1 and (key not in STOP_WORDS or span.name in given):
@@ -190,7 +190,7 @@ def _mentions(
 
 
 def _short_names(
-    spans: Sequence[Span], sentence: int, names: Names, seen: set[str]
+    spans: Sequence[NameSpan], sentence: int, names: Coreference, seen: set[str]
 ) -> Iterator[Mention]:
     """A surname beside the full name that it stands for, once a chunk: questions may use either."""
     for span in spans:
@@ -205,9 +205,9 @@ def _short_names(
             )
 
 
-def _apart(spans: Sequence[Span], names: Names) -> list[Span]:
+def _apart(spans: Sequence[NameSpan], names: Coreference) -> list[NameSpan]:
     """Names in full that do not overlap, the longer first."""
-    kept: list[Span] = []
+    kept: list[NameSpan] = []
     for span in spans:
         if not span.nested and (not kept or span.start >= kept[-1].end):
             full = names.resolve(span.name)

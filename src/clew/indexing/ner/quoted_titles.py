@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 
 _PAIRS = re.compile(
     r"\"\s?(?P<straight>[^\"\n]{2,90}?)\s?\""
@@ -23,7 +23,7 @@ _MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
-def find_quoted(text: str, start: int, end: int) -> Iterator[Span]:
+def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Quoted or italic titles: what stands in marks and is written as a title, not as speech."""
     position = start
     while mark := _MARK.search(text, position, end):
@@ -36,7 +36,7 @@ def find_quoted(text: str, start: int, end: int) -> Iterator[Span]:
         name = raw.strip().rstrip(",.;")
         if group in ("book", "article", "double") or (name and _reads_as_title(name)):
             left = match.start(group) + len(raw) - len(raw.lstrip())
-            yield Span(left, left + len(name), name, "work")
+            yield NameSpan(left, left + len(name), name, "work")
 
 
 def _reads_as_title(text: str) -> bool:

@@ -7,7 +7,7 @@ from typing import NamedTuple
 from clew.types import AliasEvidence
 
 
-class Span(NamedTuple):
+class NameSpan(NamedTuple):
     """A candidate name and where it stands."""
 
     start: int
@@ -20,11 +20,11 @@ class Span(NamedTuple):
     """Part of a longer name ("Chicago" of "University of Chicago")."""
 
 
-class Found(NamedTuple):
+class SentenceSpans(NamedTuple):
     """What one sentence holds."""
 
     start: int
     end: int
-    spans: tuple[Span, ...]
+    spans: tuple[NameSpan, ...]
     """In order of the text, a longer one before what is nested in it."""
     aliases: tuple[AliasEvidence, ...] = ()

@@ -17,6 +17,8 @@ from clew.settings import SETTINGS_FILE
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
+_FOLDER_MARK = "ps_d"
+"""The group of pathspec's patterns where a match as a folder ends: its API tells no such place."""
 _NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
 
 
@@ -95,8 +97,7 @@ def _is_meant(pattern: pathspec.Pattern, path: str) -> bool:
     if not isinstance(pattern, pathspec.RegexPattern) or pattern.regex is None:
         return False
     found = list(pattern.regex.finditer(path))
-    # pathspec's mark of where a match as a folder ends
-    marks = [match.end("ps_d") for match in found if match.groupdict().get("ps_d")]
+    marks = [match.end(_FOLDER_MARK) for match in found if match.groupdict().get(_FOLDER_MARK)]
     if marks:
         return len(path) in marks
     # `logs/**` matches `logs/` up to its end, but means its inside alone.

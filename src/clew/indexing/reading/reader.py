@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
 from clew.indexing.access import open_real
-from clew.indexing.reading.file_discovery import find_files
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
@@ -52,7 +51,6 @@ __all__ = [
     "document_from_text",
     "file_digest",
     "file_source",
-    "find_files",
     "read_file",
     "read_raw",
     "text_source",
@@ -83,7 +81,7 @@ def file_digest(path: Path, settings: ReadSettings) -> str:
     """SHA-256 of a file's bytes, as hex, read in blocks.
 
     Raises `UnreadableError` where the file cannot be read, is larger than the limit, or has a link
-    in its path: `find_files` gives paths without.
+    in its path: `file_discovery.find_files` gives paths without.
     """
     with _opened(path, settings) as (file, _):
         return hashlib.file_digest(file, "sha256").hexdigest()

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from clew.indexing.ner.spans import Span
-from clew.times.found import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR
+from clew.indexing.ner.spans import NameSpan
 from clew.times.names import DAY, MONTH
+from clew.times.ranges import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR
 
 _BEFORE = re.compile(rf"(?<!\w)(?:(?:{DAY}(?: of)? )?(?:{MONTH})\.?,? ?|(?:{MONTH})\.? {DAY},? )$")
 _AFTER = re.compile(
@@ -18,7 +18,7 @@ _LONGEST_BEFORE = 20
 """Characters of "30th of September, "."""
 
 
-def find_dates(text: str, start: int, end: int) -> Iterator[Span]:
+def find_dates(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Dates of `text[start:end]` as written, each full date followed by its year as its own name.
 
     "7 May 2023", "May 7, 2023", "2023-05-07", "May 2023", "the 1990s", "2008年8月8日", "1990".
@@ -28,7 +28,7 @@ def find_dates(text: str, start: int, end: int) -> Iterator[Span]:
         yield from _around(text, match.start(), match.end(), start, end)
 
 
-def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[Span]:
+def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[NameSpan]:
     if text[left:right] >= FIRST_FUTURE:
         return
     if NO_YEAR_BEFORE.search(text, max(start, left - 2), left):
@@ -39,7 +39,7 @@ def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[
         return
     first = before.start() if before else left
     last = after.end() if after else right
-    yield Span(first, last, text[first:last], "date")
+    yield NameSpan(first, last, text[first:last], "date")
     is_decade = after is not None and after.group() == "s"
     if (first, last) != (left, right) and not is_decade:
-        yield Span(left, right, text[left:right], "date", nested=True)
+        yield NameSpan(left, right, text[left:right], "date", nested=True)

@@ -9,9 +9,9 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import AFTER_NAME
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 from clew.indexing.ner.type_lexicon import DEMONYMS, PERSON_NOUNS
-from clew.indexing.relations.periods import read_held
+from clew.indexing.relations.periods import read_validity
 from clew.indexing.relations.phrases import KINDS, Phrase, phrase_between, read_attribute
 from clew.text import entity_key
 from clew.types import ExtractedRelation
@@ -35,8 +35,8 @@ _DATE_FIRST = re.compile(r"(?:(?:in|on|since|from|until|during|by|after|before) 
 _AFTER_DATE = re.compile(r"[,\s]*")
 
 
-class Topic(NamedTuple):
-    """Who a pronoun means: what the document is about, or whoever speaks."""
+class Antecedent(NamedTuple):
+    """What a pronoun stands for: the subject of the document, or the speaker."""
 
     name: str
     start: int
@@ -45,15 +45,15 @@ class Topic(NamedTuple):
     """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
 
 
-class _Fact(NamedTuple):
+class _Candidate(NamedTuple):
     head: str
     phrase: Phrase
-    tail: Span
+    tail: NameSpan
     start: int
     """Where its first name, or the pronoun for it, begins."""
 
     def key(self) -> tuple[str, str, str]:
-        """What makes two facts the same."""
+        """Candidates with the same key are the same."""
         return entity_key(self.first), self.phrase.relation_type, entity_key(self.last)
 
     @property
@@ -68,53 +68,55 @@ class _Fact(NamedTuple):
 def find_relations(
     text: str,
     sentence: tuple[int, int, int],
-    names: Sequence[Span],
-    topics: Sequence[Topic],
+    names: Sequence[NameSpan],
+    antecedents: Sequence[Antecedent],
     written: datetime | None,
 ) -> Iterator[ExtractedRelation]:
     """Relations between neighbours among `names` (ordered, none within another), each once.
 
-    `sentence` is its range and its ordinal. One of `topics` stands for a pronoun that opens it. A
-    relation holds when the sentence says, else from when the passage was `written`.
+    `sentence` is its range and its ordinal. One of `antecedents` stands for a pronoun that
+    opens it. A relation holds when the sentence says, else from when the passage was `written`.
     """
     start, end, ordinal = sentence
     seen: set[tuple[str, str, str]] = set()
-    facts = list(_facts(text, start, end, names, topics))
-    dates = [name for name in names if name.entity_type == "date"] if facts else []
-    for fact, following in zip_longest(facts, facts[1:]):
-        key = fact.key()
+    candidates = list(_candidates(text, start, end, names, antecedents))
+    dates = [name for name in names if name.entity_type == "date"] if candidates else []
+    for candidate, following in zip_longest(candidates, candidates[1:]):
+        key = candidate.key()
         if key in seen or key[0] == key[2]:
             continue
         seen.add(key)
-        held = read_held(text, dates, fact.start, fact.tail, _limit(fact, following, end))
+        validity = read_validity(
+            text, dates, candidate.start, candidate.tail, _limit(candidate, following, end)
+        )
         yield ExtractedRelation(
-            head=fact.first,
-            tail=fact.last,
-            relation_type=fact.phrase.relation_type,
+            head=candidate.first,
+            tail=candidate.last,
+            relation_type=candidate.phrase.relation_type,
             sentence=ordinal,
-            confidence=fact.phrase.confidence,
-            is_causal=fact.phrase.is_causal,
-            valid_from=held.valid_from if held else written,
-            valid_until=held.valid_until if held else None,
+            confidence=candidate.phrase.confidence,
+            is_causal=candidate.phrase.is_causal,
+            valid_from=validity.valid_from if validity else written,
+            valid_until=validity.valid_until if validity else None,
         )
 
 
-def _limit(fact: _Fact, following: _Fact | None, end: int) -> int:
+def _limit(candidate: _Candidate, following: _Candidate | None, end: int) -> int:
     """Where the text ends that may say when the fact held."""
     if following is None:
         return end
-    return following.start if following.start >= fact.tail.end else following.tail.start
+    return following.start if following.start >= candidate.tail.end else following.tail.start
 
 
-def _facts(
-    text: str, start: int, end: int, names: Sequence[Span], topics: Sequence[Topic]
-) -> Iterator[_Fact]:
-    """What is said of neighbours; the sentence's topic is the head where that is meant."""
+def _candidates(
+    text: str, start: int, end: int, names: Sequence[NameSpan], antecedents: Sequence[Antecedent]
+) -> Iterator[_Candidate]:
+    """What is said of neighbours; the sentence's subject is the head where that is meant."""
     told = [n for n in names if n.name.casefold() not in DEMONYMS]
     if not told:
         return
-    for topic in topics:
-        yield from _about_topic(text, told, topic)
+    for antecedent in antecedents:
+        yield from _about_antecedent(text, told, antecedent)
     subject = told[0] if _IS.match(text, told[0].end, end) else None
     for left, right in pairwise(told):
         gap = text[left.end : right.start]
@@ -126,22 +128,24 @@ def _facts(
         if subject and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
             head, phrase = subject, later
         if phrase and _fits(phrase, right):
-            yield _Fact(head.name, phrase, right, head.start)
+            yield _Candidate(head.name, phrase, right, head.start)
 
 
-def _type(text: str, name: Span) -> str:
+def _type(text: str, name: NameSpan) -> str:
     """The name's type; "the Rockets" are no person, whatever else they are."""
     article = text[max(0, name.start - 4) : name.start].lower() == "the "
     return "thing" if name.entity_type == "name" and article else name.entity_type
 
 
-def _about_topic(text: str, told: Sequence[Span], topic: Topic) -> Iterator[_Fact]:
-    """What a sentence says of a topic, where a pronoun for it opens the sentence."""
-    told = [name for name in told if name.start >= topic.start]
+def _about_antecedent(
+    text: str, told: Sequence[NameSpan], antecedent: Antecedent
+) -> Iterator[_Candidate]:
+    """What a sentence states of an antecedent, where a pronoun for it opens the sentence."""
+    told = [name for name in told if name.start >= antecedent.start]
     if not told:
         return
-    start, first = _behind_date(text, topic.start, told)
-    opening = (_SPEAKER if topic.speaks else _SUBJECT).match(text, start, first.start)
+    start, first = _behind_date(text, antecedent.start, told)
+    opening = (_SPEAKER if antecedent.speaks else _SUBJECT).match(text, start, first.start)
     if opening is None:
         return
     kind = "person" if opening["person"] else "thing"
@@ -149,10 +153,12 @@ def _about_topic(text: str, told: Sequence[Span], topic: Topic) -> Iterator[_Fac
     phrase = phrase_between(gap, kind, first.entity_type)
     if phrase and _fits(phrase, first):
         confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-        yield _Fact(topic.name, phrase._replace(confidence=confidence), first, opening.start())
+        yield _Candidate(
+            antecedent.name, phrase._replace(confidence=confidence), first, opening.start()
+        )
 
 
-def _behind_date(text: str, start: int, told: Sequence[Span]) -> tuple[int, Span]:
+def _behind_date(text: str, start: int, told: Sequence[NameSpan]) -> tuple[int, NameSpan]:
     """Where a sentence begins and its first name, but for a date: "In 2019 | she moved to Rome"."""
     first = told[0]
     is_date = first.entity_type == "date" and _DATE_FIRST.fullmatch(text, start, first.start)
@@ -162,7 +168,7 @@ def _behind_date(text: str, start: int, told: Sequence[Span]) -> tuple[int, Span
     return (gap.end() if gap else first.end), told[1]
 
 
-def _is_governed(text: str, start: int, name: Span, gap: str) -> bool:
+def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     """Whether the name depends on what stands before it: "the mother *of X* was born in Y"."""
     if gap.lstrip(" ,").startswith(("which ", "who ", "that ")):
         return False
@@ -170,7 +176,7 @@ def _is_governed(text: str, start: int, name: Span, gap: str) -> bool:
     return name.entity_type == "date" or before.lower().endswith(_GOVERNING)
 
 
-def _fits(phrase: Phrase, right: Span) -> bool:
+def _fits(phrase: Phrase, right: NameSpan) -> bool:
     """Whether a date, if there is one, can stand where it does: "died in 1990"."""
     if right.entity_type != "date":
         return True

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import NamedTuple
 
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 from clew.times import read_period
 from clew.types import Period
 
@@ -27,16 +27,16 @@ _AFTER_TAIL = re.compile(
 _BEFORE_HEAD = re.compile(r",? ")
 
 
-class Held(NamedTuple):
+class Validity(NamedTuple):
     """When a relation held; a side that is not said is None."""
 
     valid_from: datetime | None
     valid_until: datetime | None
 
 
-def read_held(
-    text: str, dates: Sequence[Span], head_start: int, tail: Span, limit: int
-) -> Held | None:
+def read_validity(
+    text: str, dates: Sequence[NameSpan], head_start: int, tail: NameSpan, limit: int
+) -> Validity | None:
     """When the relation held whose names begin at `head_start` and with `tail`; None if unsaid.
 
     `dates` are the sentence's, in order, under names that `read_period` reads. The time stands
@@ -45,9 +45,9 @@ def read_held(
     """
     after = [date for date in dates if tail.start <= date.start < limit]
     if after and (found := _read(text, after[:2])):
-        start, held = found
+        start, validity = found
         if after[0].start == tail.start or _AFTER_TAIL.fullmatch(text, tail.end, start):
-            return held
+            return validity
     before = [date for date in dates if date.end <= head_start]
     if before and _BEFORE_HEAD.fullmatch(text, before[-1].end, head_start):
         is_range = len(before) > 1 and _TO.fullmatch(text, before[-2].end, before[-1].start)
@@ -56,7 +56,7 @@ def read_held(
     return None
 
 
-def _read(text: str, dates: Sequence[Span]) -> tuple[int, Held] | None:
+def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
     """Where the words for the time begin, and what the first date says, or it and the second."""
     first = dates[0]
     cue = _CUE.search(text, max(0, first.start - _LONGEST_CUE), first.start)
@@ -66,20 +66,20 @@ def _read(text: str, dates: Sequence[Span]) -> tuple[int, Held] | None:
         return None
     if len(dates) > 1 and _TO.fullmatch(text, first.end, dates[1].start):
         last = read_period(dates[1].name)
-        return (start, Held(period.start, last.end)) if last else None
+        return (start, Validity(period.start, last.end)) if last else None
     if cue is not None:
         return start, _bounded(cue["word"].lower(), period)
     is_relative = text[first.start : first.end] != first.name
-    return (start, Held(period.start, None)) if is_relative else None
+    return (start, Validity(period.start, None)) if is_relative else None
 
 
-def _bounded(word: str, period: Period) -> Held:
+def _bounded(word: str, period: Period) -> Validity:
     match word:
         case "until" | "till" | "up to":
-            return Held(None, period.end)
+            return Validity(None, period.end)
         case "before":
-            return Held(None, period.start)
+            return Validity(None, period.start)
         case "after":
-            return Held(period.end, None)
+            return Validity(period.end, None)
         case _:
-            return Held(period.start, None)
+            return Validity(period.start, None)

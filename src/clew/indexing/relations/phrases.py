@@ -15,8 +15,8 @@ from clew.indexing.ner.type_lexicon import (
     ROLES,
     WORK_NOUNS,
 )
-from clew.indexing.ner.word_lists import word_list
 from clew.text import STOP_WORDS
+from clew.word_lists import read_word_lists, word_list
 
 LONGEST_PHRASE = 7
 """Words between two names, articles and trades before the second one left out."""
@@ -51,90 +51,19 @@ def _alternatives(words: str) -> str:
     return "|".join(words.split())
 
 
-def _known(words: str, relation_type: str, *, inverse: bool = False) -> _Known:
+_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
+
+
+def _known(pattern: str, relation_type: str, *, inverse: bool = False) -> _Known:
+    words = pattern.replace("\n", "")
     phrase = Phrase(relation_type, 0.8, inverse, relation_type == "causes")
     return _Known(re.compile(rf"(?:, )?{_LEAD}(?:{words})"), phrase)
 
 
-_KNOWN = (
-    _known(
-        r"causes?|caused|causing|leads? to|led to|leading to|results? in|resulted in|triggers?"
-        r"|triggered|(?:brings?|brought) about|(?:gives?|gave) rise to",
-        "causes",
-    ),
-    _known(
-        r"(?:caused|triggered|brought about) by|due to|because of"
-        r"|(?:a|the) (?:\w+ )?(?:result|consequence) of"
-        r"|results? from|resulted from|stems? from|stemmed from",
-        "causes",
-        inverse=True,
-    ),
-    _known(
-        r"(?:(?:an?|the|one) )?(?:\b\w+ )?(?:part|component|subset|division|subdivision|module) of"
-        r"|belongs? to|belonged to|belonging to|included in|contained in",
-        "part_of",
-    ),
-    _known(
-        r"contains?|contained|includes?|included|comprises?|consists? of|made up of|composed of",
-        "part_of",
-        inverse=True,
-    ),
-    _known(r"implements?|implemented|implementing", "implements"),
-    _known(r"implemented by", "implements", inverse=True),
-    _known(
-        r"extends?|extended|extending|inherits? from|subclass(?:es)?(?: of)?|builds? (?:up)?on",
-        "extends",
-    ),
-    _known(r"extended by", "extends", inverse=True),
-    _known(r"uses?|using|utili[sz]es?|employs|makes? use of|powered by|runs on", "uses"),
-    _known(r"used by", "uses", inverse=True),
-    _known(
-        r"depends? (?:up)?on|depended (?:up)?on|relies on|rely on|relied on|requires?|needs",
-        "depends_on",
-    ),
-    _known(r"required by|needed by", "depends_on", inverse=True),
-    _known(
-        r"lives? in|living in|resides? in|residing in|(?:has|have) lived in|settled in"
-        r"|(?:moved|moving|relocated|relocating|emigrated) (?:back )?to",
-        "lives_in",
-    ),
-    _known(
-        r"works? at|working at|(?:has|have) worked at|(?:started|began) (?:to work|working) at",
-        "works_at",
-    ),
-    _known(
-        r"works? for|working for|(?:has|have) worked for|(?:started|began) (?:to work|working) for",
-        "works_for",
-    ),
-    _known(
-        r"relates? to|related to|associated with|linked (?:to|with)|connected (?:to|with)",
-        "relates_to",
-    ),
-)
-
-_PARTICIPLES = _alternatives(
-    """
-    born written made sung led held built won sold begun bought brought chosen cut drawn
-    driven fought found given grown hidden hit kept known laid lost met paid put read run
-    seen sent set shot shown sold spoken spent taken taught thrown told understood worn
-    worn overthrown beaten
-    """
-)
-_PAST = _alternatives(
-    """
-    wrote made sang led held built won sold began bought brought chose drew drove fought
-    found gave grew hit kept laid lost met paid put ran saw sent set shot showed spoke
-    spent took taught threw told wore became left beat fled went came
-    """
-)
-_PRESENT = _alternatives(
-    """
-    stars features directs writes produces plays leads owns runs borders marries teaches
-    creates develops publishes hosts flows supports provides replaces serves crosses joins
-    calls returns imports manages operates covers follows invented sponsors supplies
-    treats inhibits affects
-    """
-)
+_KNOWN = tuple(_known(**known) for known in _LISTS["known"])
+_PARTICIPLES = _alternatives(_LISTS["participles"])
+_PAST = _alternatives(_LISTS["past"])
+_PRESENT = _alternatives(_LISTS["present"])
 _PREPOSITIONS = (
     "by|in|into|to|with|from|at|on|for|as|after|near|through|against|under|over|between|during|of|off"
     "|around|along|before|alongside"
@@ -155,12 +84,7 @@ _NOUN_OF = re.compile(
     rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
     r"(?P<noun>[a-z]{3,}) (?P<prep>of|to)"
 )
-_NO_RELATION_NOUNS = word_list(
-    """
-    one some many most all because instead outside number series kind type lot form name
-    list native variety couple pair set range group piece work
-    """
-)
+_NO_RELATION_NOUNS = word_list(_LISTS["no_relation_nouns"])
 _NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
 _BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
 _CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")

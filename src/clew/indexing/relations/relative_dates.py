@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from clew.indexing.ner.spans import Span
+from clew.indexing.ner.spans import NameSpan
 from clew.times import find_relative, name_of
 
 
-def find_relative_dates(text: str, start: int, end: int, written: datetime) -> Iterator[Span]:
+def find_relative_dates(text: str, start: int, end: int, written: datetime) -> Iterator[NameSpan]:
     """Relative dates of `text[start:end]` under the names that the same dates have in full.
 
     "yesterday" is "7 May 2023" in a text `written` on 8 May 2023, "last month" is "April 2023",
@@ -21,7 +21,7 @@ def find_relative_dates(text: str, start: int, end: int, written: datetime) -> I
         name = name_of(found.period)
         if name is None or found.period.start is None:
             continue
-        yield Span(found.start, found.end, name, "date")
+        yield NameSpan(found.start, found.end, name, "date")
         year = str(found.period.start.year)
         if name != year:
-            yield Span(found.start, found.end, year, "date", nested=True)
+            yield NameSpan(found.start, found.end, year, "date", nested=True)

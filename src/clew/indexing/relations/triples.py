@@ -11,9 +11,9 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.indexing.ner.entity_types import type_of_name
 from clew.indexing.ner.pattern_extractor import about_names
-from clew.indexing.ner.word_lists import word_list
 from clew.text import STOP_WORDS, entity_key, sentences
 from clew.types import Chunk, ChunkExtraction, Document, ExtractedRelation, Extraction, Mention
+from clew.word_lists import word_list
 
 _DATE = re.compile(r"(?=.*?\d{4})[\d\s./-]*+(?:(?<=\d{4})s[\d\s./-]*+)?", re.DOTALL)
 _NOT_WORD = re.compile(r"\W+")

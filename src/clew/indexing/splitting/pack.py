@@ -8,7 +8,7 @@ from itertools import accumulate, pairwise
 
 from clew.indexing.splitting.units import CHARACTERS_A_TOKEN, Break, Unit
 
-Span = tuple[int, int]
+CharRange = tuple[int, int]
 """First unit, and the one after the last."""
 Fits = Callable[[Unit, Unit], bool]
 """Whether the text from the first unit to the last is within the limit."""
@@ -21,7 +21,7 @@ def pack(
     fits: Fits | None = None,
     overlap: float = 0.0,
     always: Break | None = None,
-) -> list[Span]:
+) -> list[CharRange]:
     """Spans that cover all units in order, each of at most `limit` tokens.
 
     A span ends at the strongest border that leaves it at least half full; spans are evened out,
@@ -47,9 +47,9 @@ class _Packer:
         self._overlap = overlap * limit
         self._totals = list(accumulate((unit.weight for unit in units), initial=0))
 
-    def spans(self, first: int, last: int) -> list[Span]:
+    def spans(self, first: int, last: int) -> list[CharRange]:
         """Spans over the units `first` to `last`."""
-        found: list[Span] = []
+        found: list[CharRange] = []
         start = done = first
         while done < last:
             start, end = self._longest(start, done, last)
@@ -62,7 +62,7 @@ class _Packer:
     def _weight(self, start: int, end: int) -> int:
         return self._totals[end] - self._totals[start]
 
-    def _longest(self, start: int, done: int, last: int) -> Span:
+    def _longest(self, start: int, done: int, last: int) -> CharRange:
         """The longest span that begins at `start`, later where it could not reach past `done`."""
         end = bisect_right(self._totals, self._totals[start] + self._limit) - 1
         end = min(max(end, done + 1), last)  # a unit over the limit makes a span of its own

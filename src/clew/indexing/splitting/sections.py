@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from clew.indexing.splitting.outline import Outline, Trail, common_trail
-from clew.indexing.splitting.pack import Span, pack
+from clew.indexing.splitting.pack import CharRange, pack
 from clew.indexing.splitting.units import Unit
+from clew.types import Section
 
 
 @dataclass(slots=True)
@@ -32,7 +33,7 @@ class _Group:
 
 def section_spans(
     units: Sequence[Unit], outline: Outline | None, limit: int, tiny: int
-) -> list[Span]:
+) -> list[CharRange]:
     """Spans of units that cover them all, each of at most `limit` tokens.
 
     A heading begins a new section, unless the one before has fewer than `tiny` tokens and is its
@@ -45,7 +46,7 @@ def section_spans(
     ]
 
 
-def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[Span]:
+def _groups(units: Sequence[Unit], outline: Outline, limit: int, tiny: int) -> list[CharRange]:
     groups: list[_Group] = []
     for start, end, trail in _parts(units, outline):
         weight = sum(unit.weight for unit in units[start:end])
@@ -72,3 +73,19 @@ def _parts(units: Sequence[Unit], outline: Outline) -> list[tuple[int, int, Trai
         for (a, b), trail in zip(pairwise([*firsts, len(units)]), outline.trails, strict=True)
         if a < b
     ]
+
+
+def make_sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
+    """Sections that begin at `starts`, stretched over all of the text."""
+    if not text:
+        return ()
+    borders = [0, *starts[1:], len(text)]
+    return tuple(
+        Section(
+            ordinal=i,
+            start=start,
+            end=end,
+            headings=outline.trail(starts[i] if starts else 0, end),
+        )
+        for i, (start, end) in enumerate(pairwise(borders))
+    )

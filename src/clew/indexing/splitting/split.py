@@ -12,8 +12,8 @@ from clew.errors import InputError
 from clew.indexing.contextualise import context_of, fitted_context
 from clew.indexing.splitting.code_blocks import code_outline, code_units, is_code
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
-from clew.indexing.splitting.pack import Span, pack
-from clew.indexing.splitting.sections import section_spans
+from clew.indexing.splitting.pack import CharRange, pack
+from clew.indexing.splitting.sections import make_sections, section_spans
 from clew.indexing.splitting.units import (
     CHARACTERS_A_TOKEN,
     Break,
@@ -26,7 +26,7 @@ from clew.indexing.splitting.units import (
     word_units,
 )
 from clew.settings import SplitSettings
-from clew.types import Chunk, Document, Piece, Section, Split
+from clew.types import Chunk, Document, Piece, Split
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -79,7 +79,7 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     where pieces overlap, are out of order or out of range, or do not fit the text.
     """
     if not document.text or document.text.isspace():
-        return Split(sections=_sections(document.text, [], Outline((0,), ((),))), chunks=())
+        return Split(sections=make_sections(document.text, [], Outline((0,), ((),))), chunks=())
     _check_pieces(document)
     return _Splitter(document, settings, tokens).split()
 
@@ -122,7 +122,7 @@ class _Splitter:
             for start, end in self._chunk_ranges(units[a:b])
         ]
         return Split(
-            sections=_sections(self._text, [units[a].start for a, _ in spans], self._outline),
+            sections=make_sections(self._text, [units[a].start for a, _ in spans], self._outline),
             chunks=tuple(replace(chunk, ordinal=i) for i, chunk in enumerate(chunks)),
         )
 
@@ -147,7 +147,7 @@ class _Splitter:
         if self._weigh(f"{context}\n{self._text}") > limit:
             return None
         chunk = self._chunk(start, end, 0, context)
-        return Split(sections=_sections(self._text, [start], self._outline), chunks=(chunk,))
+        return Split(sections=make_sections(self._text, [start], self._outline), chunks=(chunk,))
 
     # --- units, by strategy ---
 
@@ -220,7 +220,7 @@ class _Splitter:
 
     # --- chunks ---
 
-    def _chunk_ranges(self, units: Sequence[Unit]) -> Iterator[Span]:
+    def _chunk_ranges(self, units: Sequence[Unit]) -> Iterator[CharRange]:
         """Character ranges of the chunks of one section."""
         trails = self._outline.trails_within(units[0].start, units[-1].end)
         room = self._room - max(self._context(trail)[1] for trail in trails)
@@ -271,22 +271,6 @@ class _Splitter:
                 self._document, trail, self._weigh, self._context_room
             )
         return self._contexts[trail]
-
-
-def _sections(text: str, starts: Sequence[int], outline: Outline) -> tuple[Section, ...]:
-    """Sections that begin at `starts`, stretched over all of the text."""
-    if not text:
-        return ()
-    borders = [0, *starts[1:], len(text)]
-    return tuple(
-        Section(
-            ordinal=i,
-            start=start,
-            end=end,
-            headings=outline.trail(starts[i] if starts else 0, end),
-        )
-        for i, (start, end) in enumerate(pairwise(borders))
-    )
 
 
 def _check_pieces(document: Document) -> None:

@@ -71,7 +71,7 @@ def serve_http(
     *,
     insecure: bool = False,
     fixtures: bool = False,
-    say: Callable[[str], None],
+    on_ready: Callable[[str], None],
 ) -> None:
     """Serve over HTTP until a signal comes.
 
@@ -79,7 +79,7 @@ def serve_http(
         settings: Where, for whom, within which limits.
         insecure: Ask nobody for a token; only at an address of this machine alone.
         fixtures: Serve what the protocol's conformance suite calls, too.
-        say: Told the address once requests are taken.
+        on_ready: Called with the address once requests are taken.
 
     Raises:
         SettingsError: Nobody could call, or everybody.
@@ -102,7 +102,7 @@ def serve_http(
     class Server(uvicorn.Server):
         async def startup(self, sockets: list[socket.socket] | None = None) -> None:
             await super().startup(sockets)
-            say(f"Serving at {url}")
+            on_ready(f"Serving at {url}")
 
     # uvicorn ends at this signal by itself, and then raises it once more.
     signal.signal(signal.SIGTERM, _exit)
@@ -164,7 +164,9 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     # The innermost: they have to know who calls.
     app.user_middleware += [
         Middleware(RateLimit, per_minute=serve.rate_per_minute),
-        Middleware(CallerLimits, callers=server.callers, namespace=server.namespace_of, path=PATH),
+        Middleware(
+            CallerLimits, callers=server.callers, namespace=server.requests.namespace_of, path=PATH
+        ),
     ]
     return app
 
@@ -175,6 +177,9 @@ def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
 
     from clew.mcp.http.connections import HEADER_BYTES, LimitedProtocol
 
+    if server.access is None:
+        # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
+        serve = serve.model_copy(update={"trusted_proxies": ()})
     return uvicorn.Config(
         http_app(server, serve),
         http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),

@@ -12,6 +12,7 @@ whoever may not call `ingest_document` may not upload.
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -26,16 +27,17 @@ from starlette.routing import Route
 from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError
 from clew.jobs.uploads import MEGABYTE, Upload, Uploads
 from clew.tools.documents.writing import UPLOAD
-from clew.tools.spec import Parameter
+from clew.tools.parameters import positive, text
 from clew.tools.toolbox import may_call
 from clew.tools.validate import complete, load_json
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Iterator, Mapping
 
     from starlette.types import Receive, Scope, Send
 
-    from clew.mcp.resources import Place
+    from clew.mcp.engines import Opened
+    from clew.mcp.request_context import RequestScope
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
 
@@ -43,21 +45,11 @@ PATH = "/upload"
 TOOL = "ingest_document"
 """What takes the file in; the right to call it is the right to upload."""
 _BEGIN = (
-    Parameter(
-        name="name",
-        kind="string",
-        description="The file's name, whose ending says how it is read.",
-        required=True,
-        max_length=200,
+    text(
+        "name", "The file's name, whose ending says how it is read.", required=True, max_length=200
     ),
-    Parameter(name="size", kind="integer", description="Its bytes.", required=True, minimum=1),
-    Parameter(
-        name="sha256",
-        kind="string",
-        description="Its SHA-256 in hex.",
-        required=True,
-        max_length=64,
-    ),
+    positive("size", "Its bytes."),
+    text("sha256", "Its SHA-256 in hex.", required=True, max_length=64),
 )
 
 
@@ -92,32 +84,32 @@ class UploadApp:
         await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
-        place = self._server.place(request)
-        tools = [tool for tool in place.engines.tools if tool.name == TOOL]
-        if not any(may_call(place.caller, tool) for tool in tools):
+        scope = self._server.requests.scope_of(request)
+        tools = [tool for tool in scope.engines.tools if tool.name == TOOL]
+        if not any(may_call(scope.caller, tool) for tool in tools):
             return _failure(403, f"uploads need the right to call {TOOL}; ask for it")
         upload_id = request.path_params.get("upload")
         if upload_id is None:
             given = complete("upload", _BEGIN, await self._object(request))
-            return await place.in_thread(partial(_begin, place, given, self._largest))
+            return await scope.in_thread(partial(_begin, scope, given, self._largest))
         answers: dict[str, Callable[[], Awaitable[Response]]] = {
-            "PUT": partial(self._write, place, upload_id, request),
-            "POST": partial(self._finish, place, upload_id, request),
-            "DELETE": partial(place.in_thread, partial(_remove, place, upload_id)),
+            "PUT": partial(self._write, scope, upload_id, request),
+            "POST": partial(self._finish, scope, upload_id, request),
+            "DELETE": partial(scope.in_thread, partial(_remove, scope, upload_id)),
         }
-        show = partial(place.in_thread, partial(_show, place, upload_id))
+        show = partial(scope.in_thread, partial(_show, scope, upload_id))
         return await answers.get(request.method, show)()
 
-    async def _write(self, place: Place, upload_id: str, request: Request) -> Response:
+    async def _write(self, scope: RequestScope, upload_id: str, request: Request) -> Response:
         given = request.query_params.get("part", "")
         if not (given.isdecimal() and given.isascii() and len(given) < 10):
             raise InputError(f"part {given!r} is no number; add ?part=1 and so on to the address")
         data = await self._body(request)
-        return await place.in_thread(partial(_write, place, upload_id, int(given), data))
+        return await scope.in_thread(partial(_write, scope, upload_id, int(given), data))
 
-    async def _finish(self, place: Place, upload_id: str, request: Request) -> Response:
+    async def _finish(self, scope: RequestScope, upload_id: str, request: Request) -> Response:
         given = await self._object(request)
-        return await place.in_thread(partial(_finish, place, upload_id, given))
+        return await scope.in_thread(partial(_finish, scope, upload_id, given))
 
     async def _object(self, request: Request) -> dict[str, Any]:
         body = await self._body(request)
@@ -159,42 +151,42 @@ def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
 # --- in a worker thread
 
 
-def _begin(place: Place, given: Mapping[str, Any], part_bytes: int) -> Response:
-    with place.engines.lend(place.namespace) as opened:
+@contextmanager
+def _uploads(scope: RequestScope) -> Iterator[tuple[Uploads, Opened]]:
+    with scope.acquire() as opened:
+        yield Uploads(opened.engine.store.folder, scope.engines.settings), opened
+
+
+def _begin(scope: RequestScope, given: Mapping[str, Any], part_bytes: int) -> Response:
+    with _uploads(scope) as (uploads, opened):
         if reason := opened.engine.full():
             raise TooLargeError(reason)
-        uploads = Uploads(opened.engine.store.folder, place.engines.settings)
-        upload = uploads.begin(**given, part_bytes=part_bytes)
-        return _state(uploads, upload, 201)
+        return _state(uploads, uploads.begin(**given, part_bytes=part_bytes), 201)
 
 
-def _write(place: Place, upload_id: str, part: int, data: bytes) -> Response:
-    with place.engines.lend(place.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, place.engines.settings)
+def _write(scope: RequestScope, upload_id: str, part: int, data: bytes) -> Response:
+    with _uploads(scope) as (uploads, _):
         upload = uploads.upload(upload_id)
         uploads.write(upload, part, data)
         return _state(uploads, upload)
 
 
-def _show(place: Place, upload_id: str) -> Response:
-    with place.engines.lend(place.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, place.engines.settings)
+def _show(scope: RequestScope, upload_id: str) -> Response:
+    with _uploads(scope) as (uploads, _):
         return _state(uploads, uploads.upload(upload_id))
 
 
-def _remove(place: Place, upload_id: str) -> Response:
-    with place.engines.lend(place.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, place.engines.settings)
+def _remove(scope: RequestScope, upload_id: str) -> Response:
+    with _uploads(scope) as (uploads, _):
         uploads.remove(uploads.upload(upload_id).id)
     return Response(status_code=204)
 
 
-def _finish(place: Place, upload_id: str, given: Mapping[str, Any]) -> Response:
+def _finish(scope: RequestScope, upload_id: str, given: Mapping[str, Any]) -> Response:
     """Through the tool, which checks the arguments, leaves an audit row and starts the job."""
-    with place.engines.lend(place.namespace) as opened:
-        uploads = Uploads(opened.engine.store.folder, place.engines.settings)
+    with _uploads(scope) as (uploads, opened):
         arguments = {**given, "url": UPLOAD + uploads.upload(upload_id).id}
-        outcome = opened.toolbox.call(TOOL, arguments, caller=place.caller)
+        outcome = opened.toolbox.call(TOOL, arguments, caller=scope.caller)
     return JSONResponse(outcome.content, 400 if outcome.is_error else 202)
 
 

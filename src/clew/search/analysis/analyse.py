@@ -34,7 +34,8 @@ LONGEST_NAME = 10
 
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
+"""A character of a script without spaces between words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +143,10 @@ def _tokens(question: str) -> list[str]:
     """Words; in scripts without spaces each character is a word."""
     tokens: list[str] = []
     for word in _TOKEN.findall(_POSSESSIVE.sub(" ", question)):
-        tokens.extend(word if _UNSPACED.search(word) else [word])
+        tokens.extend(word if UNSPACED.search(word) else [word])
     return tokens
 
 
 def _join(words: Sequence[str]) -> str:
-    unspaced = all(_UNSPACED.search(w) for w in words)
+    unspaced = all(UNSPACED.search(w) for w in words)
     return entity_key(("" if unspaced else " ").join(words))

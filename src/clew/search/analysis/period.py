@@ -74,8 +74,10 @@ def read_time(question: str, now: datetime) -> AskedTime:
     "between … and …" take it in. A month or day without a year is the latest that has begun.
     """
     text = _unquoted(question)
-    stated = [s for found in find_ranges(text, now) if (s := _stated(text, found)) is not None]
-    asked = _together([one for one in stated if one.explicit] or stated[:1])
+    mentions = [
+        s for found in find_ranges(text, now) if (s := _read_mention(text, found)) is not None
+    ]
+    asked = _together([one for one in mentions if one.explicit] or mentions[:1])
     phrase = question[asked.start : asked.end] if asked else ""
     return AskedTime(
         period=replace(asked.period, text=phrase) if asked else None,
@@ -93,14 +95,14 @@ def _unquoted(question: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Stated:
+class _Mention:
     start: int
     end: int
     period: Period
     explicit: bool
 
 
-def _stated(text: str, found: FoundRange) -> _Stated | None:
+def _read_mention(text: str, found: FoundRange) -> _Mention | None:
     """What the words before dates make of them; None where they turn out to be no dates."""
     start, end = found.start, found.end
     before = _PREPOSITION.search(text, max(0, start - _LONGEST_PREPOSITION), start)
@@ -110,10 +112,10 @@ def _stated(text: str, found: FoundRange) -> _Stated | None:
     if before is None or (before["article"] and _YEAR.fullmatch(text, start, end)):
         # "Ada Lee (1815–1852)": years in brackets describe a name.
         in_brackets = text.startswith("(", start - 1) if start else False
-        return _Stated(start, end, found.period, found.is_sure and not in_brackets)
+        return _Mention(start, end, found.period, found.is_sure and not in_brackets)
     onwards = _ONWARDS.match(text, end) if word == "from" else None
     bound = "since" if onwards else _BOUNDS[word]
-    return _Stated(
+    return _Mention(
         before.start(), onwards.end() if onwards else end, _bounded(found.period, bound), True
     )
 
@@ -132,15 +134,15 @@ def _bounded(period: Period, bound: Bound) -> Period:
             return period
 
 
-def _together(stated: Sequence[_Stated]) -> _Stated | None:
+def _together(mentions: Sequence[_Mention]) -> _Mention | None:
     """What several dates leave together ("after 2017 but before 2020"), else all that they span."""
-    if not stated:
+    if not mentions:
         return None
-    period = stated[0].period
-    for one in stated[1:]:
+    period = mentions[0].period
+    for one in mentions[1:]:
         join = _intersection if period.overlaps(one.period) else hull
         period = join(period, one.period)
-    return replace(stated[0], end=stated[-1].end, period=period)
+    return replace(mentions[0], end=mentions[-1].end, period=period)
 
 
 def _intersection(one: Period, other: Period) -> Period:

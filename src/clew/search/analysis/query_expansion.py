@@ -1,7 +1,7 @@
-"""Widening: a question's entities under their other names, and what they are tied to most.
+"""Query expansion: other names of the question's entities, and their strongest neighbours.
 
 A passage that calls an entity by another name than the question does shares no word with it.
-`widened_ranking` finds such passages by keyword; any strategy can fuse it with its own ranking.
+`expansion_ranking` finds such passages by keyword; any strategy can fuse it with its own ranking.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ _NUMBER = re.compile(r"\d+")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Widening:
-    """Names that a question does not use, of what it asks for; each once, the best first."""
+class QueryExpansion:
+    """Names related to the question that it does not use; each once, the best first."""
 
     seeds: tuple[int, ...] = ()
     """Ids of the entities that the question names."""
@@ -66,7 +66,7 @@ class Widening:
         return tuple(dict.fromkeys(term for name in self.names for term in terms(name)))
 
 
-def widen(session: QuerySession, known: NameVectors | None = None) -> Widening:
+def expand_query(session: QuerySession, known: NameVectors | None = None) -> QueryExpansion:
     """Other names for what the question asks for; nothing where it names no entity.
 
     Args:
@@ -75,10 +75,10 @@ def widen(session: QuerySession, known: NameVectors | None = None) -> Widening:
     """
     seeds = [seed.entity_id for seed in session.analysis.seeds]
     if not seeds:
-        return Widening()
+        return QueryExpansion()
     near = reciprocal_rank_fusion([session.channels.by_vector(), session.channels.by_keyword()])
-    said = _Said(session.question)
-    return Widening(
+    said = _SeenNames(session.question)
+    return QueryExpansion(
         seeds=tuple(seeds),
         aliases=said.new(_aliases(session, seeds)),
         synonyms=said.new(_synonyms(session, seeds, near, known)),
@@ -86,28 +86,28 @@ def widen(session: QuerySession, known: NameVectors | None = None) -> Widening:
     )
 
 
-def widened_ranking(session: QuerySession, known: NameVectors | None = None) -> Ranking:
+def expansion_ranking(session: QuerySession, known: NameVectors | None = None) -> Ranking:
     """Passages by the question's words and the other names in one search by keyword.
 
     To be fused by rank with what a strategy finds: words of other names are not asked for, and
     count as much as one more vote. Empty where there is nothing to add.
     """
-    names = widen(session, known).terms
+    names = expand_query(session, known).terms
     if not names:
         return Ranking(np.zeros(0, np.int64), np.zeros(0, np.float32))
     wanted = list(dict.fromkeys([*session.channels.terms, *names]))[:MAX_TERMS]
     return Ranking(*session.resources.store.search_keywords(wanted, DEPTH, session.allowed))
 
 
-class _Said:
-    """What has been said already, in the question or by a name before."""
+class _SeenNames:
+    """Words of the question and names that were added already."""
 
     def __init__(self, question: str) -> None:
         self._terms = set(terms(question))
         self._keys: set[str] = set()
 
     def new(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Those names that add a word to the question and are not among those before."""
+        """The names that add a word to the question and were not added before."""
         added = []
         for name in names:
             key = entity_key(name)
@@ -166,7 +166,7 @@ def _embed(names: Sequence[str], embedder: Embedder, known: NameVectors | None) 
 
 def _candidates(session: QuerySession, near: Ranking) -> list[int]:
     """Ids of the entities of the best passages that most of these mention and few others do."""
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     ids = near.top(CANDIDATE_PASSAGES).ids
     entries, _ = snapshot.passage_entities.entries(snapshot.rows(ids[snapshot.known(ids)]))
     members = snapshot.passage_entities.items[entries]

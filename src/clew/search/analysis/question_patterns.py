@@ -1,6 +1,6 @@
-"""How a question is worded: its form, the names in it, and the wordings that ask for a strategy.
+"""Patterns of questions: their form, the names in them, and wording that asks for a strategy.
 
-English; a question in another language shows none of these wordings and is taken as one of fact.
+English only; a question in another language matches no pattern and counts as one of fact.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from clew.search.analysis.analyse import UNSPACED
 from clew.text import fold
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ _OPENERS = frozenset(_QUESTION_WORDS) | _AUXILIARIES | _IMPERATIVES | _PREPOSITI
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 _INNER = frozenset("al da de del der di du ibn la le of van von".split())
 
 
@@ -61,7 +61,7 @@ def question_form(question: str) -> Form:
 def count_words(question: str) -> int:
     """Words; in scripts without spaces two characters count as one."""
     found = [word for word in question.split() if _TOKEN.search(word)]
-    return sum((len(word) + 1) // 2 if _UNSPACED.search(word) else 1 for word in found)
+    return sum((len(word) + 1) // 2 if UNSPACED.search(word) else 1 for word in found)
 
 
 def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]]:
@@ -114,7 +114,7 @@ def _is_capitalised(word: str, at: int, of: int) -> bool:
     return at > 0 or of == 1 or _POSSESSIVE.sub("", fold(word)) not in _OPENERS
 
 
-# --- wordings that ask for a strategy ----------------------------------------------------
+# --- patterns that ask for a strategy ----------------------------------------------------
 
 
 def _pattern(text: str) -> re.Pattern[str]:
@@ -142,7 +142,7 @@ EXACT = _pattern(
     r"_the_(?:words?|phrase|string|term)"
     r"| (?:all|each|every)_(?:mentions?|occurrences?|uses?)_of )\b"
 )
-"""Words are to be found as they are written."""
+"""Asks for exact words."""
 
 LIKENESS = _pattern(
     r"^\s*(?:(?:find|give|list|me|more|please|show|some)_)*"

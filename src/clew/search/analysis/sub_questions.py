@@ -94,8 +94,8 @@ def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
     """Each passage by its best score among the rankings, 0 to 1, each ranking scaled by itself.
 
     The best passage of every ranking has 1, its last one 0. Never the mean: what answers one part
-    need not resemble the others. Ties go to the smaller id; the order of the rankings is of no
-    account.
+    need not resemble the others. Ties go to the smaller id; the order of the rankings does
+    not matter.
     """
     ids = np.concatenate([np.zeros(0, np.int64), *(ranking.ids for ranking in rankings)])
     scaled = np.concatenate([np.zeros(0), *(min_max(ranking.scores) for ranking in rankings)])
@@ -109,22 +109,20 @@ def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
 def _by_sentence(question: str) -> list[str]:
     """Sentences that all ask."""
     parts = [question[start:end] for start, end in sentences(question)]
-    asks = all(
-        for_question.endswith("?") and _OPENING.match(for_question) for for_question in parts
-    )
+    asks = all(part.endswith("?") and _OPENING.match(part) for part in parts)
     return parts if asks and _stand_alone(parts) else []
 
 
 def _by_clause(question: str) -> list[str]:
-    parts = [_as_question(for_question) for for_question in _JOINT.split(question)]
-    asks = all(_OPENING.match(for_question) for for_question in parts)
+    parts = [_as_question(part) for part in _JOINT.split(question)]
+    asks = all(_OPENING.match(part) for part in parts)
     return parts if asks and _stand_alone(parts) else []
 
 
 def _stand_alone(parts: Sequence[str]) -> bool:
     """Whether each is long enough and none but the first can refer to another."""
-    long_enough = all(len(for_question.split()) >= _LEAST_WORDS for for_question in parts)
-    return long_enough and not any(_REFERRING.search(for_question) for for_question in parts[1:])
+    long_enough = all(len(part.split()) >= _LEAST_WORDS for part in parts)
+    return long_enough and not any(_REFERRING.search(part) for part in parts[1:])
 
 
 def _by_both(question: str) -> list[str]:
@@ -181,8 +179,8 @@ def _is_capital(word: str) -> bool:
     return first.isupper() or first.isdigit()
 
 
-def _as_question(for_question: str) -> str:
-    return for_question.strip().rstrip("?,; ") + "?"
+def _as_question(part: str) -> str:
+    return part.strip().rstrip("?,; ") + "?"
 
 
 def _read_answer(answer: str, question: str) -> tuple[str, ...]:
@@ -192,9 +190,6 @@ def _read_answer(answer: str, question: str) -> tuple[str, ...]:
         return ()
     parts = [line.removeprefix("- ").strip() for line in lines]
     asked = set(terms(question))
-    if not all(
-        len(for_question) <= _LONGEST_PART and asked & set(terms(for_question))
-        for for_question in parts
-    ):
+    if not all(len(part) <= _LONGEST_PART and asked & set(terms(part)) for part in parts):
         return ()
     return tuple(dict.fromkeys(parts))

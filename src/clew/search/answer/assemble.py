@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 GIVE_UP_AFTER = 3
 """Parts in a row that do not fit before the rest is left out unseen."""
-_WIDEST = 999
+_MEASURED = 999
 """Number that parts are measured with, before they have their own."""
 _BREAK_TOKENS = 2
 """What the empty line between two parts costs, at most."""
@@ -42,18 +42,18 @@ def assemble(
     apart by an empty line. So no text can pass for the end of its part or for another part.
     """
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
-    chosen.sort(key=lambda for_question: for_question.block.place)
+    chosen.sort(key=lambda part: part.block.place)
     texts: list[str] = []
     citations: list[Citation] = []
     groups = {""}
     number = 0
-    for for_question in chosen:
-        if for_question.block.group not in groups:
-            groups.add(for_question.block.group)
-            texts.append(_group_heading(for_question.block))
-        number += bool(for_question.form.citations)
-        texts.append(_render(for_question.block, for_question.form, number))
-        citations += [replace(citation, number=number) for citation in for_question.form.citations]
+    for part in chosen:
+        if part.block.group not in groups:
+            groups.add(part.block.group)
+            texts.append(_group_heading(part.block))
+        number += bool(part.form.citations)
+        texts.append(_render(part.block, part.form, number))
+        citations += [replace(citation, number=number) for citation in part.form.citations]
     return Context(
         text="\n\n".join(texts),
         citations=tuple(citations),
@@ -76,7 +76,7 @@ def _choose(
         if block.group not in groups:
             heading = count_tokens(_group_heading(block)) + _BREAK_TOKENS
         for form in block.forms:
-            cost = heading + count_tokens(_render(block, form, _WIDEST))
+            cost = heading + count_tokens(_render(block, form, _MEASURED))
             cost += _BREAK_TOKENS if chosen else 0
             if tokens + cost <= max_tokens:
                 chosen.append(_Chosen(block, form))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.search.retrieval.filters import whole_sections
+import numpy as np
+
 from clew.text import one_line
 from clew.types import Citation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from clew.search.session import QuerySession
     from clew.types import Hit, StoredChunk, StoredSection
@@ -55,7 +56,7 @@ def sections_found(
     for hit in hits:
         chunks.setdefault(hit.chunk.section_id, []).append(hit.chunk)
     sections = session.sections(list(chunks))
-    whole = whole_sections(session, sections)
+    whole = _whole_sections(session, sections)
     for section in sections:
         found = chunks[section.id]
         if section.id in whole:
@@ -63,6 +64,34 @@ def sections_found(
         else:
             for chunk in found:
                 yield section, chunk, passage_block(chunk, headings=section.headings)
+
+
+def _whole_sections(session: QuerySession, sections: Iterable[StoredSection]) -> set[int]:
+    """Ids of the sections whose passages are all allowed."""
+    given = list(sections)
+    if session.allowed is None:
+        return {section.id for section in given}
+    shown = _sections_shown(session, *dict.fromkeys(section.document_id for section in given))
+    return {section.id for section in given if shown.get(section.id, False)}
+
+
+def document_sections(session: QuerySession, *document_ids: str) -> list[StoredSection]:
+    """Sections of the documents, in order, with at least one allowed passage."""
+    sections = session.resources.store.document_sections(*document_ids)
+    if session.allowed is None:
+        return sections
+    shown = _sections_shown(session, *document_ids)
+    return [section for section in sections if section.id in shown]
+
+
+def _sections_shown(session: QuerySession, *document_ids: str) -> dict[int, bool]:
+    """By id of each section with an allowed passage: whether all its passages are allowed."""
+    chunks = session.resources.store.document_chunks(*document_ids)
+    allowed = session.allows(np.array([chunk.id for chunk in chunks], dtype=np.int64))
+    inside: dict[int, list[bool]] = {}
+    for chunk, let in zip(chunks, allowed.tolist(), strict=True):
+        inside.setdefault(chunk.section_id, []).append(let)
+    return {section: all(let) for section, let in inside.items() if any(let)}
 
 
 def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block:

@@ -28,7 +28,7 @@ COMMON = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class ThreadStep:
     """From an entity through a sentence; all are rows of the snapshot."""
 
     entity: int
@@ -37,7 +37,7 @@ class Step:
 
 def find_threads(
     snapshot: Snapshot, coverage: Coverage, seeds: Sequence[int], hits: Ints, others: Ints
-) -> list[tuple[Step, ...]]:
+) -> list[tuple[ThreadStep, ...]]:
     """For each hit (rows), the shortest thread from a seed to it; empty where there is none.
 
     `others` are passages that a thread may also lead through.
@@ -101,14 +101,14 @@ def _thread(
     came_from: dict[int, tuple[int, int]],
     reached: dict[int, tuple[float, int]],
     hit: int,
-) -> tuple[Step, ...]:
+) -> tuple[ThreadStep, ...]:
     if hit not in reached:
         return ()
     entity, passage, onward = reached[hit][1], hit, -1
-    steps: list[Step] = []
+    steps: list[ThreadStep] = []
     while entity >= 0:
         sentence = _sentence(pool.snapshot, coverage, passage, entity, onward)
-        steps.append(Step(entity, sentence))
+        steps.append(ThreadStep(entity, sentence))
         onward = entity
         entity, passage = came_from[entity]
     return tuple(reversed(steps))

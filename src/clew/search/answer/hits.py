@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.answer.explain import Step, find_threads
+from clew.search.answer.explain import ThreadStep, find_threads
 from clew.search.answer.relation_evidence import evidence_of
 from clew.types import Hit, PathStep
 
@@ -30,8 +30,8 @@ EXPLAINED = 20
 """Hits, from the best, whose thread is looked for."""
 
 
-def expand(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
-    """The hits of what was found, in its order; chunks deleted meanwhile are left out."""
+def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
+    """The hits of what was found, in its order, without chunks deleted since."""
     ids = found.ranking.ids.tolist()
     scores = dict(zip(ids, found.ranking.scores.tolist(), strict=True))
     channels = _channel_scores(session) | dict(found.scores)
@@ -62,7 +62,7 @@ def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:
     found: dict[str, Mapping[int, float]] = dict(session.channels.scores())
     evidence = session.evidence
     if evidence is not None:
-        ids = session.snapshot.chunk_ids[evidence.rows].tolist()
+        ids = session.views.snapshot.chunk_ids[evidence.rows].tolist()
         walked = zip(ids, evidence.walk.tolist(), strict=True)
         found["graph"] = {chunk_id: value for chunk_id, value in walked if value > 0}
     return found
@@ -86,7 +86,7 @@ def _matched(session: QuerySession, found: RetrievalResult) -> dict[int, tuple[s
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class _Step:
+class _StoredStep:
     """A step of a thread, by the ids that the store knows."""
 
     entity_id: int
@@ -97,11 +97,11 @@ class _Step:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class _GraphView:
-    """What the graph has to say of the chunks found, by chunk id; empty for other strategies."""
+    """Entities and threads of the chunks found, by chunk id; empty without graph evidence."""
 
     mentioned: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """Ids of the entities shown."""
-    threads: Mapping[int, Sequence[_Step]] = field(default_factory=dict)
+    threads: Mapping[int, Sequence[_StoredStep]] = field(default_factory=dict)
     """Of those hits that are explained."""
 
     @classmethod
@@ -110,7 +110,7 @@ class _GraphView:
         evidence = session.evidence
         if evidence is None or not len(chunk_ids) or not session.options.explain:
             return cls()
-        snapshot = session.snapshot
+        snapshot = session.views.snapshot
         hits = snapshot.rows(chunk_ids[snapshot.known(chunk_ids)])
         explained = hits[:EXPLAINED]
         bridges = snapshot.sentence_chunk[evidence.bridges.sentences]
@@ -141,17 +141,17 @@ class _GraphView:
         return sorted(on_threads.union(*self.mentioned.values()))
 
 
-def _step(snapshot: Snapshot, step: Step) -> _Step:
+def _step(snapshot: Snapshot, step: ThreadStep) -> _StoredStep:
     row = int(snapshot.sentence_chunk[step.sentence])
-    return _Step(
+    return _StoredStep(
         entity_id=int(snapshot.entity_ids[step.entity]),
         chunk_id=int(snapshot.chunk_ids[row]),
         sentence=step.sentence - int(snapshot.sentence_starts[row]) - 1,
     )
 
 
-def _path_step(step: _Step, records: PassageRecords) -> PathStep:
-    """The step in words; its sentence is empty where the chunk was deleted meanwhile."""
+def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
+    """The step in words; its sentence is empty where the chunk has been deleted since."""
     entity = records.names.get(step.entity_id, "?")
     passage = records.passages.get(step.chunk_id)
     if passage is None:
@@ -169,8 +169,8 @@ def _relations(passage: PassageRecord, records: PassageRecords) -> tuple[Relatio
 
 def _rarest(session: QuerySession, hit: int) -> list[int]:
     """The chunk's entities, the question's first, then the rarest."""
-    rows = session.snapshot.passage_entities.row(hit)
+    rows = session.views.snapshot.passage_entities.row(hit)
     asked = np.isin(rows, [seed.row for seed in session.analysis.seeds])
-    order = np.lexsort((rows, -session.snapshot.entity_idf[rows], ~asked))
+    order = np.lexsort((rows, -session.views.snapshot.entity_idf[rows], ~asked))
     shown: list[int] = rows[order][:SHOWN_ENTITIES].tolist()
     return shown

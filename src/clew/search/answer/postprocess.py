@@ -1,6 +1,6 @@
-"""Steps that any strategy can take: further questions, a wider net, a second reading, usage.
+"""Steps after any strategy: sub-questions, query expansion, reranking, usage.
 
-Each is imported when it is taken: most questions take none.
+Each is imported when it is needed: most questions need none.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
     from clew.search.strategies import Strategy
 
 
-def refine(session: QuerySession, strategy: Strategy) -> RetrievalResult:
-    """What the strategy finds, after the steps that the options and the settings ask for."""
+def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
+    """What the strategy finds, after the steps that the options and the settings enable."""
     found = _by_parts(session, strategy) if session.options.sub_questions else strategy(session)
     if session.options.expand:
-        found = _widened(session, found)
+        found = _expanded(session, found)
     if session.options.rerank and session.resources.reranker is not None:
         found = _reranked(session, found)
     if session.resources.settings.usage.weight:
@@ -42,16 +42,16 @@ def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:
     whole = strategy(session)
     if len(parts) < 2:
         return whole
-    rankings = [strategy(session.for_question(for_question)).ranking for for_question in parts]
+    rankings = [strategy(session.for_question(part)).ranking for part in parts]
     return replace(whole, ranking=fuse_by_max([whole.ranking, *rankings]))
 
 
-def _widened(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+def _expanded(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     """What follows the graph has the neighbours already: an equal vote would drown its order."""
-    from clew.search.analysis.query_expansion import widened_ranking
+    from clew.search.analysis.query_expansion import expansion_ranking
 
     with session.timings.step("widen"):
-        wide = widened_ranking(session, session.resources.name_vectors)
+        wide = expansion_ranking(session, session.resources.name_vectors)
     if session.evidence is not None:
         return replace(found, ranking=found.ranking.then(wide))
     return replace(found, ranking=reciprocal_rank_fusion([found.ranking, wide]))

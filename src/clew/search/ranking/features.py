@@ -1,4 +1,4 @@
-"""Candidates for an answer, and what speaks for each, as a matrix for the learned ranker.
+"""Candidates for an answer and their features, as a matrix for the learned ranker.
 
 Every feature is relative (to the best passage, to the question's own weight) or a rank, so that one
 ranker serves stores of any size.
@@ -13,7 +13,7 @@ import numpy as np
 
 from clew.graph.snapshot import distinct, find_sorted
 from clew.search.ranking.first_stage_features import (
-    Channels,
+    ChannelScores,
     FirstStageFeatures,
     Ranked,
     VectorReader,
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     Columns = dict[str, Floats]
 
-__all__ = ["FEATURES", "Channels", "Evidence", "gather"]
 
 FROM_WALK, FROM_CHANNEL, FROM_HYBRID, FROM_FUSED = 60, 20, 30, 20
 """Best passages of each ranking that become candidates."""
@@ -106,7 +105,7 @@ class Incidence:
 
 
 def gather(
-    analysis: Analysis, snapshot: Snapshot, channels: Channels, vectors_of: VectorsOf
+    analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, vectors_of: VectorsOf
 ) -> Evidence:
     """Candidates from the channels and from walks, and the features of each.
 

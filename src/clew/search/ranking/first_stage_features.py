@@ -37,7 +37,7 @@ BM25_K1, BM25_B = 1.2, 0.75
 
 
 @dataclass(frozen=True, slots=True)
-class Channels:
+class ChannelScores:
     """What retrieval found; rows are rows of the snapshot, best first."""
 
     vector_rows: Ints
@@ -155,7 +155,7 @@ class FirstStageFeatures:
 
 
 def read_first_stage_features(
-    analysis: Analysis, snapshot: Snapshot, channels: Channels, reader: VectorReader
+    analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, reader: VectorReader
 ) -> FirstStageFeatures:
     """Compare the question with passages and windows, those aside that filters forbid."""
     words, window_words = _keyword_scores(analysis, snapshot, channels.allowed)
@@ -210,7 +210,11 @@ def _bm25(counts: Floats, lengths: Floats, idf: Floats) -> Floats:
 
 
 def _rank_windows(
-    analysis: Analysis, snapshot: Snapshot, channels: Channels, near: Ints, reader: VectorReader
+    analysis: Analysis,
+    snapshot: Snapshot,
+    channels: ChannelScores,
+    near: Ints,
+    reader: VectorReader,
 ) -> Ranked:
     """The passages retrieved and their neighbours, by the similarity of their windows."""
     rows = distinct(np.concatenate([snapshot.neighbours(near, s) for s in (-1, 0, 1)]))

@@ -1,8 +1,8 @@
-"""Features of a candidate in view of the best ones: does it go on where they leave off?
+"""Features of pairs: a candidate next to the best candidates of the first ranking.
 
-The first ranking judges every passage against the question alone. The second hop of a chain is told
-by the first: by an entity that the first passage mentions where it covers the question, and by what
-the first passage leaves open.
+The first ranking compares every passage with the question alone. The second hop of a chain shows
+only beside the first: it shares an entity that the first passage mentions where that covers the
+question, and it answers what the first passage leaves open.
 """
 
 from __future__ import annotations
@@ -97,22 +97,19 @@ class _Ties:
 
     def highest(self, values: Floats) -> Floats:
         """(n, p) highest of the entries' values, at least 0; 0 for a passage with itself."""
-        incidence = self.incidence
-        highest = np.zeros((incidence.size, len(self.partners)), np.float32)
-        if len(incidence.owner):
-            starts = np.flatnonzero(np.diff(incidence.owner, prepend=-1))
-            found = np.maximum.reduceat(values, starts, axis=0)
-            highest[incidence.owner[starts]] = np.maximum(found, 0)
-        return highest * self.other
+        return np.maximum(self._by_candidate(np.maximum, values), 0)
 
     def total(self, values: Floats) -> Floats:
         """(n, p) sum of the entries' values; 0 for a passage with itself."""
-        incidence = self.incidence
-        total = np.zeros((incidence.size, len(self.partners)), np.float32)
-        if len(incidence.owner):
-            starts = np.flatnonzero(np.diff(incidence.owner, prepend=-1))
-            total[incidence.owner[starts]] = np.add.reduceat(values, starts, axis=0)
-        return total * self.other
+        return self._by_candidate(np.add, values)
+
+    def _by_candidate(self, operation: np.ufunc, values: Floats) -> Floats:
+        owner = self.incidence.owner
+        reduced = np.zeros((self.incidence.size, len(self.partners)), np.float32)
+        if len(owner):
+            starts = np.flatnonzero(np.diff(owner, prepend=-1))
+            reduced[owner[starts]] = operation.reduceat(values, starts, axis=0)
+        return reduced * self.other
 
 
 def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:

@@ -5,8 +5,7 @@ down it, as QuickScorer does (Lucchese et al. 2015): every node whose test fails
 leaves to its left, and the first leaf that is left is the one that a walk would reach. That makes
 one comparison, one reduction and one look-up for all passages and all trees at once.
 
-Where a question holds few names the graph has little to say, and the trees are not left alone with
-it: see `temper`.
+Where a question holds few names, the graph says little: see `temper`.
 """
 
 from __future__ import annotations
@@ -167,6 +166,6 @@ def _check_names(path: Path, given: list[str], expected: tuple[str, ...]) -> Non
     new = sorted(set(expected) - set(given))
     detail = f"only the ranker has {gone}, only the code has {new}" if gone or new else "reordered"
     raise ModelError(
-        f"the ranker {str(path)!r} was trained for other features ({detail}); train it anew with "
+        f"the ranker {str(path)!r} was trained for other features ({detail}); train it again with "
         "`python -m training.train`"
     )

@@ -1,9 +1,8 @@
-"""Reranking: a cross-encoder reads the best passages once more, each with the question.
+"""Reranking: a cross-encoder scores the best passages, each with the question.
 
-What it says and what the first stage found are mixed, each in standard units over the passages
-read: a cross-encoder sees one passage at a time, so that the second hop of a question, which
-resembles it in nothing, looks beside the point, and only the first stage knows better. Where
-neither is known to be the better one, they weigh the same.
+Its scores and those of the first stage are mixed, each in standard units over the passages read. A
+cross-encoder sees one passage at a time, so it underrates the second hop, which does not resemble
+the question; the first stage does not. Both weigh the same by default.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Usage: passages that were found useful before, lately and often, move up a little."""
+"""Usage boost: passages that were used recently and often move up a little."""
 
 from __future__ import annotations
 

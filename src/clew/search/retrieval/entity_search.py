@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,47 +19,18 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from clew.graph.entity_graph import EntityGraph
-    from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Store, VectorIndex
+    from clew.search.resources import EntitySearchResources
     from clew.types import Entity, Ids, Scores, Vector
 
     Values = NDArray[np.float64]
-
-    class SearchResources(Protocol):
-        """What entities are looked for in."""
-
-        @property
-        def store(self) -> Store:
-            """The truth: texts, names, relations."""
-            ...
-
-        @property
-        def vectors(self) -> VectorIndex:
-            """Nearness of meaning."""
-            ...
-
-        @property
-        def snapshot(self) -> Snapshot:
-            """The graph, as it stands."""
-            ...
-
-        @property
-        def entity_graph(self) -> EntityGraph:
-            """The graph of entities alone."""
-            ...
-
-        @property
-        def entity_ranks(self) -> EntityRanks:
-            """How much each entity matters."""
-            ...
-
 
 PASSAGES = 100
 """Passages, the nearest to the question, whose entities are looked at."""
 REACH = 1000
 """Passages, the nearest to the question, among which an entity's nearest is looked for first."""
-AROUND = 300
+MAX_NEIGHBOURS = 300
 """Entities around those of the question that are looked at, at most."""
 
 
@@ -83,7 +54,7 @@ class EntityHit:
 
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
+class _NearEntities:
     ids: Ints
     """(n,) entity ids, sorted."""
     nearness: Floats
@@ -91,7 +62,7 @@ class _Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class _Passages:
+class _NearestPassages:
     """Each candidate's passage that is nearest to the question."""
 
     rows: Ints
@@ -103,7 +74,7 @@ class _Passages:
 
 
 def search_entities(
-    resources: SearchResources,
+    resources: EntitySearchResources,
     question: str,
     vector: Vector | None,
     *,
@@ -146,7 +117,7 @@ def search_entities(
 
 
 def _near_passages(
-    resources: SearchResources, question: str, vector: Vector | None
+    resources: EntitySearchResources, question: str, vector: Vector | None
 ) -> tuple[Ids, Scores]:
     """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
     if vector is not None:
@@ -158,18 +129,18 @@ def _near_passages(
 
 def _candidates(
     snapshot: Snapshot, graph: EntityGraph, nearest: Ids, seeds: Sequence[int], depth: int
-) -> _Candidates:
+) -> _NearEntities:
     passages = snapshot.rows(nearest[snapshot.known(nearest)])
     entries, _ = snapshot.passage_entities.entries(passages)
     mentioned = snapshot.entity_ids[snapshot.passage_entities.items[entries]]
     rows, known = find_sorted(graph.entity_ids, distinct(mentioned))
-    around = neighbourhood(graph, seeds, depth, AROUND) if seeds else None
-    near = [*seeds, *(around.entities if around else ())]
-    hops = [*(0 for _ in seeds), *(around.hops if around else ())]
+    neighbours = neighbourhood(graph, seeds, depth, MAX_NEIGHBOURS) if seeds else None
+    near = [*seeds, *(neighbours.entities if neighbours else ())]
+    hops = [*(0 for _ in seeds), *(neighbours.hops if neighbours else ())]
     looked_at = distinct(np.concatenate([rows[known], np.array(near, dtype=np.int64)]))
     nearness = np.zeros(len(looked_at), dtype=np.float32)
     nearness[np.searchsorted(looked_at, near)] = 1 / (1 + np.array(hops, dtype=np.float32))
-    return _Candidates(graph.entity_ids[looked_at], nearness)
+    return _NearEntities(graph.entity_ids[looked_at], nearness)
 
 
 def _best_passages(
@@ -178,7 +149,7 @@ def _best_passages(
     entity_ids: Ints,
     vector: Vector | None,
     near: tuple[Ids, Scores],
-) -> _Passages:
+) -> _NearestPassages:
     """The nearest passage of each entity; of equally near ones the first."""
     rows, known = find_sorted(snapshot.entity_ids, entity_ids)
     members = np.flatnonzero(known)
@@ -200,7 +171,7 @@ def _best_passages(
     best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
     prominence = np.zeros(len(entity_ids))
     prominence[members] = _prominence(snapshot, rows[members], nearest[members])
-    return _Passages(nearest, best, prominence)
+    return _NearestPassages(nearest, best, prominence)
 
 
 def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:

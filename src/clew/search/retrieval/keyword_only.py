@@ -1,4 +1,4 @@
-"""Asking before the embedding model is loaded: by words and ties, nothing by meaning."""
+"""Search before the embedding model is loaded: keywords and graph, no vectors."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     )
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
-    from clew.search.session import SearchResources
+    from clew.search.resources import SearchResources
     from clew.settings import Settings
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 
@@ -39,15 +39,15 @@ def answer_by_keywords(resources: SearchResources, question: str, options: Optio
     """What can be found without the model; the notes say so."""
     if options.strategy == "vector":
         options = replace(options, strategy="keyword")
-    result = ask(WithoutModel(resources), question, options)
+    result = ask(_WithoutModel(resources), question, options)
     return replace(result, notes=(NOTE, *result.notes))
 
 
-class WithoutModel:
-    """Implements `SearchResources` over another: no passage is near to any question."""
+class _WithoutModel:
+    """`SearchResources` without the embedding model: no passage is near to any question."""
 
     def __init__(self, resources: SearchResources) -> None:
-        self._library = resources
+        self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
         # What is embedded here must not be taken for the model's.
@@ -56,43 +56,35 @@ class WithoutModel:
 
     @property
     def store(self) -> Store:
-        """The other's."""
-        return self._library.store
+        return self._resources.store
 
     @property
     def snapshot(self) -> Snapshot:
-        """The other's."""
-        return self._library.snapshot
+        return self._resources.snapshot
 
     @property
     def entity_graph(self) -> EntityGraph:
-        """The other's."""
-        return self._library.entity_graph
+        return self._resources.entity_graph
 
     @property
     def communities(self) -> CommunityStore:
-        """The other's."""
-        return self._library.communities
+        return self._resources.communities
 
     @property
     def ranker(self) -> Ranker:
-        """The other's."""
-        return self._library.ranker
+        return self._resources.ranker
 
     @property
     def reranker(self) -> Reranker | None:
-        """None: it may have to be loaded, too."""
-        return None
+        return None  # it may have to be loaded, too
 
     @property
     def language_model(self) -> LanguageModel | None:
-        """The other's."""
-        return self._library.language_model
+        return self._resources.language_model
 
     @property
     def settings(self) -> Settings:
-        """The other's."""
-        return self._library.settings
+        return self._resources.settings
 
 
 @dataclass(frozen=True, slots=True)

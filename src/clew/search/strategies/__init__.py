@@ -1,4 +1,4 @@
-"""The ways of asking, side by side: each a short composition of the shared steps."""
+"""The strategies, side by side: each a short composition of the shared steps."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion, weighted_fusion
-from clew.search.strategies.parent_child import best_parents
+from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def graph(session: QuerySession) -> RetrievalResult:
 
 def parent_child(session: QuerySession) -> RetrievalResult:
     """The parents whose children answer together; the children tell which they are."""
-    return best_parents(session, session.channels.by_vector())
+    return rank_parents(session, session.channels.by_vector())
 
 
 def topic(session: QuerySession) -> RetrievalResult:
@@ -79,16 +79,16 @@ def global_(session: QuerySession) -> RetrievalResult:
 
 def local(session: QuerySession) -> RetrievalResult:
     """The entities nearest to the question: their neighbours, relations and passages."""
-    from clew.search.strategies.local import around, nearest_entities
+    from clew.search.strategies.local import nearest_entities, search_neighbourhood
 
-    return around(session, nearest_entities(session))
+    return search_neighbourhood(session, nearest_entities(session))
 
 
 def weighted(session: QuerySession) -> RetrievalResult:
     """Meaning, distance in the graph and time, each with its weight."""
-    from clew.search.strategies.weighted_hops import weigh
+    from clew.search.strategies.weighted import rank_weighted
 
-    return weigh(session)
+    return rank_weighted(session)
 
 
 def drift(session: QuerySession) -> RetrievalResult:
@@ -133,6 +133,6 @@ def _fuse(session: QuerySession) -> Ranking:
 
 
 def _follow(session: QuerySession) -> Ranking:
-    if not session.snapshot.size:
+    if not session.views.snapshot.size:
         return _fuse(session)
     return session.rank(session.gather()).then(_fuse(session))

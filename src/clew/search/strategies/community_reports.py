@@ -1,4 +1,4 @@
-"""Communities and topics as ways into the passages."""
+"""Passages by community reports and by topics."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.relation_evidence import read_relations
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import permitted_entities
+from clew.search.retrieval.filters import filtered_entities
 from clew.text import entity_key
 
 if TYPE_CHECKING:
@@ -40,12 +40,10 @@ TOPICS = 8
 def from_reports(session: QuerySession, communities: Sequence[Community]) -> RetrievalResult:
     """Reports, most relevant first, and the passages that they are made of."""
     if not communities:
-        session.notes.append(
-            "the graph has no communities yet; passages were found by meaning alone"
-        )
+        session.note("the graph has no communities yet; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
     if session.resources.language_model is None:
-        session.notes.append("no language model was used: reports are made of the texts' sentences")
+        session.note("no language model was used: reports are made of the texts' sentences")
     sources = _sources(session, communities)
     place = dict(zip(sources.ids.tolist(), sources.scores.tolist(), strict=True))
     return RetrievalResult(
@@ -58,18 +56,18 @@ def from_reports(session: QuerySession, communities: Sequence[Community]) -> Ret
 def relevant_communities(session: QuerySession) -> list[Community]:
     """The communities of one level, nearest to the question first."""
     level = _level(session)
-    ids, vectors = session.communities.community_vectors(level)
+    ids, vectors = session.views.communities.community_vectors(level)
     order = np.argsort(-_cosines(vectors, session), kind="stable")[:REPORTS]
-    return session.communities.communities(ids=ids[order].tolist())
+    return session.views.communities.communities(ids=ids[order].tolist())
 
 
 def _level(session: QuerySession) -> int:
     """The level asked for; else the finest whose reports all fit the budget, else the coarsest."""
     if session.options.level is not None:
-        return check_level(session.communities, session.options.level)
+        return check_level(session.views.communities, session.options.level)
     fitting = 0
     for level in range(DEEPEST):
-        reports = session.communities.communities(level=level)
+        reports = session.views.communities.communities(level=level)
         length = sum(len(c.title) + len(c.summary) for c in reports)
         if not reports or length > session.options.max_tokens * CHARACTERS_PER_TOKEN:
             break
@@ -99,14 +97,16 @@ def report_blocks(session: QuerySession, communities: Sequence[Community]) -> li
     for community in communities:
         sources = [chunks[id_] for id_ in community.sources if id_ in chunks]
         if session.allowed is not None:
-            community = _permitted(session, community, [chunk.id for chunk in sources])
+            community = _filtered_report(session, community, [chunk.id for chunk in sources])
         if community.summary:
             blocks.append(_report_block(community, sources))
     return blocks
 
 
-def _permitted(session: QuerySession, community: Community, sources: Sequence[int]) -> Community:
-    """The report as far as these sources say it; an empty one where they do not."""
+def _filtered_report(
+    session: QuerySession, community: Community, sources: Sequence[int]
+) -> Community:
+    """The report, reduced to what these sources say; empty where they say nothing of it."""
     store, as_of = session.resources.store, session.options.as_of
     texts = store.sentences(sources)
     said = [" ".join(s.split()) for id_ in sources for s in texts.get(id_, ())]
@@ -115,7 +115,7 @@ def _permitted(session: QuerySession, community: Community, sources: Sequence[in
     report, *relations = community.summary.split("\n")
     summary = [" ".join(s for s in said if s in report), *(r for r in relations if r in lines)]
     known = store.resolve([entity_key(name) for name in community.entities])
-    ids = permitted_entities(session, list(dict.fromkeys(known.values())))
+    ids = filtered_entities(session, list(dict.fromkeys(known.values())))
     names = tuple(store.entity_names(ids).values())
     return replace(
         community,
@@ -153,19 +153,19 @@ def by_topics(session: QuerySession) -> RetrievalResult:
     """Passages on the nearest topics; a topic counts its own nearness times its theme's."""
     relevance = _nearest_topics(session)
     if not relevance:
-        session.notes.append("the store has no topics yet; passages were found by meaning alone")
+        session.note("the store has no topics yet; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
-    tied = session.communities.topic_chunks(list(relevance))
+    tied = session.views.communities.topic_chunks(list(relevance))
     tied = tied[session.allows(tied[:, 1])]
     best: dict[int, float] = {}
     for topic, chunk in tied.tolist():
         best[chunk] = max(best.get(chunk, 0.0), relevance[topic])
     ids = np.array(sorted(best), dtype=np.int64)
     values = np.array([best[id_] for id_ in ids.tolist()])
-    cosines = np.clip(session.vectors.vectors(ids) @ session.vector, 0, 1)
+    cosines = np.clip(session.views.vectors.vectors(ids) @ session.vector, 0, 1)
     scores = values * (1 + cosines) / 2
     order = np.lexsort((ids, -scores))
-    topics = session.communities.topics(ids=list(relevance))
+    topics = session.views.communities.topics(ids=list(relevance))
     ranking = Ranking(ids[order], scores[order].astype(np.float32))
     return RetrievalResult(
         ranking=ranking.then(session.channels.by_vector()),
@@ -176,10 +176,10 @@ def by_topics(session: QuerySession) -> RetrievalResult:
 
 def _nearest_topics(session: QuerySession) -> dict[int, float]:
     """Topic × theme relevance by topic id, best first."""
-    ids, vectors = session.communities.topic_vectors()
+    ids, vectors = session.views.communities.topic_vectors()
     if not len(ids):
         return {}
-    theme_of, themes = session.communities.theme_vectors()
+    theme_of, themes = session.views.communities.theme_vectors()
     nearness = np.clip(_cosines(vectors, session), 0, 1)
     relevance = nearness * np.clip(_cosines(themes, session), 0, 1)[theme_of]
     order = np.lexsort((ids, -relevance))[:TOPICS]

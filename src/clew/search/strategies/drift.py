@@ -1,4 +1,4 @@
-"""From the whole to the part: reports first, then what lies around what they are about."""
+"""DRIFT search: community reports first, then local search around their entities."""
 
 from __future__ import annotations
 
@@ -7,7 +7,12 @@ from typing import TYPE_CHECKING
 
 from clew.search.answer.result import after
 from clew.search.strategies.community_reports import relevant_communities, report_blocks
-from clew.search.strategies.local import Nearest, around, entities_of, nearest_entities
+from clew.search.strategies.local import (
+    Nearest,
+    entities_of,
+    nearest_entities,
+    search_neighbourhood,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,10 +36,10 @@ def drift(session: QuerySession) -> RetrievalResult:
     asked = nearest_entities(session)
     if not communities:
         session.note("the graph has no communities yet; only the neighbourhood was searched")
-        return around(session, asked)
+        return search_neighbourhood(session, asked)
     if session.resources.language_model is None:
         session.note("no language model was used: reports are made of the texts' sentences")
-    near = around(session, _together(asked, entities_of(session, communities)))
+    near = search_neighbourhood(session, _together(asked, entities_of(session, communities)))
     return replace(near, arrange=after(_within_share(session, communities), near.arrange))
 
 

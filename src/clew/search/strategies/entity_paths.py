@@ -12,7 +12,7 @@ from clew.graph.snapshot import find_sorted
 from clew.graph.traversal.paths import all_paths
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
 from clew.search.answer.relation_evidence import read_relations
-from clew.search.retrieval.filters import permitted_graph
+from clew.search.retrieval.filters import filtered_graph
 from clew.types import RelationEvidence
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.ports import Store
     from clew.search.session import QuerySession
 
-    Way = tuple[RelationEvidence, ...]
+    RelationPath = tuple[RelationEvidence, ...]
     """A path as its ties, each from one entity to the next."""
 
 PAIRED = 4
@@ -37,7 +37,7 @@ TOGETHER = "mentioned_with"
 
 def paths_between(session: QuerySession) -> list[Block]:
     """The paths between the question's entities, fewest hops first, each tie with its source."""
-    graph = permitted_graph(session)
+    graph = filtered_graph(session)
     seeds = sorted(session.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
     rows = entity_rows(graph, [seed.entity_id for seed in seeds])
     if len(rows) < 2:
@@ -64,7 +64,7 @@ def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
 
 def read_paths(
     store: Store, graph: EntityGraph, paths: Sequence[Path], as_of: datetime | None = None
-) -> list[Way]:
+) -> list[RelationPath]:
     """Each path as relations, or as sentences that two names share, from its start to its end.
 
     With `as_of`, as relations that held then and were known.

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -14,13 +12,15 @@ from clew.search.answer.blocks import (
     Block,
     Form,
     cite_chunks,
+    document_sections,
     sections_found,
     statement,
     trail,
 )
 from clew.search.answer.result import RetrievalResult, after
+from clew.search.options import Hierarchy, parse_hierarchy
 from clew.search.retrieval.channels import Ranking
-from clew.search.retrieval.filters import document_sections, permitted_relations
+from clew.search.retrieval.filters import filtered_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ ITEMS = 5
 """Entities at the layer searched whose chains are followed."""
 READ = 200
 """Entities of the nearest passages whose types are read."""
-WIDEST = 20
+MAX_RELATIONS = 20
 """Relations followed from one entity at one step of a chain."""
 
 
@@ -83,7 +83,7 @@ def _by_whole(session: QuerySession, members: Sequence[Sequence[StoredChunk]]) -
     scored: list[tuple[float, int, float]] = []
     for chunks in members:
         ids = np.array([chunk.id for chunk in chunks], dtype=np.int64)
-        vectors = session.vectors.vectors(ids)
+        vectors = session.views.vectors.vectors(ids)
         mean = vectors.mean(axis=0)
         whole = float(mean @ session.vector) / (float(np.linalg.norm(mean)) or 1.0)
         cosines = vectors @ session.vector
@@ -122,51 +122,6 @@ def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -
 
 # --- declared hierarchies ----------------------------------------------------------------
 
-_TYPE = re.compile(r"(?P<type>[a-z][a-z0-9_]*+)\s*+")
-_STEP = re.compile(
-    r"(?:-\s*+(?P<down>[a-z][a-z0-9_]*+)\s*+->|<-\s*+(?P<up>[a-z][a-z0-9_]*+)\s*+-)\s*+",
-    re.ASCII,
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A relation type between two neighbouring layers."""
-
-    relation_type: str
-    forward: bool
-    """Whether it leads from the layer before to the layer after."""
-
-
-@dataclass(frozen=True, slots=True)
-class Hierarchy:
-    """Types of entities, and the relations that lead from each to the next."""
-
-    types: tuple[str, ...]
-    steps: tuple[Step, ...]
-
-
-def parse_hierarchy(text: str) -> Hierarchy:
-    """`person -works_at-> organisation <-part_of- place`; raises `InputError` for what is none."""
-    text = text.strip()
-    types: list[str] = []
-    steps: list[Step] = []
-    at = 0
-    while match := _TYPE.match(text, at):
-        types.append(match["type"])
-        at = match.end()
-        step = _STEP.match(text, at)
-        if step is None:
-            break
-        steps.append(Step(step["down"] or step["up"], step["down"] is not None))
-        at = step.end()
-    if at != len(text) or len(types) != len(steps) + 1 or len(types) < 2:
-        raise InputError(
-            f"cannot read the hierarchy {text!r}; expected types of entities with relations between"
-            " them, such as 'person -works_at-> organisation -part_of-> organisation'"
-        )
-    return Hierarchy(tuple(types), tuple(steps))
-
 
 def by_hierarchy(session: QuerySession) -> RetrievalResult:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
@@ -174,7 +129,7 @@ def by_hierarchy(session: QuerySession) -> RetrievalResult:
     layer = _layer(session, hierarchy)
     lines = _chains_through(session, hierarchy, layer)
     if not lines:
-        session.notes.append(
+        session.note(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
         )
@@ -218,7 +173,7 @@ def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> 
 
 def _near(session: QuerySession) -> list[int]:
     """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
-    snapshot, ranking = session.snapshot, session.channels.by_vector()
+    snapshot, ranking = session.views.snapshot, session.channels.by_vector()
     known = snapshot.known(ranking.ids)
     entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
     entities = snapshot.passage_entities.items[entries]
@@ -237,32 +192,33 @@ def _follow(
         [(step, step.forward) for step in hierarchy.steps[layer:]],
         [(step, not step.forward) for step in reversed(hierarchy.steps[:layer])],
     ):
-        edge = [entity_id]
+        frontier = [entity_id]
         for step, forward in steps:
-            relations = _step(session, edge, step.relation_type, forward)
+            relations = _follow_step(session, frontier, step.relation_type, forward)
             found |= {relation.id: relation for relation in relations}
             ends = [r.to_entity_id if forward else r.from_entity_id for r in relations]
-            edge = list(dict.fromkeys(ends))
-            if not edge:
+            frontier = list(dict.fromkeys(ends))
+            if not frontier:
                 break
     return list(found.values())
 
 
-def _step(
-    session: QuerySession, edge: Sequence[int], relation_type: str, forward: bool
+def _follow_step(
+    session: QuerySession, frontier: Sequence[int], relation_type: str, forward: bool
 ) -> list[Relation]:
-    known = session.resources.store.relations(edge, as_of=session.options.as_of)
-    relations = permitted_relations(session, known)
-    starts = set(edge)
+    known = session.resources.store.relations(frontier, as_of=session.options.as_of)
+    relations = filtered_relations(session, known)
+    starts = set(frontier)
     fitting = [
         relation
         for relation in relations
         if relation.relation_type == relation_type
         and (relation.from_entity_id if forward else relation.to_entity_id) in starts
     ]
-    if len(fitting) > WIDEST * len(edge):
-        session.notes.append(f"only {WIDEST * len(edge)} relations {relation_type!r} were followed")
-    return fitting[: WIDEST * len(edge)]
+    limit = MAX_RELATIONS * len(frontier)
+    if len(fitting) > limit:
+        session.note(f"only {limit} relations {relation_type!r} were followed")
+    return fitting[:limit]
 
 
 def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:

@@ -1,4 +1,4 @@
-"""What lies around the question's entities: their neighbours, relations and passages."""
+"""Local search: the neighbours, relations and passages of the question's entities."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from clew.search.answer.relation_evidence import stating_sentences
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import (
-    permitted_entities,
-    permitted_graph,
-    permitted_relations,
+    filtered_entities,
+    filtered_graph,
+    filtered_relations,
 )
 from clew.search.strategies.entity_paths import entity_rows
 from clew.text import entity_key
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 NEAREST = 8
 """Entities that a neighbourhood is looked for around."""
-AROUND = 40
+MAX_ENTITIES = 40
 """Entities of a neighbourhood, at most."""
 SHOWN = 40
 """Relations of a neighbourhood that are shown, at most."""
@@ -46,7 +46,7 @@ class Nearest:
 def nearest_entities(session: QuerySession) -> Nearest:
     """The entities that the question names, then those that its best passages tie to them."""
     evidence = session.gather()
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     seeds = evidence.analysis.seeds
     heaviest = max((seed.weight for seed in seeds), default=0.0) or 1.0
     relevance = {seed.entity_id: seed.weight / heaviest for seed in seeds}
@@ -73,10 +73,10 @@ def entities_of(session: QuerySession, communities: Sequence[Community]) -> Near
     return Nearest(dict(ranked[:NEAREST]))
 
 
-def around(session: QuerySession, nearest: Nearest) -> RetrievalResult:
+def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalResult:
     """The entities' neighbourhood: who they are, what ties them, and the passages that say so."""
     if not nearest.relevance:
-        session.notes.append("no entity is near the question; passages were found by meaning alone")
+        session.note("no entity is near the question; passages were found by meaning alone")
         return RetrievalResult(ranking=session.channels.by_vector())
     relevance = _spread(session, nearest)
     block = _neighbourhood_block(session, relevance)
@@ -85,10 +85,10 @@ def around(session: QuerySession, nearest: Nearest) -> RetrievalResult:
 
 def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
     """Relevance by entity id of the nearest and their neighbours, halved at each hop."""
-    graph = permitted_graph(session)
+    graph = filtered_graph(session)
     rows = entity_rows(graph, list(nearest.relevance))
     hops = min(session.options.max_hops, 3)
-    reached = neighbourhood(graph, rows, hops=hops, limit=AROUND)
+    reached = neighbourhood(graph, rows, hops=hops, limit=MAX_ENTITIES)
     session.note(*reached.limits_hit)
     relevance = dict(nearest.relevance)
     for row, hop in zip(reached.entities, reached.hops, strict=True):
@@ -98,7 +98,7 @@ def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
 
 def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
     """Passages that mention the entities, by the entities' relevance and their own nearness."""
-    snapshot = session.snapshot
+    snapshot = session.views.snapshot
     by_words = session.rank(session.gather())
     value = np.zeros(snapshot.size)
     for id_, row in snapshot.entity_rows(list(relevance)).items():
@@ -117,11 +117,11 @@ def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
 def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) -> Block:
     store = session.resources.store
     nearest = sorted(relevance, key=lambda id_: -relevance[id_])
-    entities = store.entities(permitted_entities(session, nearest)[:AROUND])
+    entities = store.entities(filtered_entities(session, nearest)[:MAX_ENTITIES])
     known = store.relations(list(relevance), 500, as_of=session.options.as_of)
     relations = [
         relation
-        for relation in permitted_relations(session, known)
+        for relation in filtered_relations(session, known)
         if relation.from_entity_id in relevance and relation.to_entity_id in relevance
     ][:SHOWN]
     names = {entity.id: entity.name for entity in entities}

@@ -1,4 +1,4 @@
-"""What lies around an entity: where relations lead, and what texts name together with it."""
+"""Neighbours of an entity: by relations, and by names in the same sentence."""
 
 from __future__ import annotations
 
@@ -64,11 +64,11 @@ def related(
     Each neighbour comes by the heaviest relation that says so: once a relation type and direction,
     or once where not `each_type`. Only relations that are asked for are followed further.
     """
-    seen, edge = {entity_id}, [entity_id]
+    seen, frontier = {entity_id}, [entity_id]
     found: list[Related] = []
     notes: tuple[str, ...] = ()
     for step in range(1, depth + 1):
-        relations = store.relations(edge, RELATIONS)
+        relations = store.relations(frontier, RELATIONS)
         if len(relations) == RELATIONS:
             notes = (f"only the {RELATIONS} heaviest relations a step were looked at",)
         wanted = (
@@ -76,19 +76,19 @@ def related(
             for relation in relations
             if relation.weight >= min_weight and relation_type in (None, relation.relation_type)
         )
-        ends = _ends(wanted, frozenset(edge), seen, direction, step)
+        ends = _ends(wanted, frozenset(frontier), seen, direction, step)
         reached = list(_once(ends, each_type=each_type))
         found.extend(reached)
-        edge = list(dict.fromkeys(one.entity_id for one in reached))
-        seen.update(edge)
-        if len(found) >= limit or not edge:
+        frontier = list(dict.fromkeys(one.entity_id for one in reached))
+        seen.update(frontier)
+        if len(found) >= limit or not frontier:
             break
     return found[:limit], notes
 
 
 def _ends(
     relations: Iterable[Relation],
-    edge: Set[int],
+    frontier: Set[int],
     seen: Set[int],
     direction: Direction,
     depth: int,
@@ -96,9 +96,9 @@ def _ends(
     """The ends of relations that were not seen before, as they lie from the edge."""
     for relation in relations:
         head, tail = relation.from_entity_id, relation.to_entity_id
-        if direction != "inbound" and head in edge and tail not in seen:
+        if direction != "inbound" and head in frontier and tail not in seen:
             yield Related(entity_id=tail, relation=relation, outbound=True, depth=depth)
-        if direction != "outbound" and tail in edge and head not in seen:
+        if direction != "outbound" and tail in frontier and head not in seen:
             yield Related(entity_id=head, relation=relation, outbound=False, depth=depth)
 
 

@@ -1,4 +1,4 @@
-"""Parents by their children: sections whose chunks answer together."""
+"""Parent-child retrieval: sections ranked by their matching chunks."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECAY = 0.5
 """Each further child of a parent counts half as much as the one before."""
 
 
-def best_parents(session: QuerySession, children: Ranking) -> RetrievalResult:
+def rank_parents(session: QuerySession, children: Ranking) -> RetrievalResult:
     """The parents of the children, each at its best child.
 
     A child counts 0 (the furthest of those found) to 1 (the nearest): what all of them have in

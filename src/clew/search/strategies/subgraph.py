@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from clew.graph.importance import EntityRanks
     from clew.search.options import Options
-    from clew.search.session import SearchResources
+    from clew.search.resources import SearchResources
     from clew.types import Context
 
 LEAST = 2
@@ -29,7 +29,7 @@ ties, so that names of one question come together wherever there is a way."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RelevantGraph:
+class QuestionSubgraph:
     """The entities that matter to a question, and what ties them."""
 
     query: str
@@ -49,13 +49,13 @@ class RelevantGraph:
         return as_graphml(self.graph)
 
 
-def relevant_graph(
+def question_subgraph(
     resources: SearchResources,
     question: str,
     options: Options,
     ranks: EntityRanks,
     hops: int | None = None,
-) -> RelevantGraph:
+) -> QuestionSubgraph:
     """The tree that ties the question's entities together; with `hops`, all that lies around them.
 
     At most `options.limit` entities. Raises `InputError` for a limit below 2, and for hops outside
@@ -63,7 +63,7 @@ def relevant_graph(
     """
     if options.limit < LEAST:
         raise InputError(f"limit {options.limit!r} cannot be; a graph takes at least {LEAST}")
-    session = QuerySession(resources, question[:MAX_QUESTION], options)
+    session = QuerySession.start(resources, question[:MAX_QUESTION], options)
     found = _subgraph(session, hops)
     graph = read_subgraph(resources.store, resources.entity_graph, found, ranks)
     context = as_text(
@@ -75,12 +75,14 @@ def relevant_graph(
     session.note(*found.notes)
     if context.left_out:
         session.note(f"{context.left_out} entities and ties did not fit into the text")
-    return RelevantGraph(query=question, graph=graph, context=context, notes=tuple(session.notes))
+    return QuestionSubgraph(
+        query=question, graph=graph, context=context, notes=tuple(session.notes)
+    )
 
 
 def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:
     graph, limit = session.resources.entity_graph, session.options.limit
-    relevance = nearest_entities(session).relevance if session.snapshot.size else {}
+    relevance = nearest_entities(session).relevance if session.views.snapshot.size else {}
     rows = entity_rows(graph, list(relevance))
     if not rows:
         session.note("no entity of the graph is near the question")

@@ -43,13 +43,13 @@ class LineageSuite(StoreSuite):
         self, store: Store, change: dict[str, str], version: int
     ) -> None:
         entry = make_entry("a", "The One.")
-        store.save(replace(entry, recipe="old"))
+        store.save(replace(entry, pipeline_fingerprint="old"))
         again = make_entry("a", change.get("text", "The One."))
         changed = {"text": again.document.text, "sha256": entry.document.sha256, **change}
         document = replace(again.document, **changed)  # type: ignore[arg-type]
-        store.save(replace(again, document=document, recipe="new"))
+        store.save(replace(again, document=document, pipeline_fingerprint="new"))
         (info,) = store.documents()
-        assert (info.version, info.recipe) == (version, "new")
+        assert (info.version, info.pipeline_fingerprint) == (version, "new")
         assert len(store.lineage(info.id)) == version
 
     def test_deleting_a_document_deletes_its_lineage(self, store: Store) -> None:
@@ -69,7 +69,7 @@ class LineageSuite(StoreSuite):
         entry = replace(
             entry,
             split=replace(entry.split, chunks=chunks),
-            recipe='{"extractor": "patterns-1"}',
+            pipeline_fingerprint='{"extractor": "patterns-1"}',
         )
         store.save(make_entry("a", "Before."))
         store.save(entry)

@@ -35,7 +35,30 @@ def backup(call: Call, arguments: Arguments) -> Result:
     make_folder(path.parent)
     if path.exists():
         raise InputError(f"there is a backup {name!r} already; give another name")
-    return {"name": name, "bytes": call.engine.backup(path)}
+    most = call.engine.settings.quota.backups
+    _check_room(path.parent, most - 1)
+    size = call.engine.backup(path)
+    try:
+        # Looked at again: of several that are made at once, none slips through.
+        _check_room(path.parent, most)
+    except InputError:
+        path.unlink()
+        raise
+    return {"name": name, "bytes": size}
+
+
+def _check_room(folder: Path, most: int) -> None:
+    names = _names(folder)
+    if len(names) > most:
+        raise InputError(
+            f"there are {len(names)} backups ({', '.join(names)}), as many as the setting"
+            " quota.backups allows; whoever runs the server has to move one away or to raise it"
+        )
+
+
+def _names(folder: Path) -> list[str]:
+    """Names of the backups that are there."""
+    return sorted(file.stem for file in folder.glob("*.db"))
 
 
 def restore(call: Call, arguments: Arguments) -> Result:
@@ -44,7 +67,7 @@ def restore(call: Call, arguments: Arguments) -> Result:
     name = arguments["name"]
     path = _backup_file(call, name)
     if not path.is_file():
-        there = ", ".join(sorted(file.stem for file in path.parent.glob("*.db"))) or "none yet"
+        there = ", ".join(_names(path.parent)) or "none yet"
         raise NotFoundError(f"there is no backup {name!r} of this collection; there are: {there}")
     held = engine.stats()["documents"]
     if not arguments["confirm"]:

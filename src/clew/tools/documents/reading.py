@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.text import whole_number
 from clew.tools.budget import fitting, read_cursor
-from clew.tools.truncate import cut_to_fit, fitting_length, shortened, tokens_of
+from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def get_document(call: Call, arguments: Arguments) -> Result:
     if tokens_of(around, count) > arguments["max_tokens"] // 2:
         around["metadata"] = {}
     room = arguments["max_tokens"] - tokens_of({"success": True, **around}, count)
-    piece = cut_to_fit(text[start:], room, count)
+    piece = truncate(text[start:], room, count)
     stop = start + len(piece)
     return {
         **around,

@@ -2,66 +2,42 @@
 
 from __future__ import annotations
 
-from clew.tools.budget import CURSOR, MAX_TOKENS
 from clew.tools.documents import maintenance, reading, writing
+from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, text
 from clew.tools.schema import shape
-from clew.tools.spec import Parameter, Profile, Tool
+from clew.tools.spec import CORE, FULL, Tool
 
-_CORE: frozenset[Profile] = frozenset({"core", "full"})
-_FULL: frozenset[Profile] = frozenset({"full"})
 _JOB = shape(job_id="string", status="string", errors="array")
 
 
-def _text(
-    name: str, description: str, *, max_length: int = 1000, required: bool = False
-) -> Parameter:
-    return Parameter(
-        name=name, kind="string", description=description, max_length=max_length, required=required
-    )
-
-
-def _integer(name: str, description: str, default: int | None, low: int, high: int) -> Parameter:
-    said = description if default is None else f"{description} Default {default}."
-    return Parameter(
-        name=name, kind="integer", description=said, default=default, minimum=low, maximum=high
-    )
-
-
-_QUERY = _text("query", "The question, in words.", max_length=10_000, required=True)
-_WHERE = Parameter(
-    name="where",
-    kind="strings",
-    description="Filters on metadata, such as year>=2020. Default none.",
-    default=(),
+_QUERY = text("query", "The question, in words.", max_length=10_000, required=True)
+_WHERE = array(
+    "where",
+    "strings",
+    "Filters on metadata, such as year>=2020. Default none.",
     max_items=20,
     max_length=1000,
 )
-_DOCUMENT = _text("document", "Id or source of a document.", required=True)
-_JOB_ID = _text("job_id", "From the tool that began it.", max_length=64, required=True)
-_CONFIRM = Parameter(
-    name="confirm",
-    kind="boolean",
-    description="true once the user agreed. Default false.",
-    default=False,
-)
+_DOCUMENT = text("document", "Id or source of a document.", required=True)
+_JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required=True)
+_CONFIRM = flag("confirm", "true once the user agreed.", False)
 _INGESTED = (
-    _text("path", "A file or folder.", max_length=4000),
-    _text("url", "http(s):, or upload:ID.", max_length=4000),
-    _text("text", "The text itself.", max_length=1_000_000),
-    _text("title", "Default: its own."),
-    Parameter(
-        name="metadata",
-        kind="objects",
-        description="For filters. Default none.",
-        default=(),
+    text("path", "A file or folder.", max_length=4000),
+    text("url", "http(s):, or upload:ID.", max_length=4000),
+    text("text", "The text itself.", max_length=1_000_000),
+    text("title", "Default: its own."),
+    array(
+        "metadata",
+        "objects",
+        "For filters. Default none.",
         max_items=50,
         fields=(
-            _text("name", "Such as year.", max_length=100, required=True),
-            _text("value", "As text.", required=True),
+            text("name", "Such as year.", max_length=100, required=True),
+            text("value", "As text.", required=True),
         ),
     ),
-    _text("source", "Its identity: one with the same is replaced. Default: path, url or a hash."),
-    _text("idempotency_key", "The same key, the same job. Default none.", max_length=200),
+    text("source", "Its identity: one with the same is replaced. Default: path, url or a hash."),
+    text("idempotency_key", "The same key, the same job. Default none.", max_length=200),
 )
 
 DOCUMENT_TOOLS: tuple[Tool, ...] = (
@@ -73,19 +49,17 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(results="array"),
         run=reading.search,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="fetch",
         title="Fetch",
         description="The text behind an id from search, at most 8000 tokens of it.",
-        parameters=(_text("id", "From search.", required=True),),
+        parameters=(text("id", "From search.", required=True),),
         result=shape(id="string", title="string", text="string", url="string", metadata="object"),
         run=reading.fetch,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="query_documents",
@@ -94,28 +68,25 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         " entities that led to them.",
         parameters=(
             _QUERY,
-            Parameter(
-                name="rag_type",
-                kind="string",
-                description="traditional (meaning), contextual (meaning and words) or graph."
-                " Default graph.",
+            text(
+                "rag_type",
+                "traditional (meaning), contextual (meaning and words) or graph.",
                 default="graph",
-                choices=tuple(reading.STRATEGIES),
+                choices=reading.STRATEGIES,
             ),
-            _text("strategy", "In place of rag_type, such as hybrid or global.", max_length=40),
-            _integer("top_k", "Passages, 1 to 100.", 10, 1, 100),
-            _integer("max_hops", "Steps in the graph, 1 to 5.", 2, 1, 5),
+            text("strategy", "In place of rag_type, such as hybrid or global.", max_length=40),
+            integer("top_k", "Passages", 10, 1, 100),
+            integer("max_hops", "Steps in the graph", 2, 1, 5),
             _WHERE,
-            _text("since", "Date or words such as last week."),
-            _text("until", "As since; included."),
-            _text("as_of", "Ask as things stood then."),
+            text("since", "Date or words such as last week."),
+            text("until", "As since; included."),
+            text("as_of", "Ask as things stood then."),
             MAX_TOKENS,
         ),
         result=shape(strategy="string", results="array", left_out="integer"),
         run=reading.query,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="ingest_document",
@@ -126,7 +97,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.ingest,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         idempotent=True,
         open_world=True,
     ),
@@ -139,7 +110,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.ingest,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
         open_world=True,
     ),
@@ -151,8 +122,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.query_job_status,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="cancel_job",
@@ -162,19 +132,18 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=writing.cancel_job,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         frees=True,
     ),
     Tool(
         name="list_documents",
         title="Documents",
         description="What is stored, by source.",
-        parameters=(_WHERE, _integer("limit", "1 to 500.", 50, 1, 500), CURSOR, MAX_TOKENS),
+        parameters=(_WHERE, integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
         result=shape(documents="array", total="integer"),
         run=reading.list_documents,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="get_document",
@@ -182,15 +151,14 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         description="A document's text from a character on.",
         parameters=(
             _DOCUMENT,
-            _text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
+            text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
             MAX_TOKENS,
         ),
         result=shape(document="string", text="string", char_start="integer", char_end="integer"),
         run=reading.get_document,
         scope="read",
         # In `core`, `fetch` reads documents; the list of its tools is to stay below 12 KB.
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
     Tool(
         name="delete_document",
@@ -200,7 +168,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=shape(document="string", deleted="integer"),
         run=writing.delete_document,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         destructive=True,
         confirm=True,
     ),
@@ -208,12 +176,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         name="list_collections",
         title="Collections",
         description="The namespaces that you may use, with counts and settings.",
-        parameters=(_integer("limit", "1 to 100.", 20, 1, 100), CURSOR),
+        parameters=(integer("limit", "", 20, 1, 100), CURSOR),
         result=shape(collections="array", total="integer"),
         run=reading.list_collections,
         scope="read",
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
     Tool(
         name="reindex",
@@ -224,28 +191,28 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         result=_JOB,
         run=maintenance.reindex,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
         name="backup",
         title="Back up",
         description="Keep a copy of the collection on the server, beside it, and check it.",
-        parameters=(_text("name", "Of the new backup. Default: the time.", max_length=64),),
+        parameters=(text("name", "Of the new backup. Default: the time.", max_length=64),),
         result=shape(name="string", bytes="integer"),
         run=maintenance.backup,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
     ),
     Tool(
         name="restore",
         title="Restore a backup",
         description="Put a backup in place of all that the collection holds.",
-        parameters=(_text("name", "From backup.", max_length=64, required=True), _CONFIRM),
+        parameters=(text("name", "From backup.", max_length=64, required=True), _CONFIRM),
         result=shape(name="string", documents="integer"),
         run=maintenance.restore,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         destructive=True,
         idempotent=True,
         confirm=True,
@@ -254,11 +221,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         name="audit",
         title="Audit log",
         description="What was changed through tools, when and by whom, the newest first.",
-        parameters=(_integer("limit", "1 to 500.", 50, 1, 500), CURSOR, MAX_TOKENS),
+        parameters=(integer("limit", "", 50, 1, 500), CURSOR, MAX_TOKENS),
         result=shape(entries="array"),
         run=maintenance.audit,
         scope="admin",
-        profiles=_FULL,
+        profiles=FULL,
         changes=False,
     ),
 )

@@ -2,60 +2,13 @@
 
 from __future__ import annotations
 
-from clew.tools.budget import CURSOR, MAX_TOKENS
 from clew.tools.graph import reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
+from clew.tools.parameters import CURSOR, MAX_TOKENS, flag, integer, positive, share, text
 from clew.tools.schema import shape
-from clew.tools.spec import Parameter, Profile, Tool
+from clew.tools.spec import CORE, FULL, Parameter, Tool
 
-_CORE: frozenset[Profile] = frozenset({"core", "full"})
-_FULL: frozenset[Profile] = frozenset({"full"})
-_ENTITY_ID = Parameter(
-    name="entity_id",
-    kind="integer",
-    description="From graph_enhanced_search.",
-    required=True,
-    minimum=1,
-)
-
-
-def _weight(name: str, default: float, what: str) -> Parameter:
-    return Parameter(
-        name=name,
-        kind="number",
-        description=f"{what}, 0 to 1. Default {default}.",
-        default=default,
-        minimum=0,
-        maximum=1,
-    )
-
-
-def _flag(name: str, default: bool, what: str) -> Parameter:
-    said = f"{what} Default {str(default).lower()}."
-    return Parameter(name=name, kind="boolean", description=said, default=default)
-
-
-def _depth(default: int) -> Parameter:
-    return Parameter(
-        name="depth",
-        kind="integer",
-        description=f"Steps, 1 to 3. Default {default}.",
-        default=default,
-        minimum=1,
-        maximum=3,
-        clamped=True,
-    )
-
-
-def _limit(default: int, maximum: int, what: str) -> Parameter:
-    return Parameter(
-        name="limit",
-        kind="integer",
-        description=f"{what}, 1 to {maximum}. Default {default}.",
-        default=default,
-        minimum=1,
-        maximum=maximum,
-    )
+_ENTITY_ID = positive("entity_id", "From graph_enhanced_search.")
 
 
 GRAPH_TOOLS: tuple[Tool, ...] = (
@@ -66,25 +19,18 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             "Find entities by meaning and by their place in the graph, with their neighbours."
         ),
         parameters=(
-            Parameter(
-                name="query",
-                kind="string",
-                description="What is asked.",
-                required=True,
-                max_length=1000,
-            ),
-            _depth(2),
-            _limit(10, 50, "Entities"),
-            _flag("include_neighbors", True, "Up to 10 each."),
-            _weight("vector_weight", 0.6, "Of meaning"),
-            _weight("graph_weight", 0.4, "Of the graph"),
+            text("query", "What is asked.", required=True),
+            integer("depth", "Steps", 2, 1, 3, clamped=True),
+            integer("limit", "Entities", 10, 1, 50),
+            flag("include_neighbors", "Up to 10 each.", True),
+            share("vector_weight", "Of meaning", 0.6),
+            share("graph_weight", "Of the graph", 0.4),
             MAX_TOKENS,
         ),
         result=shape(results="array", left_out="integer"),
         run=reading.search_entities,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="get_entity_neighbors",
@@ -92,59 +38,39 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         description="Where relations lead from an entity, nearest and heaviest first.",
         parameters=(
             _ENTITY_ID,
-            Parameter(
-                name="relation_type",
-                kind="string",
-                description="Default: all.",
-                max_length=100,
-            ),
-            Parameter(
-                name="direction",
-                kind="string",
-                description="outbound, inbound or both. Default both.",
+            text("relation_type", "Default: all.", max_length=100),
+            text(
+                "direction",
+                "outbound, inbound or both.",
                 default="both",
                 choices=("outbound", "inbound", "both"),
             ),
-            _depth(1),
-            _limit(50, 200, "Neighbours"),
-            _weight("min_weight", 0.0, "Least weight"),
+            integer("depth", "Steps", 1, 1, 3, clamped=True),
+            integer("limit", "Neighbours", 50, 1, 200),
+            share("min_weight", "Least weight", 0.0),
             CURSOR,
             MAX_TOKENS,
         ),
         result=shape(entity_id="integer", neighbors="array"),
         run=reading.entity_neighbors,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="add_entity_relationship",
         title="Add a relation",
         description="State a relation between two entities; saying it again adds nothing.",
         parameters=(
-            Parameter(
-                name="source_id",
-                kind="integer",
-                description="Where it starts.",
-                required=True,
-                minimum=1,
-            ),
-            Parameter(
-                name="target_id",
-                kind="integer",
-                description="Where it ends.",
-                required=True,
-                minimum=1,
-            ),
-            Parameter(
-                name="relation_type",
-                kind="string",
-                description=f"{', '.join(RELATION_TYPES)}, or another snake_case name.",
+            positive("source_id", "Where it starts."),
+            positive("target_id", "Where it ends."),
+            text(
+                "relation_type",
+                f"{', '.join(RELATION_TYPES)}, or another snake_case name.",
                 required=True,
                 max_length=100,
             ),
-            _weight("weight", 1.0, "Strength"),
-            _flag("is_causal", False, "Whether a cause."),
+            share("weight", "Strength", 1.0),
+            flag("is_causal", "Whether a cause.", False),
             Parameter(
                 name="context",
                 kind="object",
@@ -154,7 +80,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(relationship_id="integer"),
         run=writing.add_relationship,
         scope="write",
-        profiles=_CORE,
+        profiles=CORE,
         idempotent=True,
     ),
     Tool(
@@ -165,8 +91,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(statistics="object", health="object"),
         run=reading.graph_statistics,
         scope="read",
-        profiles=_CORE,
-        idempotent=True,
+        profiles=CORE,
     ),
     Tool(
         name="extract_entity_relationships",
@@ -178,7 +103,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         ),
         run=writing.extract_relationships,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
@@ -197,7 +122,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(statistics="object", summary="string"),
         run=writing.extract_all,
         scope="write",
-        profiles=_FULL,
+        profiles=FULL,
         idempotent=True,
     ),
     Tool(
@@ -218,7 +143,6 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         result=shape(graph="object", left_out="object"),
         run=reading.local_graph,
         scope="read",
-        profiles=_FULL,
-        idempotent=True,
+        profiles=FULL,
     ),
 )

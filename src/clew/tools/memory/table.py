@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from clew.tools.budget import CURSOR, MAX_TOKENS
 from clew.tools.memory import reading, writing
+from clew.tools.parameters import CURSOR, LEAST_TOKENS, array, integer, text
 from clew.tools.schema import shape
-from clew.tools.spec import Parameter, Profile, Tool
+from clew.tools.spec import MEMORY, Tool
 
 if TYPE_CHECKING:
-    from clew.tools.spec import Kind, Run, Schema
+    from clew.tools.spec import Parameter, Run, Schema
 
-_MEMORY: frozenset[Profile] = frozenset({"memory"})
 _LONGEST_NAME = 500
 
 
-def _required(
-    name: str, kind: Kind, description: str, *, fields: tuple[Parameter, ...] = ()
-) -> Parameter:
-    return Parameter(name=name, kind=kind, description=description, required=True, fields=fields)
-
-
 def _name(name: str, description: str) -> Parameter:
-    return replace(_required(name, "string", description), max_length=_LONGEST_NAME)
+    return text(name, description, required=True, max_length=_LONGEST_NAME)
 
 
 _ENTITY = (
     _name("name", "Name of the entity."),
     _name("entityType", "Type of the entity, such as person."),
-    _required("observations", "strings", "What is known of it, one fact each."),
+    array("observations", "strings", "What is known of it, one fact each.", required=True),
 )
 _RELATION = (
     _name("from", "Name of the entity where the relation starts."),
@@ -38,18 +30,9 @@ _RELATION = (
     _name("relationType", "Type of the relation, in the active voice, such as works_at."),
 )
 _PAGE = (
-    Parameter(
-        name="limit",
-        kind="integer",
-        description="Entities, 1 to 1000. Default 100.",
-        default=100,
-        minimum=1,
-        maximum=1000,
-    ),
+    integer("limit", "Entities", 100, 1, 1000),
     CURSOR,
-    replace(
-        MAX_TOKENS, default=10_000, description=MAX_TOKENS.description.replace("4000", "10000")
-    ),
+    integer("max_tokens", "", 10_000, LEAST_TOKENS, 100_000),
 )
 
 
@@ -69,8 +52,7 @@ def _reading(name: str, title: str, description: str, run: Run, *parameters: Par
         result=_graph(),
         run=run,
         scope="read",
-        profiles=_MEMORY,
-        idempotent=True,
+        profiles=MEMORY,
     )
 
 
@@ -85,7 +67,7 @@ def _writing(
         result=shape(**{result: "array"}),
         run=run,
         scope="write",
-        profiles=_MEMORY,
+        profiles=MEMORY,
     )
 
 
@@ -98,7 +80,7 @@ def _deleting(name: str, title: str, description: str, run: Run, parameter: Para
         result=shape(message="string"),
         run=run,
         scope="write",
-        profiles=_MEMORY,
+        profiles=MEMORY,
         destructive=True,
         idempotent=True,
     )
@@ -110,7 +92,7 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Create entities",
         "Create entities in the knowledge graph. Those that exist are left as they are.",
         writing.create_entities,
-        _required("entities", "objects", "Up to 1000.", fields=_ENTITY),
+        array("entities", "objects", "Up to 1000.", required=True, fields=_ENTITY),
         "entities",
     ),
     _writing(
@@ -118,7 +100,7 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Create relations",
         "Create relations between entities that exist. Those that exist are left out.",
         writing.create_relations,
-        _required("relations", "objects", "Up to 1000.", fields=_RELATION),
+        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
         "relations",
     ),
     _writing(
@@ -126,13 +108,14 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Add observations",
         "Add facts to entities that exist; facts that are known are left out.",
         writing.add_observations,
-        _required(
+        array(
             "observations",
             "objects",
             "Up to 1000.",
+            required=True,
             fields=(
                 _name("entityName", "Name of the entity."),
-                _required("contents", "strings", "Facts to add, one each."),
+                array("contents", "strings", "Facts to add, one each.", required=True),
             ),
         ),
         "results",
@@ -142,20 +125,23 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Delete entities",
         "Delete entities with their observations and relations.",
         writing.delete_entities,
-        _required("entityNames", "strings", "Names, up to 1000."),
+        array("entityNames", "strings", "Names, up to 1000.", required=True),
     ),
     _deleting(
         "delete_observations",
         "Delete observations",
         "Delete facts of entities.",
         writing.delete_observations,
-        _required(
+        array(
             "deletions",
             "objects",
             "Up to 1000.",
+            required=True,
             fields=(
                 _name("entityName", "Name of the entity."),
-                _required("observations", "strings", "Facts to delete, as they were added."),
+                array(
+                    "observations", "strings", "Facts to delete, as they were added.", required=True
+                ),
             ),
         ),
     ),
@@ -164,7 +150,7 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Delete relations",
         "Delete relations of the knowledge graph.",
         writing.delete_relations,
-        _required("relations", "objects", "Up to 1000.", fields=_RELATION),
+        array("relations", "objects", "Up to 1000.", required=True, fields=_RELATION),
     ),
     _reading(
         "read_graph",
@@ -177,13 +163,13 @@ MEMORY_TOOLS: tuple[Tool, ...] = (
         "Search nodes",
         "Find entities by a part of their name, type or observations.",
         reading.search_nodes,
-        replace(_required("query", "string", "Up to 2048 characters."), max_length=2048),
+        text("query", "Up to 2048 characters.", required=True, max_length=2048),
     ),
     _reading(
         "open_nodes",
         "Open nodes",
         "Read entities by name, with all relations that start or end at them.",
         reading.open_nodes,
-        _required("names", "strings", "Names, up to 1000."),
+        array("names", "strings", "Names, up to 1000.", required=True),
     ),
 )

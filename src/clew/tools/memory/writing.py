@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
@@ -12,6 +13,7 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from clew.indexing.manual_graph import ManualGraphWriter
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Relation
 
@@ -22,7 +24,7 @@ NAMED = 1000
 def create_entities(call: Call, arguments: Arguments) -> Result:
     """`create_entities`."""
     given = arguments["entities"]
-    added = call.engine.memory.add_entities(
+    added = _memory(call).add_entities(
         [NewEntity(name=one["name"], entity_type=one["entityType"] or "name") for one in given],
         [one["observations"] for one in given],
     )
@@ -58,7 +60,7 @@ def add_observations(call: Call, arguments: Arguments) -> Result:
     """`add_observations`."""
     given = [(one["entityName"], one["contents"]) for one in arguments["observations"]]
     _ids(call, [name for name, _ in given])
-    added = call.engine.memory.add_observations(given)
+    added = _memory(call).add_observations(given)
     return {
         "results": [
             {"entityName": name, "addedObservations": new}
@@ -116,6 +118,11 @@ def _matching(call: Call, given: Sequence[Arguments]) -> Iterator[int]:
     for relation in call.engine.store.unstated_relations(sorted(known.values())):
         if _triple(relation) in wanted:
             yield relation.id
+
+
+def _memory(call: Call) -> ManualGraphWriter:
+    """The engine's memory, which stops indexing where nobody waits for the result any more."""
+    return replace(call.engine.memory, cancelled=call.progress.cancelled)
 
 
 def _ids(call: Call, names: Sequence[str]) -> dict[str, int]:

@@ -14,7 +14,6 @@ from clew.indexing.reading.formats.common import (
     properties,
 )
 from clew.indexing.reading.formats.encoding import decode
-from clew.indexing.reading.formats.front_matter import split_front_matter
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
 from clew.indexing.splitting.outline import headings
 from clew.types import Document
@@ -55,8 +54,16 @@ def read_rst(raw: RawFile) -> ReadResult:
 
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
-    values, body = split_front_matter(text)
+    values, body = _split_front_matter(text)
     return _document(body, source, "text/markdown", values, _markdown_title(body))
+
+
+def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    if not text.startswith(("---", "+++", "\ufeff")):
+        return {}, text
+    from clew.indexing.reading.formats.front_matter import split_front_matter  # loads PyYAML
+
+    return split_front_matter(text)
 
 
 def rst_document(text: str, source: str) -> Document:

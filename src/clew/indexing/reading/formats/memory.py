@@ -39,7 +39,7 @@ _TEXT = ("content", "observation", "text", "fact", "value")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RememberedEntity:
+class MemoryEntity:
     """An entity of another memory."""
 
     name: str
@@ -51,7 +51,7 @@ class RememberedEntity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class RememberedRelation:
+class MemoryRelation:
     """A relation of another memory."""
 
     head: str
@@ -63,15 +63,15 @@ class RememberedRelation:
 
 
 @dataclass(slots=True)
-class Remembered:
+class MemoryRecords:
     """What one file holds, and what of it could not be read."""
 
-    entities: list[RememberedEntity] = field(default_factory=list)
-    relations: list[RememberedRelation] = field(default_factory=list)
+    entities: list[MemoryEntity] = field(default_factory=list)
+    relations: list[MemoryRelation] = field(default_factory=list)
     skipped: list[Skipped] = field(default_factory=list)
 
 
-def read_memory(path: Path) -> Remembered:
+def read_memory(path: Path) -> MemoryRecords:
     """Read a memory's file; what it is, its first bytes say.
 
     Raises `UnreadableError` for a file that cannot be read, `InputError` for a database without
@@ -94,8 +94,8 @@ def read_memory(path: Path) -> Remembered:
 # --- JSON Lines --------------------------------------------------------------------------
 
 
-def _read_lines(path: Path) -> Remembered:
-    found = Remembered()
+def _read_lines(path: Path) -> MemoryRecords:
+    found = MemoryRecords()
     # Nothing but a line feed ends a line: JSON's strings may hold what else `splitlines` ends at.
     for number, line in enumerate(path.read_text("utf-8-sig").split("\n"), 1):
         if not line.strip():
@@ -108,7 +108,7 @@ def _read_lines(path: Path) -> Remembered:
     return found
 
 
-def _add_record(found: Remembered, record: object, place: str) -> None:
+def _add_record(found: MemoryRecords, record: object, place: str) -> None:
     kind = record.get("type") if isinstance(record, dict) else None
     if isinstance(record, dict) and kind == "entity":
         reason = _add_entity(found, record, place)
@@ -120,7 +120,7 @@ def _add_record(found: Remembered, record: object, place: str) -> None:
         found.skipped.append(Skipped(source=place, reason=reason))
 
 
-def _add_entity(found: Remembered, record: Mapping[str, object], place: str) -> str:
+def _add_entity(found: MemoryRecords, record: Mapping[str, object], place: str) -> str:
     """Add an entity; else the reason why not."""
     name, kind = record.get("name"), record.get("entityType", "")
     told = record.get("observations", [])
@@ -131,19 +131,17 @@ def _add_entity(found: Remembered, record: Mapping[str, object], place: str) -> 
     if not isinstance(told, list) or not all(isinstance(text, str) for text in told):
         return "observations that are no list of texts"
     found.entities.append(
-        RememberedEntity(name=name, entity_type=kind, observations=tuple(told), place=place)
+        MemoryEntity(name=name, entity_type=kind, observations=tuple(told), place=place)
     )
     return ""
 
 
-def _add_relation(found: Remembered, record: Mapping[str, object], place: str) -> str:
+def _add_relation(found: MemoryRecords, record: Mapping[str, object], place: str) -> str:
     """Add a relation; else the reason why not."""
     head, tail, kind = (record.get(name) for name in ("from", "to", "relationType"))
     if not isinstance(head, str) or not isinstance(tail, str) or not isinstance(kind, str):
         return "a relation without from, to or relationType"
-    found.relations.append(
-        RememberedRelation(head=head, tail=tail, relation_type=kind, place=place)
-    )
+    found.relations.append(MemoryRelation(head=head, tail=tail, relation_type=kind, place=place))
     return ""
 
 
@@ -152,7 +150,7 @@ def _add_relation(found: Remembered, record: Mapping[str, object], place: str) -
 _Row = Mapping[str, object]
 
 
-def _read_database(path: Path) -> Remembered:
+def _read_database(path: Path) -> MemoryRecords:
     uri = f"{path.resolve().as_uri()}?mode=ro"
     with closing(sqlite3.connect(uri, uri=True)) as connection:
         tables = {
@@ -185,10 +183,10 @@ class _Database:
     def __init__(self, name: str, rows: Mapping[str, Sequence[_Row]]) -> None:
         self._name = name
         self._rows = rows
-        self._found = Remembered()
+        self._found = MemoryRecords()
         self._names: dict[str, str] = {}  # by id, and by itself
 
-    def read(self) -> Remembered:
+    def read(self) -> MemoryRecords:
         told = self._told()
         for place, row in self._numbered("entities"):
             self._entity(place, row, told)
@@ -221,7 +219,7 @@ class _Database:
         self._names |= dict.fromkeys((*ids, name), name)
         texts = [text for key in (*ids, name) for text in told.get(key, ())]
         self._found.entities.append(
-            RememberedEntity(
+            MemoryEntity(
                 name=name,
                 entity_type=_text(row, _TYPE),
                 content=_text(row, _CONTENT),
@@ -238,7 +236,7 @@ class _Database:
             return
         head, tail = (self._names.get(end, end) for end in ends)
         self._found.relations.append(
-            RememberedRelation(
+            MemoryRelation(
                 head=head, tail=tail, relation_type=kind, weight=_share(row), place=place
             )
         )

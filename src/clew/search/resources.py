@@ -1,0 +1,75 @@
+"""What a search needs of the engine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.importance import EntityRanks
+    from clew.graph.snapshot import Snapshot
+    from clew.ports import CommunityStore, Embedder, LanguageModel, Reranker, Store, VectorIndex
+    from clew.search.cache import RecentlyUsed
+    from clew.search.ranking.ranker import Ranker
+    from clew.settings import Settings
+    from clew.types import Vector
+
+
+class SearchResources(Protocol):
+    """What a search for passages needs."""
+
+    @property
+    def store(self) -> Store:
+        """Texts, names, relations."""
+
+    @property
+    def vectors(self) -> VectorIndex:
+        """Vector index over the chunks."""
+
+    @property
+    def embedder(self) -> Embedder:
+        """Embeds questions and names."""
+
+    @property
+    def query_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of earlier questions."""
+
+    @property
+    def name_vectors(self) -> RecentlyUsed[str, Vector]:
+        """Embeddings of entities' names."""
+
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities."""
+
+    @property
+    def entity_graph(self) -> EntityGraph:
+        """The graph of entities alone."""
+
+    @property
+    def communities(self) -> CommunityStore:
+        """Communities and topics, brought up to date."""
+
+    @property
+    def ranker(self) -> Ranker:
+        """The learned ranker."""
+
+    @property
+    def reranker(self) -> Reranker | None:
+        """Cross-encoder; None where none is configured."""
+
+    @property
+    def language_model(self) -> LanguageModel | None:
+        """None where none is configured."""
+
+    @property
+    def settings(self) -> Settings:
+        """Settings of the engine."""
+
+
+class EntitySearchResources(SearchResources, Protocol):
+    """What a search for entities needs."""
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        """How important each entity is."""

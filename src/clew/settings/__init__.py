@@ -1,0 +1,57 @@
+"""Settings, as values; the only reader of the environment and of `clew.toml`.
+
+Order of precedence: arguments, environment (`CLEW_STORE`, `CLEW_SPLIT__CHUNK_TOKENS`, …), the file
+`clew.toml` in the working directory, the defaults.
+"""
+
+from clew.settings.indexing import (
+    EmbedSettings,
+    LimitSettings,
+    LinkSettings,
+    Precision,
+    ReadSettings,
+    RelationSettings,
+    SplitSettings,
+    SplitStrategy,
+)
+from clew.settings.load import SETTINGS_FILE, Settings, load_settings
+from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.serving import (
+    NAMESPACE,
+    AccessSettings,
+    JobSettings,
+    OAuthSettings,
+    QuotaSettings,
+    Right,
+    ServeSettings,
+    TokenSettings,
+)
+from clew.settings.stores import ChromaSettings, Neo4jSettings, QdrantSettings
+
+__all__ = [
+    "NAMESPACE",
+    "SETTINGS_FILE",
+    "AccessSettings",
+    "ChromaSettings",
+    "EmbedSettings",
+    "JobSettings",
+    "LimitSettings",
+    "LinkSettings",
+    "Neo4jSettings",
+    "OAuthSettings",
+    "Precision",
+    "QdrantSettings",
+    "QuotaSettings",
+    "ReadSettings",
+    "RelationSettings",
+    "RerankSettings",
+    "Right",
+    "SearchSettings",
+    "ServeSettings",
+    "Settings",
+    "SplitSettings",
+    "SplitStrategy",
+    "TokenSettings",
+    "UsageSettings",
+    "load_settings",
+]

@@ -1,0 +1,193 @@
+"""What a store is built on: a database behind the same few operations, SQLite or Neo4j.
+
+All that a store does (documents, names, relations, communities …) is written once over `Backend`.
+What it asks is in `statements/`, each question in SQL and in Cypher beside each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
+
+from clew.ports.copying import Place, Table
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+P = ParamSpec("P")
+
+Row: TypeAlias = Mapping[str, Any]
+"""Values of a row of a table by column, as `ports.copying` describes them; some or all of them."""
+Rows: TypeAlias = Mapping[Table, Sequence[Row]]
+"""Rows by table; those of one table have the same columns."""
+Found: TypeAlias = list[Sequence[Any]]
+"""Rows that a statement returned."""
+
+NO_LIMIT = 2**31 - 1
+"""As many rows as there are, for a parameter `limit`."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Statement:
+    """One question, or one change, in both languages: same parameters, same columns, same order.
+
+    A parameter that is a list comes to SQL as JSON, for `json_each(:ids)`, and to Cypher as it is.
+    Cypher also knows `$namespace`, and returns each row as one list that it calls `row`.
+    """
+
+    sql: str
+    cypher: str
+
+
+class Backend(Protocol):
+    """A database that holds a store; threads may share one.
+
+    Every method raises `StoreError`, or a kind of it, where the database fails.
+    """
+
+    @property
+    def place(self) -> Place:
+        """Where the store is, for messages."""
+        ...
+
+    @property
+    def folder(self) -> Path:
+        """The folder on this machine that holds what is derived from the store."""
+        ...
+
+    # --- transactions
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this process may only read it; what writes then raises `StoreError`."""
+        ...
+
+    def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
+        """Do all that `work` writes, or nothing, while nobody else writes to the store.
+
+        Within another `write` it is a part of that. `work` may be called again, from its beginning,
+        where the database asks for that. What may be refused is checked before the first change:
+        inside `batch` a back end need not undo what a failed `work` has done. What is not `durable`
+        may be lost with the power, as long as nothing follows that is.
+        """
+        ...
+
+    def batch(self) -> AbstractContextManager[None]:
+        """A context whose writes share one commit; what precedes an exception lasts."""
+        ...
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """A context at whose end all writes of this thread become durable, together."""
+        ...
+
+    def reading(self) -> AbstractContextManager[None]:
+        """A context whose reads see one state of the store, whoever writes meanwhile."""
+        ...
+
+    def consistent(self) -> AbstractContextManager[None]:
+        """`reading` where that hinders nobody, else nothing: for a few reads that go together."""
+        ...
+
+    # --- statements
+
+    def rows(self, statement: Statement, **parameters: object) -> Found:
+        """The rows that a statement returns, in its order; one round trip."""
+        ...
+
+    def gather(self, *statements: Statement, **parameters: object) -> list[Found]:
+        """The rows of each statement, of one state, in any order; one round trip for all."""
+        ...
+
+    def columns(
+        self, statement: Statement, types: Sequence[str], **parameters: object
+    ) -> list[NDArray[Any]]:
+        """A statement's columns as arrays of these types, such as `i8`.
+
+        Its Cypher returns a list a column: `RETURN collect(c.id), collect(c.ordinal)`.
+        """
+        ...
+
+    def execute(self, *statements: Statement, **parameters: object) -> None:
+        """Make changes one after the other, inside `write`; one round trip for all."""
+        ...
+
+    def execute_many(self, statement: Statement, rows: Sequence[Row]) -> int:
+        """Make a change once for each row, inside `write`; how many rows it changed.
+
+        The values of a row are the parameters of SQL; Cypher begins with `UNWIND $rows AS row`, and
+        returns the number as its only column where it is asked for.
+        """
+        ...
+
+    # --- tables
+
+    def insert(self, rows: Rows, *, changes: int = 0, moves: int = 0) -> None:
+        """Write new rows, inside `write`; few rows take one round trip, whatever their tables.
+
+        New ids are those that come next (`statements.state.NEXT_IDS`), in order. Also counts
+        changes to the store, and moves of mentions from one entity to another (see `count_change`).
+        """
+        ...
+
+    def update(self, table: Table, rows: Sequence[Row]) -> None:
+        """Write some columns of rows that there are, found by their key; inside `write`."""
+        ...
+
+    def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
+        """Delete the rows of those keys (the first column) with all that hangs on them.
+
+        Inside `write`. A document takes its text with it, but not its versions.
+        """
+        ...
+
+    def define_vectors(self, dimension: int) -> None:
+        """Make what searching vectors of that dimension takes; outside `write`."""
+        ...
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        ...
+
+
+class _OnBackend(Protocol):
+    @property
+    def backend(self) -> Backend: ...
+
+
+S = TypeVar("S", bound=_OnBackend)
+
+
+def writing(method: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], T]:
+    """Make a method one transaction: `Backend.write` of its back end."""
+
+    @wraps(method)
+    def within_write(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        return self.backend.write(lambda: method(self, *args, **kwargs))
+
+    return within_write
+
+
+def distinct(values: Sequence[int] | Any) -> list[int]:  # noqa: ANN401 - any integers
+    """Ids as Python's own integers, each once, for a parameter."""
+    return list(dict.fromkeys(map(int, values)))
+
+
+def limited(limit: int | None) -> int:
+    """A number of rows for a parameter `limit`; None or below 0 is for all."""
+    return NO_LIMIT if limit is None or limit < 0 else limit
+
+
+def pairs(rows: Found) -> dict[Any, Any]:
+    """The second column by the first one."""
+    return {row[0]: row[1] for row in rows}
+
+
+def values_of(record: object) -> dict[str, Any]:
+    """The fields of a dataclass with slots, by name; `dataclasses.asdict` copies each value."""
+    return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]

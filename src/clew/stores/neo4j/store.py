@@ -1,0 +1,96 @@
+"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError
+from clew.private_files import make_folder
+from clew.stores.neo4j.backend import Neo4jBackend
+from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.schema import migrate
+from clew.stores.neo4j.search import Neo4jSearch
+from clew.stores.row_builder import PreparedDocument
+from clew.stores.statements.state import State
+from clew.types import CheckReport
+
+if TYPE_CHECKING:
+    from clew.settings import Neo4jSettings
+
+_LONGEST = 7000
+"""Bytes of a text that is looked up; an index of Neo4j takes 8 kB, with the namespace."""
+
+
+class Neo4jStore(Neo4jSearch):
+    """`ports.Store` on a namespace of a Neo4j database; threads and machines may share one.
+
+    Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
+    store of another embedder or of a newer Clew.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        settings: Neo4jSettings,
+        namespace: str,
+        folder: Path,
+        *,
+        embedder: tuple[str, int] | None = None,
+        functional: Collection[str] | None = None,
+    ) -> None:
+        """Open the store of a namespace, made where it does not exist; the rest as in `Store`.
+
+        `folder` is on this machine and holds what is derived.
+        """
+        make_folder(folder)
+        database = Neo4jDatabase(address, settings, namespace)
+        try:
+            database.connect()
+            migrate(database)
+        except BaseException:
+            database.close()
+            raise
+        self._pinned = threading.local()
+        super().__init__(Neo4jBackend(database, folder), embedder=embedder, functional=functional)
+
+    @property
+    def database(self) -> Neo4jDatabase:
+        """The connection, for what else is kept on the server."""
+        return self.backend.database
+
+    @contextmanager
+    def steady(self) -> Iterator[None]:
+        """See `ports.StoreUpkeep`: they are asked for once."""
+        if getattr(self._pinned, "state", None) is not None:
+            yield
+            return
+        self._pinned.state = self.state()
+        try:
+            yield
+        finally:
+            self._pinned.state = None
+
+    def state(self) -> State:
+        """See `StoreState`; what it was when `steady` began."""
+        pinned: State | None = getattr(self._pinned, "state", None)
+        return pinned or super().state()
+
+    def check_lengths(self, prepared: PreparedDocument) -> None:
+        """See `Documents`."""
+        document = prepared.entry.document
+        for text in (document.source, document.origin, *prepared.names):
+            if len(text.encode()) > _LONGEST:
+                raise InputError(
+                    f"{text[:60]!r}… is {len(text.encode())} bytes long; expected names and sources"
+                    f" of {_LONGEST} bytes at most, which is what Neo4j can look up: shorten it"
+                )
+
+    def check(self, repair: bool = False) -> CheckReport:
+        """See `ports.StoreUpkeep`."""
+        from clew.stores.neo4j.check import check
+
+        return check(self.backend, repair=repair)

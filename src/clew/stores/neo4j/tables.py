@@ -1,0 +1,235 @@
+"""The rows of `ports.copying` as nodes and relationships: how they come, change and go.
+
+A row becomes the properties that `neo4j.schema` names. It is tied to what it names by id, which is
+there already or comes in the same call.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.ports.copying import SHAPES, Table
+from clew.ports.copying import Row as WholeRow
+from clew.stores.statements.dates import LONG
+
+if TYPE_CHECKING:
+    from clew.stores.backend import Row, Rows
+
+AT_ONCE = 400
+"""Rows of a query: some megabytes, where they hold long vectors."""
+PATTERNS: Mapping[Table, str] = {
+    "documents": "(n:ClewDocument {namespace: $namespace})",
+    "versions": "(n:ClewVersion {namespace: $namespace})",
+    "sections": "(n:ClewSection {namespace: $namespace})",
+    "chunks": "(n:ClewChunk {namespace: $namespace})",
+    "times": "(n:ClewTime {namespace: $namespace})",
+    "entities": "(n:ClewEntity {namespace: $namespace})",
+    "aliases": "(n:ClewAlias {namespace: $namespace})",
+    "rules": "(n:ClewRule {namespace: $namespace})",
+    "mentions": "()-[n:MENTIONS {namespace: $namespace}]->()",
+    "relations": "()-[n:RELATES {namespace: $namespace}]->()",
+    "extraction_log": "(n:ClewExtractionLog {namespace: $namespace})",
+    "communities": "(n:ClewCommunity {namespace: $namespace})",
+    "themes": "(n:ClewTheme {namespace: $namespace})",
+    "topics": "(n:ClewTopic {namespace: $namespace})",
+}
+"""What holds the rows of each table, as `n`; those of `partition` are properties of one node.
+
+In this order each finds what it is tied to."""
+COUNTERS: Mapping[Table, str] = {
+    "sections": "next_section",
+    "chunks": "next_chunk",
+    "entities": "next_entity",
+    "aliases": "next_alias",
+    "relations": "next_relation",
+}
+"""Where the namespace keeps the next id of each table."""
+# What is tied to something else; a row of another table is a node by itself.
+_TIED: Mapping[Table, str] = {
+    "sections": """
+MATCH (d:ClewDocument {namespace: $namespace, id: row.document_id})
+CREATE (n:ClewSection {namespace: $namespace})-[:PART_OF {namespace: $namespace}]->(d)
+SET n += row
+""",
+    "chunks": """
+MATCH (d:ClewDocument {namespace: $namespace, id: row.document_id})
+MATCH (s:ClewSection {namespace: $namespace, id: row.section_id})
+CREATE (n:ClewChunk:$($label) {namespace: $namespace})-[:PART_OF {namespace: $namespace}]->(d),
+    (n)-[:IN_SECTION {namespace: $namespace}]->(s)
+SET n += row
+""",
+    "times": f"""
+MATCH (c:ClewChunk {{namespace: $namespace, id: row.chunk_id}})
+CREATE (c)-[:AT {{namespace: $namespace}}]->(n:ClewTime {{namespace: $namespace}})
+SET n += row, n.long = CASE WHEN row.start < row.end - {LONG} THEN true END
+""",
+    "entities": """
+CREATE (n:ClewEntity {namespace: $namespace, content: '', tier: 'extracted'}) SET n += row
+""",
+    "aliases": """
+MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
+CREATE (:ClewAlias {
+    namespace: $namespace, id: row.id, key: row.key, name: row.name, method: row.method,
+    score: row.score, evidence: row.evidence
+})-[:NAMES {namespace: $namespace}]->(e)
+""",
+    "mentions": """
+MATCH (c:ClewChunk {namespace: $namespace, id: row.chunk_id})
+MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
+CREATE (c)-[:MENTIONS {
+    namespace: $namespace, chunk_id: row.chunk_id, sentence: row.sentence, alias_id: row.alias_id,
+    start: row.start, end: row.end, count: row.count
+}]->(e)
+""",
+    "relations": """
+MATCH (h:ClewEntity {namespace: $namespace, id: row.from_entity_id})
+MATCH (t:ClewEntity {namespace: $namespace, id: row.to_entity_id})
+CREATE (h)-[:RELATES {
+    namespace: $namespace, id: row.id, from_alias_id: row.from_alias_id,
+    to_alias_id: row.to_alias_id, relation_type: row.relation_type, weight: row.weight,
+    is_causal: row.is_causal, confidence: row.confidence, context: row.context,
+    valid_from: row.valid_from, valid_until: row.valid_until, stated_until: row.stated_until,
+    recorded_at: row.recorded_at, retracted_at: row.retracted_at, chunk_id: row.chunk_id,
+    sentence: row.sentence, extractor: row.extractor
+}]->(t)
+""",
+}
+INSERT = (
+    "".join(
+        f"CALL () {{UNWIND $rows.{table} AS row"
+        f" {_TIED.get(table) or f'CREATE {pattern} SET n += row'}}}\n"
+        for table, pattern in PATTERNS.items()
+    )
+    + """
+MATCH (s:ClewStore {namespace: $namespace})
+SET s += $next_ids, s.generation = s.generation + $changes, s.epoch = s.epoch + $moves
+"""
+)
+"""One query for all tables, though most calls bring rows of some, and all of them within one map:
+the server plans a query again for lists of other lengths."""
+_DELETE_DOCUMENTS = """
+UNWIND $keys AS key
+MATCH (d:ClewDocument {namespace: $namespace, id: key})
+CALL (d) {
+    MATCH (c:ClewChunk {namespace: $namespace, document_id: d.id})
+    MATCH ()-[r:RELATES {namespace: $namespace, chunk_id: c.id}]->()
+    DELETE r
+}
+CALL (d) {
+    MATCH (c:ClewChunk {namespace: $namespace, document_id: d.id})
+    OPTIONAL MATCH (c)-[:AT {namespace: $namespace}]->(t:ClewTime)
+    DETACH DELETE t, c
+}
+CALL (d) {
+    MATCH (n:ClewSection {namespace: $namespace, document_id: d.id})
+    DETACH DELETE n
+}
+DETACH DELETE d
+"""
+_DELETE_ENTITIES = """
+UNWIND $keys AS key
+CALL (key) {
+    MATCH (l:ClewExtractionLog {namespace: $namespace, entity_id: key})
+    DELETE l
+}
+MATCH (n:ClewEntity {namespace: $namespace, id: key})
+DETACH DELETE n
+"""
+_BYTES: Mapping[str, str] = {"vector": "<f4", "members": "<i8"}
+_LISTS = ("entities", "entity_ids", "sources")
+_FLOATS = ("weight", "confidence", "score")
+
+
+# --- queries -----------------------------------------------------------------------------
+
+
+def insertions(rows: Rows) -> Iterator[dict[str, Any]]:
+    """Parameters `rows` and `next_ids` of `INSERT`, a bounded number of rows at a time."""
+    part: dict[Table, list[dict[str, Any]]] = {}
+    free, first = AT_ONCE, True
+    for table in PATTERNS:
+        left = rows.get(table, ())
+        while left:
+            part[table], left = [to_properties(table, row) for row in left[:free]], left[free:]
+            free -= len(part[table])
+            if not free:
+                yield _parameters(part)
+                part, free, first = {}, AT_ONCE, False
+    if part or first:  # without rows there is still something to count
+        yield _parameters(part)
+
+
+def _parameters(part: Mapping[Table, list[dict[str, Any]]]) -> dict[str, Any]:
+    nothing: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
+    next_ids = {
+        name: part[table][-1]["id"] + 1 for table, name in COUNTERS.items() if table in part
+    }
+    return {"rows": {**nothing, **part}, "next_ids": next_ids}
+
+
+@cache
+def update_query(table: Table) -> str:
+    """Writes what each row of `$rows` holds, found by its key."""
+    found = " AND ".join(f"n.{name} = row.{name}" for name in SHAPES[table].key)
+    return f"UNWIND $rows AS row MATCH {PATTERNS[table]} WHERE {found} SET n += row"
+
+
+@cache
+def delete_query(table: Table) -> str:
+    """Deletes what has one of `$keys`."""
+    if table == "documents":
+        return _DELETE_DOCUMENTS
+    if table == "entities":
+        return _DELETE_ENTITIES
+    first, *others = (f"n.{name}" for name in SHAPES[table].key)
+    tests = [f"{first} = key", *(f"{name} IS NOT NULL" for name in others)]
+    detach = "DETACH" if PATTERNS[table].startswith("(n") else ""
+    return (
+        f"UNWIND $keys AS key MATCH {PATTERNS[table]} WHERE {' AND '.join(tests)} {detach} DELETE n"
+    )
+
+
+# --- properties and rows -----------------------------------------------------------------
+
+
+def to_properties(table: Table, row: Row) -> dict[str, Any]:
+    """A row, or a part of one, as properties."""
+    values = dict(row)
+    for name, kind in _BYTES.items():
+        if isinstance(values.get(name), bytes):
+            values[name] = np.frombuffer(values[name], dtype=kind).tolist()
+    if table == "communities" and "embedding" in values:
+        shown = values["embedding"] is not None  # what has no report has none of its parts
+        values.update({name: json.loads(values[name]) if shown else None for name in _LISTS})
+        values.update({name: values[name] if shown else None for name in ("title", "summary")})
+    elif table == "topics":
+        values["chunks"] = json.loads(values["chunks"])
+    elif "is_causal" in values:
+        values["is_causal"] = bool(values["is_causal"])
+    return values
+
+
+def to_row(table: Table, properties: Mapping[str, Any]) -> WholeRow:
+    """Properties as a whole row."""
+    values = dict(properties)
+    for name, kind in _BYTES.items():
+        if values.get(name) is not None:
+            values[name] = np.array(values[name], dtype=kind).tobytes()
+    if table == "communities":
+        values.update({name: values.get(name, "") for name in ("title", "summary")})
+        values.update({name: _to_json(values.get(name)) for name in _LISTS})
+    elif table == "topics":
+        values["chunks"] = json.dumps(values["chunks"], separators=(",", ":"))
+    elif table == "relations":
+        values["is_causal"] = int(values["is_causal"])
+    values.update({name: float(values[name]) for name in _FLOATS if name in values})
+    return {name: values.get(name) for name in SHAPES[table].columns}
+
+
+def _to_json(values: Iterable[Any] | None) -> str:
+    return json.dumps(list(values or ()), ensure_ascii=False)

@@ -1,0 +1,130 @@
+"""Reading everything at once: what matrices and other derived structures are built from."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import AbstractContextManager
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.derived_files import folder_size
+from clew.ports import PassageRow, RelationRows
+from clew.stores.state import StoreState
+from clew.stores.statements import snapshot as statements
+from clew.stores.values import now
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from clew.types import Ids
+
+_TEXTS, _ROWS = 1000, 5000
+"""How many a batch holds."""
+_COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
+
+
+class Snapshots(StoreState):
+    """`ports.SnapshotSource` but for embeddings, and the store's figures."""
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See `ports.SnapshotSource`."""
+        return self.backend.reading()
+
+    def chunk_ids(self) -> Ids:
+        """See `ports.SnapshotSource`."""
+        return np.sort(self.backend.columns(statements.CHUNK_IDS, ("i8",))[0])
+
+    def chunk_ids_after(self, after: int) -> Ids:
+        """Ids of the chunks above an id, sorted."""
+        if after <= 0:
+            return self.chunk_ids()
+        return np.sort(self.backend.columns(statements.CHUNK_IDS_AFTER, ("i8",), after=after)[0])
+
+    def passages(self, after: int = 0) -> Iterator[PassageRow]:
+        """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
+        while True:
+            (rows,) = self.backend.gather(statements.PASSAGES, after=after, limit=_TEXTS)
+            yield from (_passage(*row) for row in sorted(rows, key=itemgetter(0)))
+            if len(rows) < _TEXTS:
+                return
+            after = max(row[0] for row in rows)
+
+    def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
+        """See `ports.SnapshotSource`."""
+        parts = [np.empty((0, 4), dtype=np.int64)]
+        for low, high in id_ranges(self.chunk_ids_after(after), _ROWS):
+            columns = self.backend.columns(statements.MENTIONS, ("i8",) * 4, after=low, until=high)
+            parts.append(np.column_stack(columns))
+        return merge_mentions(np.concatenate(parts))
+
+    def relation_rows(self) -> RelationRows:
+        """See `ports.SnapshotSource`."""
+        types = ("i8", "i8", "i8", "f4", "i8", "i8")
+        parts = [[np.empty(0, dtype=type_) for type_ in types]]
+        (ids,) = self.backend.columns(statements.RELATION_IDS, ("i8",))
+        for low, high in id_ranges(np.sort(ids), _ROWS):
+            parts.append(self.backend.columns(statements.RELATIONS, types, after=low, until=high))
+        return RelationRows(*map(np.concatenate, zip(*parts, strict=True)))
+
+    def entities_of_type(self, entity_type: str) -> Ids:
+        """See `ports.SnapshotSource`."""
+        found = self.backend.columns(statements.ENTITIES_OF_TYPE, ("i8",), type=entity_type)
+        return np.sort(found[0])
+
+    def statistics(self) -> dict[str, Any]:
+        """See `ports.StoreUpkeep`.
+
+        `relations_ended` are those of all relations that hold no more or were retracted.
+        """
+        with self.backend.consistent():
+            counts = self.backend.rows(statements.COUNTS)[0]
+            types = self.backend.rows(statements.RELATION_TYPES, now=now())
+            state = self.state()
+        embedder = state.vectors
+        *tables, sentences, mentions = counts
+        return {
+            **dict(zip(_COUNTED, tables, strict=True)),
+            "relations": sum(number for _, number, _ in types),
+            "sentences": sentences,
+            "mentions": mentions,
+            "relations_ended": sum(ended for *_, ended in types),
+            "relation_types": {name: number for name, number, _ in types},
+            "embedder": {"name": embedder[0], "dimension": embedder[1]} if embedder else None,
+            "generation": state.generation,
+            "bytes": folder_size(self.backend.folder),
+        }
+
+
+def _passage(
+    chunk_id: int, document_id: str, ordinal: int, text: str, context: str, sentences: str
+) -> PassageRow:
+    return PassageRow(
+        chunk_id=chunk_id,
+        document_id=document_id,
+        ordinal=ordinal,
+        text=text,
+        context=context,
+        sentences=tuple((start, end) for start, end in json.loads(sentences)),
+    )
+
+
+def merge_mentions(rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rows (n, 4) of chunk, sentence, entity and count, sorted; one for each of the first three.
+
+    Two aliases of one entity in one sentence are two rows of a store and one of the graph.
+    """
+    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
+    if len(rows) == 0:
+        return rows
+    first = np.append(True, (rows[1:, :3] != rows[:-1, :3]).any(axis=1)).nonzero()[0]
+    return np.column_stack([rows[first, :3], np.add.reduceat(rows[:, 3], first)])
+
+
+def id_ranges(ids: Ids, size: int) -> Iterator[tuple[int, int]]:
+    """(above, up to) of ranges that hold at most `size` of the sorted ids, all of them together."""
+    for start in range(0, len(ids), size):
+        batch = ids[start : start + size]
+        yield int(batch[0]) - 1, int(batch[-1])

@@ -1,0 +1,1 @@
+"""Stores in a folder of this machine, each one SQLite file."""

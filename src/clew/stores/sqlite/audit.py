@@ -1,0 +1,58 @@
+"""Who changed what through which tool, in the store's own file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.ports import AuditEntry
+from clew.stores.values import now, to_text
+
+if TYPE_CHECKING:
+    from clew.stores.sqlite.connection import Database
+
+
+class SqliteAudit:
+    """`ports.AuditLog` in the file of a `SqliteStore`, whose `database` is given."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> None:
+        """See `ports.AuditLog`."""
+        row = (now(), caller, tool, json.dumps(subjects, ensure_ascii=False, sort_keys=True))
+        with self._database.write() as connection:
+            connection.execute(
+                "INSERT INTO audit (recorded_at, caller, tool, subjects) VALUES (?, ?, ?, ?)", row
+            )
+
+    def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
+        """See `ports.AuditLog`."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                "SELECT id, recorded_at, caller, tool, subjects FROM audit"
+                " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
+                (before, before, limit),
+            )
+            return [
+                AuditEntry(
+                    id=entry,
+                    recorded_at=datetime.fromisoformat(moment),
+                    caller=caller,
+                    tool=tool,
+                    subjects=json.loads(subjects),
+                )
+                for entry, moment, caller, tool, subjects in rows
+            ]
+
+    def forget(self, before: datetime) -> int:
+        """See `ports.AuditLog`."""
+        moment = (to_text(before.astimezone(UTC)),)
+        with self._database.read() as connection:
+            old = "SELECT 1 FROM audit WHERE recorded_at < ? LIMIT 1"
+            if connection.execute(old, moment).fetchone() is None:
+                return 0
+        with self._database.write() as connection:
+            return connection.execute("DELETE FROM audit WHERE recorded_at < ?", moment).rowcount

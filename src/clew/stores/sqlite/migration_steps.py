@@ -1,0 +1,68 @@
+"""Steps of the schema that take more than statements, and those of single concepts."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+from clew.stores.chunk_dates import DateMention, time_rows
+from clew.stores.sqlite.tables import insert
+from clew.stores.values import to_time
+from clew.times import written_at
+
+_DATES = """
+SELECT m.chunk_id, m.sentence, m.start, m."end", a.name, m.count
+FROM mentions m JOIN aliases a ON a.id = m.alias_id JOIN entities e ON e.id = a.entity_id
+WHERE e.entity_type = 'date' AND m.sentence >= 0
+"""
+_M005 = """
+-- A name given by hand stays without a text: that of an entity made by hand by itself, that of
+-- another as long as a text has another name of it.
+DROP VIEW orphan_aliases;
+CREATE VIEW orphan_aliases AS
+    SELECT a.id, a.entity_id FROM aliases a
+    WHERE NOT EXISTS (SELECT 1 FROM used_aliases u WHERE u.id = a.id)
+        AND NOT (
+            EXISTS (SELECT 1 FROM link_rules r WHERE r.key = a.key AND r.name <> '')
+            AND EXISTS (SELECT 1 FROM used_aliases u WHERE u.entity_id = a.entity_id)
+        )
+        AND NOT (
+            a.method = 'manual'
+            AND EXISTS (SELECT 1 FROM entities e WHERE e.id = a.entity_id AND e.tier = 'manual')
+        );
+
+CREATE INDEX entities_by_hand ON entities (id) WHERE tier = 'manual';
+
+-- Passages that an assistant has read for entities and relations.
+CREATE TABLE readings (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    read_at TEXT NOT NULL
+)
+"""
+
+
+def write_all_times(connection: sqlite3.Connection) -> None:
+    """Make the times of every chunk from what else the store holds."""
+    dates: dict[int, list[DateMention]] = {}
+    for chunk_id, *mention in connection.execute(_DATES):
+        dates.setdefault(chunk_id, []).append(DateMention(*mention))
+    rows = connection.execute(
+        "SELECT c.id, c.metadata, d.metadata, d.created_at"
+        " FROM chunks c JOIN documents d ON d.id = c.document_id"
+    )
+    for chunk_id, own, of_document, created_at in rows:
+        whole = written_at(json.loads(of_document), to_time(created_at))
+        said = written_at(json.loads(own), whole)
+        times = time_rows(said, dates.get(chunk_id, ()))
+        insert(connection, {"times": [{"chunk_id": chunk_id, **row._asdict()} for row in times]})
+
+
+def m005_memory(connection: sqlite3.Connection) -> None:
+    """Entities made by hand, which no text needs to name; passages that an assistant has read."""
+    for statement in _M005.split(";\n"):
+        connection.execute(statement)
+
+
+def m009_agent_extractions(connection: sqlite3.Connection) -> None:
+    """Passages that an agent has read bear the name of what they are."""
+    connection.execute("ALTER TABLE readings RENAME TO agent_extractions")

@@ -1,0 +1,362 @@
+"""Entities, their names, and the rules that remember what was done to names by hand."""
+
+from __future__ import annotations
+
+from clew.stores.backend import Statement
+
+_AMONG = "IN (SELECT value FROM json_each(:ids))"
+_AMONG_KEYS = "IN (SELECT value FROM json_each(:keys))"
+
+# --- entities
+
+# Mentions that say what a document is about, in sentence -1, count as none.
+# Columns: generation, then those of `entities.EntityRow`.
+ENTITIES = Statement(
+    f"""
+SELECT (SELECT value FROM meta WHERE name = 'generation'),
+    e.id, e.name, e.key, e.entity_type, e.content, e.tier,
+    (SELECT coalesce(sum(count), 0) FROM entity_mentions m
+        WHERE m.entity_id = e.id AND m.sentence >= 0),
+    (SELECT count(DISTINCT c.document_id) FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
+        WHERE m.entity_id = e.id)
+FROM entities e WHERE e.id {_AMONG}
+""",
+    """
+MATCH (s:ClewStore {namespace: $namespace})
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+CALL (e) {
+    MATCH (e)<-[m:MENTIONS {namespace: $namespace}]-(c:ClewChunk)
+    RETURN sum(CASE WHEN m.sentence >= 0 THEN m.count ELSE 0 END) AS mentions,
+        count(DISTINCT c.document_id) AS documents
+}
+RETURN [s.generation, e.id, e.name, e.key, e.entity_type, e.content, e.tier, mentions, documents]
+    AS row
+""",
+)
+# How often the most mentioned entity is mentioned; reads all mentions.
+MOST_MENTIONED = Statement(
+    """
+SELECT coalesce(max(mentions), 0) FROM (
+    SELECT sum(mentions) AS mentions FROM (
+        SELECT alias_id, sum(count) AS mentions FROM mentions WHERE sentence >= 0
+        GROUP BY alias_id) AS m JOIN aliases a ON a.id = m.alias_id GROUP BY a.entity_id)
+""",
+    """
+MATCH ()-[m:MENTIONS {namespace: $namespace}]->(e)
+WHERE m.chunk_id IS NOT NULL AND m.sentence >= 0
+WITH e, sum(m.count) AS mentions
+RETURN [coalesce(max(mentions), 0)] AS row
+""",
+)
+ENTITY_NAMES = Statement(
+    "SELECT id, name FROM entities WHERE id IN (SELECT value FROM json_each(:entities))",
+    """
+UNWIND $entities AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id}) RETURN [e.id, e.name] AS row
+""",
+)
+ENTITY_CHUNKS = Statement(
+    "SELECT DISTINCT chunk_id FROM entity_mentions WHERE entity_id = :id",
+    """
+MATCH (:ClewEntity {namespace: $namespace, id: $id})<-[m:MENTIONS {namespace: $namespace}]-()
+RETURN collect(DISTINCT m.chunk_id)
+""",
+)
+# An entity takes the place of its nearest name, whichever of its names was found first.
+_SQL_NEAREST = """
+SELECT entity_id FROM (
+    SELECT entity_id, length(key) AS length,
+        CASE WHEN key = :key THEN 0 WHEN substr(key, 1, length(:key)) = :key THEN 1 ELSE 2 END
+        AS step
+    FROM aliases WHERE instr(key, :key) > 0 {among})
+GROUP BY entity_id ORDER BY min(step), min(length), entity_id LIMIT :limit
+"""
+_CYPHER_NEAREST = """
+WITH e.id AS id,
+    min(CASE WHEN a.key = $key THEN 0 WHEN a.key STARTS WITH $key THEN 1 ELSE 2 END) AS step,
+    min(size(a.key)) AS length
+RETURN [id] AS row ORDER BY step, length, id LIMIT $limit
+"""
+NAMES_BEGINNING = Statement(
+    _SQL_NEAREST.format(
+        among="""AND entity_id IN (
+        SELECT entity_id FROM aliases WHERE key >= :key AND key < :key || char(1114111))"""
+    ),
+    f"""
+MATCH (b:ClewAlias {{namespace: $namespace}}) WHERE b.key STARTS WITH $key
+MATCH (b)-[:NAMES {{namespace: $namespace}}]->(e)
+WITH DISTINCT e
+MATCH (e)<-[:NAMES {{namespace: $namespace}}]-(a) WHERE a.key CONTAINS $key
+{_CYPHER_NEAREST}
+""",
+)
+NAMES_HOLDING = Statement(
+    _SQL_NEAREST.format(among=""),
+    f"""
+MATCH (a:ClewAlias {{namespace: $namespace}}) WHERE a.key CONTAINS $key
+MATCH (a)-[:NAMES {{namespace: $namespace}}]->(e)
+{_CYPHER_NEAREST}
+""",
+)
+
+# --- aliases
+
+# Columns: key, alias id, entity id.
+KEYS = Statement(
+    f"SELECT key, id, entity_id FROM aliases WHERE key {_AMONG_KEYS}",
+    """
+UNWIND $keys AS key
+MATCH (a:ClewAlias {namespace: $namespace, key: key})-[:NAMES {namespace: $namespace}]->(e)
+RETURN [a.key, a.id, e.id] AS row
+""",
+)
+_SQL_ALIASES = """
+SELECT id, key, name, entity_id, method, score, evidence FROM aliases WHERE id > :after
+"""
+_CYPHER_ALIAS = """
+RETURN [a.id, a.key, a.name, e.id, a.method, a.score, a.evidence] AS row ORDER BY a.id
+"""
+ALIASES = Statement(
+    f"{_SQL_ALIASES} ORDER BY id",
+    f"""
+MATCH (a:ClewAlias {{namespace: $namespace}}) WHERE a.id > $after
+MATCH (a)-[:NAMES {{namespace: $namespace}}]->(e)
+{_CYPHER_ALIAS}
+""",
+)
+ALIASES_OF = Statement(
+    f"{_SQL_ALIASES} AND entity_id = :id ORDER BY id",
+    f"""
+MATCH (e:ClewEntity {{namespace: $namespace, id: $id}})<-[:NAMES {{namespace: $namespace}}]-(a)
+WHERE a.id > $after
+{_CYPHER_ALIAS}
+""",
+)
+# Columns: key, alias id, entity id, method, entity type, how many names its entity has.
+KNOWN_ALIASES = Statement(
+    f"""
+SELECT a.key, a.id, a.entity_id, a.method, e.entity_type,
+    (SELECT count(*) FROM aliases b WHERE b.entity_id = a.entity_id)
+FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {_AMONG_KEYS}
+""",
+    """
+UNWIND $keys AS key
+MATCH (a:ClewAlias {namespace: $namespace, key: key})
+    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
+RETURN [key, a.id, e.id, a.method, e.entity_type,
+    COUNT { (e)<-[:NAMES {namespace: $namespace}]-() }] AS row
+""",
+)
+_CYPHER_USED = """
+EXISTS { (e)<-[m:MENTIONS {namespace: $namespace}]-() WHERE m.alias_id = a.id }
+OR EXISTS { (e)-[r:RELATES {namespace: $namespace}]->() WHERE r.from_alias_id = a.id }
+OR EXISTS { (e)<-[r:RELATES {namespace: $namespace}]-() WHERE r.to_alias_id = a.id }
+"""
+# Columns: an entity's id, key, type, tier; id, key, name of an alias, and whether a text uses it.
+HELD_NAMES = Statement(
+    f"""
+SELECT e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name,
+    EXISTS (SELECT 1 FROM used_aliases u WHERE u.id = a.id)
+FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE e.id {_AMONG} ORDER BY a.id
+""",
+    f"""
+UNWIND $ids AS id
+MATCH (e:ClewEntity {{namespace: $namespace, id: id}})<-[:NAMES {{namespace: $namespace}}]-(a)
+RETURN [e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name, {_CYPHER_USED}] AS row
+ORDER BY a.id
+""",
+)
+# Names that likeness alone ties to other names. Columns: entity id, key.
+FUZZY_NAMES = Statement(
+    f"""
+SELECT a.entity_id, a.key FROM aliases a
+WHERE a.key {_AMONG_KEYS} AND a.method = 'fuzzy'
+    AND EXISTS (SELECT 1 FROM aliases b WHERE b.entity_id = a.entity_id AND b.id <> a.id)
+""",
+    """
+UNWIND $keys AS key
+MATCH (a:ClewAlias {namespace: $namespace, key: key})-[:NAMES {namespace: $namespace}]->(e)
+WHERE a.method = 'fuzzy' AND COUNT { (e)<-[:NAMES {namespace: $namespace}]-() } > 1
+RETURN [e.id, a.key] AS row
+""",
+)
+# Rows: id, entity_id, method, score, evidence. What texts say under a name moves with it; a
+# relationship of Neo4j keeps its ends, so it is made again after the one with its id is gone.
+MOVE_ALIASES = Statement(
+    """
+UPDATE aliases SET entity_id = :entity_id, method = :method, score = :score, evidence = :evidence
+WHERE id = :id
+""",
+    """
+UNWIND $rows AS row
+MATCH (a:ClewAlias {namespace: $namespace, id: row.id})
+SET a.method = row.method, a.score = row.score, a.evidence = row.evidence
+WITH a, row
+MATCH (a)-[n:NAMES {namespace: $namespace}]->(old:ClewEntity {namespace: $namespace})
+MATCH (new:ClewEntity {namespace: $namespace, id: row.entity_id}) WHERE new <> old
+DELETE n
+CREATE (a)-[:NAMES {namespace: $namespace}]->(new)
+WITH a.id AS alias_id, old, new
+CALL (alias_id, old, new) {
+    MATCH (c:ClewChunk {namespace: $namespace})
+        -[m:MENTIONS {namespace: $namespace, alias_id: alias_id}]->(old)
+    WITH new, c, m, properties(m) AS values
+    DELETE m
+    CREATE (c)-[moved:MENTIONS]->(new) SET moved = values
+}
+CALL (alias_id, old, new) {
+    MATCH (old)-[r:RELATES {namespace: $namespace, from_alias_id: alias_id}]
+        ->(tail:ClewEntity {namespace: $namespace})
+    WITH new, tail, r, properties(r) AS values
+    DELETE r
+    CREATE (new)-[moved:RELATES]->(tail) SET moved = values
+}
+CALL (alias_id, old, new) {
+    MATCH (head:ClewEntity {namespace: $namespace})
+        -[r:RELATES {namespace: $namespace, to_alias_id: alias_id}]->(old)
+    WITH new, head, r, properties(r) AS values
+    DELETE r
+    CREATE (head)-[moved:RELATES]->(new) SET moved = values
+}
+""",
+)
+
+# --- what has no source is deleted
+
+# A name given by hand stays without a text: that of an entity made by hand by itself, that of
+# another as long as a text has another name of it (view `orphan_aliases` in SQLite).
+DELETE_ORPHAN_ALIASES = Statement(
+    f"DELETE FROM aliases WHERE id IN (SELECT id FROM orphan_aliases WHERE entity_id {_AMONG})",
+    f"""
+UNWIND $ids AS id
+MATCH (e:ClewEntity {{namespace: $namespace, id: id}})
+MATCH (a:ClewAlias {{namespace: $namespace}})-[:NAMES {{namespace: $namespace}}]->(e)
+WITH e, a, {_CYPHER_USED} AS used
+WITH e, collect({{alias: a, used: used}}) AS names
+WITH e, names, any(name IN names WHERE name.used) AS is_used
+UNWIND names AS name
+WITH e, is_used, name.alias AS a, name.used AS used
+WHERE NOT used AND NOT (a.method = 'manual' AND e.tier = 'manual')
+    AND NOT (is_used AND EXISTS {{
+        (r:ClewRule {{namespace: $namespace, key: a.key}}) WHERE r.name <> ''
+    }})
+DETACH DELETE a
+""",
+)
+# An entity whose shown name is no longer its own takes its oldest one.
+SHOW_LIVING_NAMES = Statement(
+    f"""
+UPDATE entities SET (name, key) = (
+    SELECT a.name, a.key FROM aliases a WHERE a.entity_id = entities.id ORDER BY a.id LIMIT 1)
+WHERE id {_AMONG}
+    AND EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
+    AND NOT EXISTS (
+        SELECT 1 FROM aliases a WHERE a.entity_id = entities.id AND a.key = entities.key)
+""",
+    """
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id}) WHERE NOT EXISTS {
+    (e)<-[:NAMES {namespace: $namespace}]-(a:ClewAlias) WHERE a.key = e.key
+}
+MATCH (a:ClewAlias {namespace: $namespace})-[:NAMES {namespace: $namespace}]->(e)
+WITH e, a ORDER BY a.id
+WITH e, head(collect(a)) AS oldest
+SET e.name = oldest.name, e.key = oldest.key
+""",
+)
+DELETE_NAMELESS_ENTITIES = Statement(
+    f"""
+DELETE FROM entities WHERE id {_AMONG}
+    AND NOT EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
+""",
+    """
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+WHERE NOT EXISTS { (e)<-[:NAMES {namespace: $namespace}]-(:ClewAlias) }
+CALL (e) {
+    MATCH (l:ClewExtractionLog {namespace: $namespace, entity_id: e.id})
+    DELETE l
+}
+DETACH DELETE e
+""",
+)
+
+# --- rules: a key belongs to the group that its target names
+
+LINK_RULES = Statement(
+    "SELECT key, target FROM link_rules ORDER BY key",
+    """
+MATCH (r:ClewRule {namespace: $namespace}) WHERE r.key IS NOT NULL
+RETURN [r.key, r.target] AS row ORDER BY r.key
+""",
+)
+# Those that lead from or to some keys. Most stores have none, and looking for these keys' costs
+# more than looking for any.
+RULES_AROUND = Statement(
+    f"""
+SELECT r.key, r.target FROM (SELECT 1 FROM link_rules LIMIT 1) CROSS JOIN link_rules r
+WHERE r.key {_AMONG_KEYS} OR r.target {_AMONG_KEYS}
+""",
+    """
+UNWIND $keys AS key
+CALL (key) {
+    MATCH (r:ClewRule {namespace: $namespace, key: key}) RETURN r
+    UNION
+    MATCH (r:ClewRule {namespace: $namespace, target: key}) RETURN r
+}
+RETURN DISTINCT [r.key, r.target] AS row
+""",
+)
+# A group of names ruled by hand is the key that its rules point at, and may outlive its entity.
+# Columns: key of the group, its entity if one of its names is known, the name given by hand.
+RULED_GROUPS = Statement(
+    """
+SELECT g.value, (
+    SELECT entity_id FROM aliases
+    WHERE key = g.value OR key IN (SELECT key FROM link_rules WHERE target = g.value)
+    ORDER BY id LIMIT 1), (SELECT name FROM link_rules WHERE key = g.value)
+FROM json_each(:keys) AS g
+""",
+    """
+UNWIND $keys AS group
+OPTIONAL MATCH (own:ClewRule {namespace: $namespace, key: group})
+CALL (group) {
+    OPTIONAL MATCH (r:ClewRule {namespace: $namespace, target: group})
+    WITH group, collect(r.key) AS ruled
+    UNWIND ruled + group AS key
+    MATCH (a:ClewAlias {namespace: $namespace, key: key})
+        -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
+    WITH a, e ORDER BY a.id LIMIT 1
+    RETURN collect(e.id) AS members
+}
+RETURN [group, head(members), own.name] AS row
+""",
+)
+# Rows: key, target.
+WRITE_RULES = Statement(
+    """
+INSERT INTO link_rules (key, target) VALUES (:key, :target)
+ON CONFLICT (key) DO UPDATE SET target = excluded.target
+""",
+    """
+UNWIND $rows AS row
+MERGE (r:ClewRule {namespace: $namespace, key: row.key}) ON CREATE SET r.name = ''
+SET r.target = row.target
+""",
+)
+# What a merged entity leaves to its heir.
+TAKE_OVER = Statement(
+    """
+UPDATE entities SET
+    tier = CASE WHEN s.tier = 'manual' THEN s.tier ELSE entities.tier END,
+    content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END
+FROM (SELECT tier, content FROM entities WHERE id = :source) AS s WHERE entities.id = :target
+""",
+    """
+MATCH (source:ClewEntity {namespace: $namespace, id: $source})
+MATCH (target:ClewEntity {namespace: $namespace, id: $target})
+SET target.tier = CASE WHEN source.tier = 'manual' THEN source.tier ELSE target.tier END,
+    target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END
+""",
+)

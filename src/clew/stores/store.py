@@ -1,0 +1,95 @@
+"""The store: all that is asked of it, over whichever back end holds it."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from clew.stores.backend import Backend
+from clew.stores.chunk_dates import ChunkDates
+from clew.stores.copy_marks import refuse_unfinished
+from clew.stores.documents import Documents
+from clew.stores.extractions import Extractions
+from clew.stores.manual_graph import ManualGraph
+from clew.stores.snapshot import Snapshots
+from clew.stores.statements.state import COUNT_CHANGE, REMEMBER
+from clew.stores.validity import recompute_all
+
+if TYPE_CHECKING:
+    from clew.types import CheckReport, Ids, Scores, Vectors
+
+
+class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
+    """`ports.Store` over a back end; threads may share one.
+
+    Each of its bases is one concept. What a back end does in a way of its own, its subclass does:
+    searching by words and metadata, reading embeddings, checking.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        embedder: tuple[str, int] | None,
+        functional: Collection[str] | None,
+    ) -> None:
+        """Open the store that the back end holds.
+
+        `embedder` is (name, dimension); the first one given is remembered, and every later one
+        must be the same. Without one the store can do all but save into a new store.
+
+        `functional` are the relation types of which a later fact ends an earlier one, see
+        `validity`; they are remembered, and every end is derived again where they change. A store
+        that can only be read keeps its own.
+        """
+        super().__init__(backend)
+        try:
+            refuse_unfinished(self.state().copying, backend.place)
+            if embedder is not None:
+                self.claim(*embedder)
+            if functional is not None:
+                self._declare(sorted(functional))
+        except BaseException:
+            backend.close()
+            raise
+
+    def _declare(self, functional: Sequence[str]) -> None:
+        def work() -> None:
+            declared = {"name": "functional", "value": json.dumps(functional)}
+            self.backend.execute_many(REMEMBER, [declared])
+            recompute_all(self.backend, functional)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+
+        if list(functional) != self.state().functional and not self.backend.read_only:
+            self.backend.write(work)
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.grouping()
+
+    @property
+    def folder(self) -> Path:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.folder
+
+    def close(self) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.close()
+
+    @abstractmethod
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        """See `ports.KeywordIndex`."""
+
+    @abstractmethod
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.SnapshotSource`."""
+
+    @abstractmethod
+    def check(self, repair: bool = False) -> CheckReport:
+        """See `ports.StoreUpkeep`."""

@@ -1,0 +1,1 @@
+"""Reading by the assistant itself: passages go out, entities and relations come back."""

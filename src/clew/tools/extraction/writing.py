@@ -1,0 +1,118 @@
+"""Entities and relations that an assistant found, or knows by itself."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, NotFoundError
+from clew.indexing.manual_graph import CAUSAL, snake_case, written_relation
+from clew.text import entity_key
+from clew.types import NewEntity
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.indexing.agent_extraction import AgentExtractionReport, AgentRelation
+    from clew.tools.spec import Arguments, Call, Result
+
+_SHOWN = 20
+"""Rejected items that are told one by one."""
+
+
+def upsert(call: Call, arguments: Arguments) -> Result:
+    """`graph_upsert`; a server fills in what `sample` stands for, see `clew.mcp.sampling`."""
+    if arguments["sample"]:
+        raise InputError(
+            f"sample={arguments['sample']} needs a client that offers sampling, and yours does not;"
+            " take passages from extraction_next, read them, and call graph_upsert with what you"
+            " found"
+        )
+    entities = [
+        NewEntity(
+            name=one["name"],
+            entity_type=one["entity_type"] or "name",
+            content=one["description"],
+        )
+        for one in arguments["entities"]
+    ]
+    if not arguments["passage_ids"]:
+        return _write_by_hand(call, entities, arguments["relations"])
+    report = call.engine.agent_extractions.record(
+        arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
+    )
+    return {**_told(report), "remaining": call.engine.agent_extractions.count_unread()}
+
+
+def _found(given: Arguments) -> AgentRelation:
+    from clew.indexing.agent_extraction import AgentRelation
+
+    return AgentRelation(
+        head=given["source"],
+        tail=given["target"],
+        relation_type=given["relation_type"],
+        confidence=given["confidence"],
+        is_causal=snake_case(given["relation_type"]) == CAUSAL,
+    )
+
+
+def _told(report: AgentExtractionReport) -> Result:
+    rejected = [{"item": one.item, "reason": one.reason} for one in report.rejected[:_SHOWN]]
+    return {
+        "passages": report.passages,
+        "entities": report.entities,
+        "relations": report.relations,
+        "new_relations": report.new_relations,
+        "rejected": rejected,
+        "rejected_count": len(report.rejected),
+    }
+
+
+def _write_by_hand(
+    call: Call, entities: Sequence[NewEntity], relations: Sequence[Arguments]
+) -> Result:
+    """Without passages: the caller's own knowledge, which no text needs to state."""
+    given = {entity_key(entity.name) for entity in entities}
+    ends = {entity_key(name): name for one in relations for name in (one["source"], one["target"])}
+    # All that can be wrong is looked at before anything is written.
+    ids = {key: _known(call, name) for key, name in ends.items() if key not in given}
+    drafts = [written_relation(0, 0, r["relation_type"], weight=r["confidence"]) for r in relations]
+    ids |= _make(call, entities)
+    added = call.engine.memory.add_relations(
+        [
+            replace(
+                draft,
+                source_id=ids[entity_key(one["source"])],
+                target_id=ids[entity_key(one["target"])],
+            )
+            for one, draft in zip(relations, drafts, strict=True)
+        ]
+    )
+    return {
+        "passages": 0,
+        "entities": len(entities),
+        "relations": len(added),
+        "new_relations": sum(is_new for _, is_new in added),
+        "rejected": [],
+        "rejected_count": 0,
+        "remaining": call.engine.agent_extractions.count_unread(),
+    }
+
+
+def _make(call: Call, entities: Sequence[NewEntity]) -> dict[str, int]:
+    """Make entities, or bring those that were made before up to date; ids by key."""
+    memory, ids = call.engine.memory, {}
+    for entity, (entity_id, is_new) in zip(entities, memory.add_entities(entities), strict=True):
+        ids[entity_key(entity.name)] = entity_id
+        if not is_new:
+            known_type = entity.entity_type if entity.entity_type != "name" else None
+            content = entity.content or None
+            memory.update_entity(entity.name, entity_type=known_type, content=content)
+    return ids
+
+
+def _known(call: Call, name: str) -> int:
+    try:
+        return call.engine.entity(name).id
+    except NotFoundError as error:
+        raise NotFoundError(f"{error}; give it in entities, too, to make it") from error

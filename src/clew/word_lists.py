@@ -1,0 +1,17 @@
+"""Word lists: TOML files of the package, each beside the module that reads it."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from typing import Any
+
+
+def read_word_lists(package: str, *path: str) -> dict[str, Any]:
+    """The content of a TOML file; a list of words is a string, see `word_list`."""
+    return tomllib.loads(files(package).joinpath(*path).read_text("utf-8"))
+
+
+def word_list(text: str) -> frozenset[str]:
+    """The words of a string, with any white space between them."""
+    return frozenset(text.split())
