@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from benchmarks.speed import timed
 from clew.graph.communities.hierarchy import partition, weighted
 from clew.graph.communities.leiden import leiden
-from clew.graph.entity_graph import Bonds, EntityGraph, tie
+from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
 from clew.graph.traversal.paths import all_paths, neighbourhood, shortest_path, strongest_path
 from clew.graph.traversal.subgraph import steiner_tree
 
@@ -80,7 +80,7 @@ def make_graph(entities: int, relations: int) -> EntityGraph:
     share /= share.sum()
     names = rng.permutation(entities)
     none = np.zeros(relations, dtype=np.int64)
-    bonds = Bonds(
+    parts = EdgeParts(
         heads=names[rng.choice(entities, relations, p=share)],
         tails=names[rng.choice(entities, relations, p=share)],
         amounts=rng.uniform(0.1, 1, relations).astype(np.float32),
@@ -88,7 +88,7 @@ def make_graph(entities: int, relations: int) -> EntityGraph:
         chunks=none,
         sentences=none - 1,
     )
-    return tie(np.arange(1, entities + 1), bonds, generation=1)
+    return merge_parts(np.arange(1, entities + 1), parts, generation=1)
 
 
 def measure(graph: EntityGraph, runs: int) -> Iterator[Figure]:
@@ -140,7 +140,7 @@ def operations(graph: EntityGraph) -> dict[str, Work]:
 def product(graph: EntityGraph) -> Work:
     """One product of the graph's matrix of strengths with a vector."""
     size = len(graph.entity_ids)
-    strengths = graph.strengths[graph.ties].astype(np.float64)
+    strengths = graph.strengths[graph.edges].astype(np.float64)
     matrix = csr_array((strengths, graph.neighbours, graph.starts), shape=(size, size))
     vector = np.ones(size)
     return lambda: matrix @ vector
@@ -149,8 +149,8 @@ def product(graph: EntityGraph) -> Work:
 def drawing(graph: EntityGraph) -> Draw:
     """Rows that have any ties, the same ones in every run of the program."""
     rng = np.random.default_rng(SEED)
-    tied = np.flatnonzero(np.diff(graph.starts))
-    return lambda count: rng.choice(tied, count, replace=False).tolist()
+    connected = np.flatnonzero(np.diff(graph.starts))
+    return lambda count: rng.choice(connected, count, replace=False).tolist()
 
 
 def compare(

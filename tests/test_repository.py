@@ -54,3 +54,45 @@ def test_pins_are_bare_versions() -> None:
     wrong = [line for line in lines if not re.fullmatch(r"[\w.-]+==[\w.+!-]+( ; [^/@]+)?", line)]
 
     assert wrong == []
+
+
+NAMED = re.compile(
+    r"(?<![\w./])(?:\.\./)?((?:[\w-]+/)*[\w-]+\.py|(?:src/)?clew/[\w/]*\w)(?!\w|-|\.\w)"
+)
+"""A Python file or a folder of the package in a text: `graph/pagerank.py`, `clew/search`."""
+
+
+EXAMPLES = {"test_my_store.py"}
+"""Files that a reader is to write."""
+
+
+def named_paths(text: str) -> set[str]:
+    return {match[1] for match in NAMED.finditer(text)}
+
+
+def _up(file: Path) -> list[Path]:
+    """A file of the repository and the folders that it is in."""
+    return [file, *(folder for folder in file.parents if folder.is_relative_to(ROOT))]
+
+
+def test_paths_in_texts_are_found() -> None:
+    text = (
+        "[x](../src/clew/ports) `a/b.py`, (`clew/graph/c`); /etc/clew/clew.toml clew.db src/clew/d."
+    )
+
+    assert named_paths(text) == {"src/clew/ports", "a/b.py", "clew/graph/c", "src/clew/d"}
+
+
+def test_every_module_that_the_documents_name_exists() -> None:
+    files = tracked_files()
+    known = {f"/{path.relative_to(ROOT).as_posix()}" for file in files for path in _up(file)}
+    documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]
+
+    missing = [
+        f"{document.name}: {path}"
+        for document in documents
+        for path in sorted(named_paths(document.read_text("utf-8")) - EXAMPLES)
+        if not any(name.endswith(f"/{path}") for name in known)
+    ]
+
+    assert missing == []

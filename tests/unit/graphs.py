@@ -8,30 +8,30 @@ from typing import TYPE_CHECKING
 import numpy as np
 from hypothesis import strategies as st
 
-from clew.graph.entity_graph import Bonds, EntityGraph, tie
+from clew.graph.entity_graph import EdgeParts, EntityGraph, merge_parts
 
 if TYPE_CHECKING:
     from clew.graph.communities.leiden import WeightedGraph
     from clew.graph.snapshot import Ints
 
-Tie = tuple[int, int, float]
+Edge = tuple[int, int, float]
 
 
-def graph_of(size: int, ties: Sequence[Tie]) -> EntityGraph:
+def graph_of(size: int, edges: Sequence[Edge]) -> EntityGraph:
     """Entities with the ids 1, 2, … in rows 0, 1, …, and ties between rows."""
-    count = len(ties)
-    bonds = Bonds(
-        heads=np.array([head for head, _, _ in ties], dtype=np.int64),
-        tails=np.array([tail for _, tail, _ in ties], dtype=np.int64),
-        amounts=np.array([strength for _, _, strength in ties], dtype=np.float32),
+    count = len(edges)
+    parts = EdgeParts(
+        heads=np.array([head for head, _, _ in edges], dtype=np.int64),
+        tails=np.array([tail for _, tail, _ in edges], dtype=np.int64),
+        amounts=np.array([strength for _, _, strength in edges], dtype=np.float32),
         relations=np.arange(1, count + 1),
         chunks=np.zeros(count, dtype=np.int64),
         sentences=np.full(count, -1),
     )
-    return tie(np.arange(1, size + 1), bonds, generation=1)
+    return merge_parts(np.arange(1, size + 1), parts, generation=1)
 
 
-def ties_of(graph: EntityGraph) -> list[tuple[int, int]]:
+def edges_of(graph: EntityGraph) -> list[tuple[int, int]]:
     """The two rows of each tie, the smaller first, by number of the tie."""
     found: dict[int, tuple[int, int]] = {}
     for row in range(len(graph.entity_ids)):

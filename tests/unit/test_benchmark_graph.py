@@ -16,7 +16,7 @@ def test_degrees_of_the_graph_follow_a_power_law() -> None:
     ranks = np.arange(10, 500)
     slope, _ = np.polyfit(np.log(ranks), np.log(degrees[ranks]), 1)
     assert slope == pytest.approx(-0.6, abs=0.1)
-    assert np.array_equal(make_graph(2_000, 20_000).ties, graph.ties)
+    assert np.array_equal(make_graph(2_000, 20_000).edges, graph.edges)
 
 
 def test_what_is_drawn_has_ties() -> None:

@@ -15,12 +15,12 @@ from clew.graph.communities.cluster import MAX_SIZE
 from clew.graph.communities.hierarchy import changed_entities, partition, touched, weighted
 from clew.graph.entity_graph import EntityGraph
 from clew.ports import Partition
-from tests.unit.graphs import Tie, graph_of, modularity
+from tests.unit.graphs import Edge, graph_of, modularity
 
 Sets = dict[int, frozenset[int]]
 
 
-def planted(groups: int, size: int, *, seed: int = 0, across: float = 0.5) -> list[Tie]:
+def planted(groups: int, size: int, *, seed: int = 0, across: float = 0.5) -> list[Edge]:
     """Ties within groups of entities, some eight each, and a few across."""
     rng = np.random.default_rng(seed)
     total = groups * size
@@ -129,9 +129,9 @@ def test_an_unchanged_graph_changes_nothing() -> None:
 
 
 def test_a_tie_touches_the_communities_of_its_ends_and_no_others() -> None:
-    ties = planted(20, 20)
-    before = partition(graph_of(400, ties))
-    graph = graph_of(401, [*ties, (0, 400, 1.0), (1, 399, 1.0)])
+    edges = planted(20, 20)
+    before = partition(graph_of(400, edges))
+    graph = graph_of(401, [*edges, (0, 400, 1.0), (1, 399, 1.0)])
     after = partition(graph, before)
     assert changed_entities(graph, before).tolist() == [1, 2, 400, 401]
     first, last = (labels_of(before)[row] for row in (0, 399))
@@ -143,43 +143,43 @@ def test_a_tie_touches_the_communities_of_its_ends_and_no_others() -> None:
 
 
 def test_a_small_drift_of_all_strengths_touches_nothing() -> None:
-    ties = planted(10, 20)
+    edges = planted(10, 20)
     rng = np.random.default_rng(0)
-    before = partition(graph_of(200, ties))
-    drifted = graph_of(200, [(a, b, 3 * rng.uniform(0.9, 1.1)) for a, b, _ in ties])
+    before = partition(graph_of(200, edges))
+    drifted = graph_of(200, [(a, b, 3 * rng.uniform(0.9, 1.1)) for a, b, _ in edges])
     assert changed_entities(drifted, before).tolist() == []
     assert partition(drifted, before).ids.tolist() == before.ids.tolist()
 
 
 def test_many_small_changes_of_one_entity_count_as_one_large_one() -> None:
-    ties = planted(10, 20)
-    found = partition(graph_of(200, ties))
+    edges = planted(10, 20)
+    found = partition(graph_of(200, edges))
     factor, steps = 1.0, 0
-    while not len(changed_entities(graph_of(200, stronger(ties, factor)), found)):
-        found = partition(graph_of(200, stronger(ties, factor)), found)
+    while not len(changed_entities(graph_of(200, stronger(edges, factor)), found)):
+        found = partition(graph_of(200, stronger(edges, factor)), found)
         factor, steps = factor * 1.1, steps + 1
     assert steps == 3  # 1.1² is within a quarter, 1.1³ is not
 
 
-def stronger(ties: list[Tie], factor: float) -> list[Tie]:
-    return [(a, b, factor if 0 in (a, b) else 1.0) for a, b, _ in ties]
+def stronger(edges: list[Edge], factor: float) -> list[Edge]:
+    return [(a, b, factor if 0 in (a, b) else 1.0) for a, b, _ in edges]
 
 
 def test_all_are_placed_anew_once_a_third_has_changed() -> None:
-    ties = planted(10, 20)
-    found, moved = partition(graph_of(200, ties)), []
+    edges = planted(10, 20)
+    found, moved = partition(graph_of(200, edges)), []
     for step in range(9):
-        ties = [t for t in ties if not 20 * step <= t[0] < 20 * step + 4]
-        found = partition(graph_of(200, ties), found)
+        edges = [t for t in edges if not 20 * step <= t[0] < 20 * step + 4]
+        found = partition(graph_of(200, edges), found)
         moved.append(found.moved)
     assert 0 in moved[1:]
     assert max(moved) <= 200 / 3
 
 
 def test_communities_that_stay_the_same_keep_their_id_when_all_are_placed_anew() -> None:
-    ties = planted(10, 20, across=0)
-    before = partition(graph_of(200, ties))
-    after = partition(graph_of(200, [t for t in ties if t[0] >= 100]), before)
+    edges = planted(10, 20, across=0)
+    before = partition(graph_of(200, edges))
+    after = partition(graph_of(200, [t for t in edges if t[0] >= 100]), before)
     assert after.moved == 0
     was, now = sets_of(before), sets_of(after)
     assert all(now[community] == held for community, held in was.items() if min(held) > 100)
@@ -188,14 +188,14 @@ def test_communities_that_stay_the_same_keep_their_id_when_all_are_placed_anew()
 @pytest.mark.parametrize("across", [0.5, 3.0])
 def test_piece_by_piece_is_as_good_as_all_at_once(across: float) -> None:
     """Modularity within 0.02 of a full run's; the two agree as far as communities are distinct."""
-    ties = planted(30, 20, across=across)
+    edges = planted(30, 20, across=across)
     rng = np.random.default_rng(2)
-    found = partition(graph_of(600, ties))
+    found = partition(graph_of(600, edges))
     for _ in range(10):
-        drop = set(rng.choice(len(ties), 6, replace=False).tolist())
-        ties = [t for i, t in enumerate(ties) if i not in drop]
-        ties += [(int(a), int(b), 1.0) for a, b in rng.integers(0, 600, (3, 2)) if a != b]
-        graph = graph_of(600, ties)
+        drop = set(rng.choice(len(edges), 6, replace=False).tolist())
+        edges = [t for i, t in enumerate(edges) if i not in drop]
+        edges += [(int(a), int(b), 1.0) for a, b in rng.integers(0, 600, (3, 2)) if a != b]
+        graph = graph_of(600, edges)
         found = partition(graph, found)
         assert_hierarchy(found, graph)
     assert found.moved > 0
@@ -214,11 +214,11 @@ def test_whatever_changes_what_is_untouched_stays(data: st.DataObject) -> None:
     """With communities so small that there are several levels."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "MAX_SIZE", 3)
-        ties = data.draw(st.sets(pairs, min_size=12, max_size=50))
-        found = partition(graph_of(18, [(a, b, 1.0) for a, b in ties]))
+        edges = data.draw(st.sets(pairs, min_size=12, max_size=50))
+        found = partition(graph_of(18, [(a, b, 1.0) for a, b in edges]))
         for _ in range(3):
-            ties = ties ^ data.draw(st.sets(pairs, max_size=3))
-            graph = graph_of(18, [(a, b, 1.0) for a, b in ties])
+            edges = edges ^ data.draw(st.sets(pairs, max_size=3))
+            graph = graph_of(18, [(a, b, 1.0) for a, b in edges])
             changed = changed_entities(graph, found)
             before, found = found, partition(graph, found)
             assert_hierarchy(found, graph)
@@ -240,12 +240,12 @@ def test_an_untouched_part_rises_where_the_rest_of_its_whole_goes_elsewhere() ->
     triangles = [
         (3 * i + a, 3 * i + b, 1.0) for i in range(60) for a, b in ((0, 1), (1, 2), (0, 2))
     ]
-    ties = [*triangles, (2, 3, 0.5)]
+    edges = [*triangles, (2, 3, 0.5)]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(cluster, "MAX_SIZE", 3)
-        before = partition(graph_of(180, ties))
+        before = partition(graph_of(180, edges))
         after = partition(
-            graph_of(180, [*ties, *((a, b, 2.0) for a in (3, 4, 5) for b in (6, 7, 8))]), before
+            graph_of(180, [*edges, *((a, b, 2.0) for a in (3, 4, 5) for b in (6, 7, 8))]), before
         )
     (part,) = (community for community, held in sets_of(before).items() if held == {1, 2, 3})
     place = np.searchsorted(before.ids, part)

@@ -18,10 +18,11 @@ import clew
 from clew.graph.entity_graph import ABOUT_SHARE, CROWD, EntityGraph, build_entity_graph
 from clew.graph.entity_graph_files import current_entity_graph, current_entity_ranks
 from clew.graph.importance import EntityRanks, entity_ranks
-from clew.graph.snapshot import Snapshot, read_columns
+from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_columns import read_columns
 from clew.ports import PassageRow, RelationRows
 from clew.testing.fakes import HashEmbedder
-from tests.unit.graphs import ties_of
+from tests.unit.graphs import edges_of
 
 Chunk = tuple[set[int], list[set[int]]]
 """What it is about, and the entities of each of its sentences; ids from 1."""
@@ -135,14 +136,14 @@ def test_ties_are_what_relations_and_sentences_add_up_to(
     ids = graph.entity_ids.tolist()
     named = {e for about, said in chunks for some in [about, *said] for e in some}
     assert ids == sorted((named | {end for s in stated for end in s[:2]}) - left_out)
-    found = [(ids[one], ids[other]) for one, other in ties_of(graph)]
+    found = [(ids[one], ids[other]) for one, other in edges_of(graph)]
     assert found == sorted(expected)
-    for tie, pair in enumerate(found):
+    for edge, pair in enumerate(found):
         parts = expected[pair]
-        assert graph.strengths[tie] == pytest.approx(sum(p.amount for p in parts), rel=1e-5)
+        assert graph.strengths[edge] == pytest.approx(sum(p.amount for p in parts), rel=1e-5)
         relations = sorted((p for p in parts if p.relation), key=lambda p: (-p.amount, p.relation))
-        assert graph.relations[tie] == (relations[0].relation if relations else 0)
-        shown = int(graph.chunks[tie]), int(graph.sentences[tie])
+        assert graph.relations[edge] == (relations[0].relation if relations else 0)
+        shown = int(graph.chunks[edge]), int(graph.sentences[edge])
         texts = [p for p in relations if p.chunk] or [p for p in parts if p.chunk] or relations
         best = max(p.amount for p in texts)
         assert shown in {(p.chunk, p.sentence) for p in texts if p.amount == pytest.approx(best)}
@@ -153,10 +154,10 @@ def test_each_tie_stands_in_both_rows(chunks: list[Chunk], stated: list[Stated])
     graph = built(chunks, stated)
     seen: dict[int, list[tuple[int, int]]] = {}
     for row in range(len(graph.entity_ids)):
-        neighbours, ties = (part.tolist() for part in graph.row(row))
+        neighbours, edges = (part.tolist() for part in graph.row(row))
         assert neighbours == sorted(set(neighbours) - {row})
-        for neighbour, tie in zip(neighbours, ties, strict=True):
-            seen.setdefault(tie, []).append((row, neighbour))
+        for neighbour, edge in zip(neighbours, edges, strict=True):
+            seen.setdefault(edge, []).append((row, neighbour))
     assert sorted(seen) == list(range(len(graph.strengths)))
     assert all(one == other[::-1] for one, other in seen.values())
 

@@ -28,27 +28,27 @@ from clew.graph.importance import (
     summary,
     tiers,
 )
-from clew.graph.traversal.cut_vertices import bridges
-from tests.unit.graphs import Tie, graph_of, graphs, ties_of
+from clew.graph.traversal.cut_vertices import cut_vertices
+from tests.unit.graphs import Edge, edges_of, graph_of, graphs
 
 EMPTY = graph_of(0, [])
-STAR: list[Tie] = [(0, leaf, 1.0) for leaf in range(1, 6)]
+STAR: list[Edge] = [(0, leaf, 1.0) for leaf in range(1, 6)]
 
 
 def matrix_of(graph: EntityGraph) -> NDArray[np.float64]:
     """(E, E) strengths, symmetric."""
     matrix = np.zeros((len(graph.entity_ids),) * 2)
-    for (one, other), strength in zip(ties_of(graph), graph.strengths.tolist(), strict=True):
+    for (one, other), strength in zip(edges_of(graph), graph.strengths.tolist(), strict=True):
         matrix[one, other] = matrix[other, one] = strength
     return matrix
 
 
-def without(graph: EntityGraph, *, row: int = -1, tie: int = -1) -> EntityGraph:
+def without(graph: EntityGraph, *, row: int = -1, edge: int = -1) -> EntityGraph:
     """The graph without the ties of an entity, or without one tie."""
     kept = [
         (one, other, 1.0)
-        for number, (one, other) in enumerate(ties_of(graph))
-        if number != tie and row not in (one, other)
+        for number, (one, other) in enumerate(edges_of(graph))
+        if number != edge and row not in (one, other)
     ]
     return graph_of(len(graph.entity_ids), kept)
 
@@ -158,7 +158,7 @@ def test_sampled_betweenness_comes_near_the_exact_one() -> None:
 
 @given(graphs(most=9))
 def test_bridges_are_what_the_graph_falls_apart_without(graph: EntityGraph) -> None:
-    found = bridges(graph)
+    found = cut_vertices(graph)
     entities = dict(zip(found.entities.tolist(), found.severed.tolist(), strict=True))
     assert list(entities.values()) == sorted(entities.values(), reverse=True)
     for part in parts(graph):
@@ -166,24 +166,24 @@ def test_bridges_are_what_the_graph_falls_apart_without(graph: EntityGraph) -> N
             rest = [p - {row} for p in parts(without(graph, row=row)) if (p - {row}) & part]
             lost = len(part) - 1 - max(map(len, rest), default=0)
             assert entities.get(row, 0) == lost
-    ties = dict(zip(found.ties.tolist(), found.tie_severed.tolist(), strict=True))
-    assert list(ties.values()) == sorted(ties.values(), reverse=True)
-    for tie, ends in enumerate(ties_of(graph)):
-        one, other = (next(p for p in parts(without(graph, tie=tie)) if end in p) for end in ends)
-        assert ties.get(tie, 0) == (0 if one == other else min(len(one), len(other)))
+    edges = dict(zip(found.bridges.tolist(), found.bridge_severed.tolist(), strict=True))
+    assert list(edges.values()) == sorted(edges.values(), reverse=True)
+    for edge, ends in enumerate(edges_of(graph)):
+        one, other = (next(p for p in parts(without(graph, edge=edge)) if end in p) for end in ends)
+        assert edges.get(edge, 0) == (0 if one == other else min(len(one), len(other)))
 
 
 def test_a_long_chain_is_all_bridges() -> None:
     graph = graph_of(20_000, [(i, i + 1, 1.0) for i in range(19_999)])
-    found = bridges(graph)
-    assert len(found.ties) == 19_999
+    found = cut_vertices(graph)
+    assert len(found.bridges) == 19_999
     assert set(found.entities[:2].tolist()) == {9_999, 10_000}, "the middle first"
-    assert found.tie_severed[0] == 10_000
+    assert found.bridge_severed[0] == 10_000
 
 
 def test_a_graph_too_large_is_not_looked_at() -> None:
-    found = bridges(graph_of(6, STAR), max_ties=4)
-    assert len(found.entities) == len(found.ties) == 0
+    found = cut_vertices(graph_of(6, STAR), max_edges=4)
+    assert len(found.entities) == len(found.bridges) == 0
     assert found.notes == ("bridges were not looked for: the graph has more than 4 ties",)
 
 
@@ -218,7 +218,7 @@ def test_the_summary_counts() -> None:
 def test_an_empty_graph_is_no_error() -> None:
     assert summary(EMPTY).components == summary(EMPTY).mean_degree == 0
     assert len(pagerank(EMPTY)) == len(betweenness(EMPTY)) == len(components(EMPTY)) == 0
-    assert len(entity_ranks(EMPTY).tiers) == len(bridges(EMPTY).entities) == 0
+    assert len(entity_ranks(EMPTY).tiers) == len(cut_vertices(EMPTY).entities) == 0
     assert hubs(EMPTY, pagerank(EMPTY)) == []
 
 

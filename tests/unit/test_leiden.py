@@ -69,8 +69,8 @@ def test_pendants_and_resolution_stand_for_the_rest_of_the_graph(
     def both(choice: list[int]) -> tuple[float, float]:
         labels = np.arange(whole.size) + 10  # all others stand still, each alone
         labels[rest] = choice
-        tied = np.flatnonzero(missing > 0)
-        small = np.concatenate([choice, np.array(choice)[tied]]).astype(np.int64)
+        connected = np.flatnonzero(missing > 0)
+        small = np.concatenate([choice, np.array(choice)[connected]]).astype(np.int64)
         return by_hand(whole, labels) * total, by_hand(pendant, small, share) * total * share
 
     groups = st.lists(st.integers(0, 2), min_size=len(some), max_size=len(some))

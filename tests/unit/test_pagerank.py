@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.pagerank import local_graph, walk
-from clew.graph.snapshot import Snapshot, read_columns
+from clew.graph.snapshot import Snapshot
+from clew.graph.snapshot_columns import read_columns
 from clew.ports import PassageRow
 
 Mentions = list[tuple[int, int, int]]

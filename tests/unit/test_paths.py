@@ -18,18 +18,18 @@ from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
 from clew.graph.traversal.breadth_first import HOP_COST, Budget
 from clew.graph.traversal.paths import Path, all_paths, neighbourhood, shortest_path, strongest_path
-from tests.unit.graphs import graph_of, graphs, ties_of
+from tests.unit.graphs import edges_of, graph_of, graphs
 
 STAR = graph_of(8, [(0, leaf, leaf) for leaf in range(1, 8)])
 
 
 def cost_of(graph: EntityGraph, path: Path) -> float:
-    return sum(HOP_COST + 1 / (1 + float(graph.strengths[tie])) for tie in path.ties)
+    return sum(HOP_COST + 1 / (1 + float(graph.strengths[edge])) for edge in path.edges)
 
 
 def every_path(graph: EntityGraph, start: int, end: int, max_hops: int) -> list[Path]:
     """All of them, by trying every order of the other entities; fewest hops, then cheapest."""
-    numbers = {pair: number for number, pair in enumerate(ties_of(graph))}
+    numbers = {pair: number for number, pair in enumerate(edges_of(graph))}
     others = [row for row in range(len(graph.entity_ids)) if row not in (start, end)]
     found = []
     for between in range(min(max_hops, len(others) + 1)):
@@ -38,7 +38,7 @@ def every_path(graph: EntityGraph, start: int, end: int, max_hops: int) -> list[
             steps = [(min(step), max(step)) for step in pairwise(way)]
             if all(step in numbers for step in steps):
                 found.append(Path(way, tuple(numbers[step] for step in steps)))
-    return sorted(found, key=lambda p: (len(p.ties), cost_of(graph, p), p.entities))
+    return sorted(found, key=lambda p: (len(p.edges), cost_of(graph, p), p.entities))
 
 
 @given(graphs(), st.integers(1, 5))
@@ -46,8 +46,8 @@ def test_all_paths_are_found_in_order(graph: EntityGraph, max_hops: int) -> None
     expected = every_path(graph, 0, 1, max_hops)
     found = all_paths(graph, 0, 1, max_hops, limit=1000)
     assert sorted(p.entities for p in found.paths) == sorted(p.entities for p in expected)
-    assert sorted(p.ties for p in found.paths) == sorted(p.ties for p in expected)
-    ranks = [(len(p.ties), round(cost_of(graph, p), 9)) for p in found.paths]
+    assert sorted(p.edges for p in found.paths) == sorted(p.edges for p in expected)
+    ranks = [(len(p.edges), round(cost_of(graph, p), 9)) for p in found.paths]
     assert ranks == sorted(ranks)
     assert found.limits_hit == ()
     assert all_paths(graph, 0, 1, max_hops, limit=2).paths == found.paths[:2]
@@ -63,10 +63,10 @@ def test_the_shortest_path_is_the_cheapest_of_the_shortest(
     for path, other in zip(found.paths, best.paths, strict=True):
         assert path.entities[0] == 0
         assert path.entities[-1] == 1
-        assert len(path.ties) == len(other.ties)
+        assert len(path.edges) == len(other.edges)
         assert cost_of(graph, path) == pytest.approx(cost_of(graph, other))
         assert [tuple(sorted(p)) for p in pairwise(path.entities)] == [
-            ties_of(graph)[tie] for tie in path.ties
+            edges_of(graph)[edge] for edge in path.edges
         ]
 
 
@@ -78,13 +78,13 @@ def test_the_strongest_path_is_the_cheapest_of_all(graph: EntityGraph, max_hops:
     if every:
         least = min(cost_of(graph, path) for path in every)
         assert cost_of(graph, found.paths[0]) == pytest.approx(least)
-        assert len(found.paths[0].ties) <= max_hops
+        assert len(found.paths[0].edges) <= max_hops
 
 
 def distances(graph: EntityGraph, seeds: list[int], *, hops: bool) -> NDArray[np.float64]:
     """(seeds, E) by scipy."""
     matrix = np.zeros((len(graph.entity_ids),) * 2)
-    for (one, other), strength in zip(ties_of(graph), graph.strengths, strict=True):
+    for (one, other), strength in zip(edges_of(graph), graph.strengths, strict=True):
         matrix[one, other] = matrix[other, one] = HOP_COST + 1 / (1 + strength)
     return dijkstra(csr_array(matrix), indices=seeds, unweighted=hops)
 
@@ -96,7 +96,7 @@ def test_distances_are_those_of_scipy(graph: EntityGraph) -> None:
     for end in range(1, len(graph.entity_ids)):
         shortest = shortest_path(graph, 0, end, max_hops=30).paths
         strongest = strongest_path(graph, 0, end, max_hops=30).paths
-        assert [len(p.ties) for p in shortest] == ([hops[end]] if hops[end] < 99 else [])
+        assert [len(p.edges) for p in shortest] == ([hops[end]] if hops[end] < 99 else [])
         assert [cost_of(graph, p) for p in strongest] == (
             [pytest.approx(costs[end])] if hops[end] < 99 else []
         )
@@ -123,8 +123,8 @@ def test_a_neighbourhood_holds_the_nearest(graph: EntityGraph, hops: int, limit:
     assert list(found.hops) == within[:limit]
     assert [far[row] for row in found.entities] == list(found.hops)
     assert len(set(found.entities)) == len(found.entities)
-    for row, parent, tie in zip(found.entities, found.parents, found.ties, strict=True):
-        assert ties_of(graph)[tie] == (min(row, parent), max(row, parent))
+    for row, parent, edge in zip(found.entities, found.parents, found.edges, strict=True):
+        assert edges_of(graph)[edge] == (min(row, parent), max(row, parent))
         assert far[parent] == far[row] - 1
     if len(found.limits_hit):
         assert len(within) >= limit

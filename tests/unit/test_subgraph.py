@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from clew.errors import InputError
 from clew.graph.entity_graph import EntityGraph
-from clew.graph.traversal.breadth_first import Budget, tie_costs
+from clew.graph.traversal.breadth_first import Budget, edge_costs
 from clew.graph.traversal.steiner import Tree, prize_collecting_tree
 from clew.graph.traversal.subgraph import Subgraph, steiner_tree, subgraph_around
-from tests.unit.graphs import graph_of, graphs, ties_of
+from tests.unit.graphs import edges_of, graph_of, graphs
 
 Problem = tuple[list[float], list[tuple[int, int]], list[float]]
 
@@ -113,20 +113,20 @@ def test_a_tree_of_the_graph_is_bounded_by_the_best_too(
     rows = data.draw(st.lists(st.integers(0, size - 1), min_size=1, unique=True))
     prizes = {row: data.draw(st.sampled_from([0.2, 0.6, 1.0])) for row in rows}
     tree = steiner_tree(graph, prizes)
-    edges = [ties_of(graph)[tie] for tie in tree.ties]
+    edges = [edges_of(graph)[edge] for edge in tree.edges]
     assert is_tree(set(tree.entities), edges)
-    costs = (0.5 * tie_costs(graph, np.arange(len(graph.strengths)))).tolist()
-    spent = sum(costs[tie] for tie in tree.ties)
+    costs = (0.5 * edge_costs(graph, np.arange(len(graph.strengths)))).tolist()
+    spent = sum(costs[edge] for edge in tree.edges)
     spent += sum(prize for row, prize in prizes.items() if row not in tree.entities)
-    every = least([prizes.get(row, 0.0) for row in range(size)], ties_of(graph), costs)
+    every = least([prizes.get(row, 0.0) for row in range(size)], edges_of(graph), costs)
     assert spent <= 2 * every + 1e-9
     assert tree.notes == ()
 
 
 def chain(length: int) -> EntityGraph:
     """A chain whose first entity has many strong ties to others."""
-    ties = [(i, i + 1, 1.0) for i in range(length - 1)]
-    return graph_of(length + 50, [*ties, *((0, length + i, 9.0) for i in range(50))])
+    edges = [(i, i + 1, 1.0) for i in range(length - 1)]
+    return graph_of(length + 50, [*edges, *((0, length + i, 9.0) for i in range(50))])
 
 
 def test_far_prizes_are_tied_though_much_else_is_nearer() -> None:
@@ -138,7 +138,7 @@ def test_far_prizes_are_tied_though_much_else_is_nearer() -> None:
 
 def test_dear_ties_leave_the_highest_prize_alone() -> None:
     tree = steiner_tree(chain(5), {0: 0.7, 4: 0.9}, cost=5)
-    assert (tree.entities, tree.ties) == ((4,), ())
+    assert (tree.entities, tree.edges) == ((4,), ())
 
 
 def test_prizes_in_different_parts_give_the_worthier_part() -> None:
@@ -148,7 +148,7 @@ def test_prizes_in_different_parts_give_the_worthier_part() -> None:
 
 
 def test_no_prize_is_no_tree() -> None:
-    assert steiner_tree(chain(3), {}) == Subgraph(entities=(), ties=())
+    assert steiner_tree(chain(3), {}) == Subgraph(entities=(), edges=())
     assert steiner_tree(chain(3), {1: 0.0}).entities == ()
 
 
@@ -166,7 +166,7 @@ def test_a_subgraph_holds_all_ties_among_its_entities() -> None:
     graph = graph_of(5, [(0, 1, 1.0), (0, 2, 2.0), (1, 2, 3.0), (2, 3, 4.0), (3, 4, 5.0)])
     around = subgraph_around(graph, [0])
     assert around.entities == (0, 2, 1), "the seed, then the strongest"
-    assert [ties_of(graph)[tie] for tie in around.ties] == [(1, 2), (0, 2), (0, 1)]
+    assert [edges_of(graph)[edge] for edge in around.edges] == [(1, 2), (0, 2), (0, 1)]
     assert around.prizes == {0: 1.0}
 
 

@@ -145,10 +145,10 @@ def test_neighbours_are_those_of_the_strongest_ties(engine: clew.Clew) -> None:
     question = new_session(engine, ASKED["neighbour"])
     [seed] = expand_query(question).seeds
     graph = engine.state.entity_graph
-    others, ties = graph.row(int(np.flatnonzero(graph.entity_ids == seed)[0]))
+    others, edges = graph.row(int(np.flatnonzero(graph.entity_ids == seed)[0]))
     by_strength = sorted(
-        zip(graph.strengths[ties].tolist(), graph.entity_ids[others].tolist(), strict=True),
-        key=lambda tie: -tie[0],
+        zip(graph.strengths[edges].tolist(), graph.entity_ids[others].tolist(), strict=True),
+        key=lambda edge: -edge[0],
     )
     names = engine.store.entity_names(graph.entity_ids.tolist())
 

@@ -95,7 +95,7 @@ class AttachedGraph:
         vectors, words = asked.vectors is not None, asked.words is not None
         if strategy == "hybrid":
             return hybrid_query(patterns, vectors=vectors, words=words)
-        if not patterns.ties:
+        if not patterns.mention_types:
             raise InputError(
                 f"strategy {strategy!r} needs entities: add [entities] and [mentions] to the"
                 " mapping, or ask with the strategy 'hybrid'"

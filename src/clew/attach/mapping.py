@@ -51,8 +51,8 @@ class EntityMapping(_Part):
     """Name of a full-text index on the names: they are found whatever their case, and fast."""
 
 
-class TieMapping(_Part):
-    """How passages are tied to entities."""
+class MentionMapping(_Part):
+    """Relationships between passages and the entities that they mention."""
 
     types: tuple[str, ...] = Field(min_length=1)
     direction: Direction = "out"
@@ -70,11 +70,11 @@ class GraphMapping(_Part):
 
     passages: PassageMapping
     entities: EntityMapping | None = None
-    mentions: TieMapping | None = None
+    mentions: MentionMapping | None = None
     relations: RelationMapping = RelationMapping()
 
     @model_validator(mode="after")
-    def _entities_are_tied(self) -> GraphMapping:
+    def _entities_are_mentioned(self) -> GraphMapping:
         if (self.entities is None) != (self.mentions is None):
             raise ValueError("expected both of [entities] and [mentions], or neither")
         if self.relations.types and self.entities is None:

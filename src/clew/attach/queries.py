@@ -19,7 +19,7 @@ LIMITS = {
     "depth": 50,  # passages that a channel finds, and that the graph leads to
     "near": 10,  # of those found, passages whose entities are started from, too
     "seeds": 10,  # entities that are started from
-    "fan_out": 25,  # ties that are followed from one node, in each step
+    "fan_out": 25,  # relationships that are followed from one node, in each step
     "reach": 200,  # entities that are reached in all
 }
 """How much a query reads, so that a hub costs no more than any other node; all are parameters."""
@@ -44,10 +44,10 @@ class Patterns:
     """`` `Label` `` of entities, each; none where no entities are mapped."""
     name: str
     """`` `property` `` of an entity."""
-    ties: str
+    mention_types: str
     """`` `TYPE`|`TYPE` `` between passages and entities."""
     direction: Direction
-    """`out`: ties lead from the passage to the entity."""
+    """`out`: relationships lead from the passage to the entity."""
     relations: str
     """`` `TYPE`|`TYPE` `` between entities; empty where none is to be followed."""
 
@@ -59,7 +59,7 @@ class Patterns:
     def tie(self, variable: str = "") -> str:
         """A tie from a passage, which stands to its left, to an entity."""
         left, right = _ARROWS[self.direction]
-        return f"{left}[{variable}:{self.ties}]{right}"
+        return f"{left}[{variable}:{self.mention_types}]{right}"
 
 
 def make_patterns(mapping: GraphMapping, names: Names, vectors: IndexInfo | None) -> Patterns:
@@ -84,7 +84,7 @@ def make_patterns(mapping: GraphMapping, names: Names, vectors: IndexInfo | None
         similarity="euclidean" if vectors and vectors.similarity == "euclidean" else "cosine",
         labels=tuple(quoted(label, names.labels, "label") for label in labels),
         name=quoted(entities.name, names.properties, "property") if entities else "",
-        ties=types(mentions.types) if mentions else "",
+        mention_types=types(mentions.types) if mentions else "",
         direction=mentions.direction if mentions else "out",
         relations=types(mapping.relations.types),
     )
@@ -191,7 +191,7 @@ def _channel(patterns: Patterns, procedure: str, score: str, columns: str) -> st
 
 
 def _ways(patterns: Patterns) -> str:
-    if not patterns.ties:
+    if not patterns.mention_types:
         return "WITH *, [] AS ways"
     return f"""
 CALL (passage) {{

@@ -70,7 +70,7 @@ class LabelInfo:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class TypeInfo:
-    """A relationship type and what it ties."""
+    """A relationship type and the labels at its ends."""
 
     name: str
     count: int

@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -226,8 +227,7 @@ def _check_piece(file: Path, number: int, passage: Passage) -> None:
 
 
 def _malformed(file: Path, number: int, given: object, expected: str) -> InputError:
-    shown = repr(given)
-    shown = shown if len(shown) <= 80 else f"{shown[:77]}…"
+    shown = repr(given) if len(repr(given)) <= 80 else f"{repr(given)[:77]}…"
     return InputError(f"{str(file)!r}, line {number}: got {shown}, expected {expected}")
 
 
@@ -269,12 +269,11 @@ def _whole_document(name: str, passage: Passage) -> Document:
 
 def _joined_document(name: str, part_of: str, passages: list[Passage]) -> Document:
     ordered = sorted(passages, key=lambda passage: passage.metadata["position"])
-    pieces: list[Piece] = []
-    start = 0
-    for passage in ordered:
-        end = start + len(passage.text)
-        pieces.append(Piece(start=start, end=end, key=passage.id, metadata=passage.metadata))
-        start = end + 1
+    starts = accumulate((len(passage.text) + 1 for passage in ordered), initial=0)
+    pieces = [
+        Piece(start=at, end=at + len(p.text), key=p.id, metadata=p.metadata)
+        for p, at in zip(ordered, starts, strict=False)
+    ]
     text = "\n".join(passage.text for passage in ordered)
     times = [_time(passage.metadata.get("created_at")) for passage in ordered]
     return Document(

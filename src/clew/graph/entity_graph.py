@@ -1,18 +1,18 @@
-"""The graph of entities alone: who is tied to whom, by a relation stated or by one sentence.
+"""The graph of entities alone, whose edges are stated relations and shared sentences.
 
-Undirected: what a relation states ties its two ends both ways, and each tie stands in the rows of
-both. Derived like the snapshot, and of its generation.
+Undirected: a relation connects its two ends both ways, and each edge stands in the rows of both.
+Derived like the snapshot, and of its generation.
 
-The strength of a tie is a sum:
+The strength of an edge is a sum:
 
 - of the weights of the relations between the two;
 - for each sentence that names k entities, both of them among these, 1/(k - 1) times the geometric
   mean of their rarities (`Snapshot.entity_rarity`): an entity shares itself out among those that it
-  is named with, and what is named everywhere ties little;
+  is named with, and what is named everywhere adds little;
 - for each sentence that names one, in a chunk that is *about* the other without naming it there,
   half of what the sentence would add if it did: passages seldom repeat their subject.
 
-Sentences of more than `CROWD` entities are lists, and tie nothing.
+Sentences of more than `CROWD` entities are lists, and add nothing.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from clew.types import Ids
 
 CROWD = 20
-"""Entities of a sentence that ties, at most."""
+"""Entities of a sentence that adds to edges, at most."""
 ABOUT_SHARE = 0.5
 """How much of a mention it is to be what the chunk is about."""
 
 
 @dataclass(frozen=True, slots=True)
 class EntityGraph:
-    """Entities are rows here, in order of id; ties are numbered, a row of `ties` each."""
+    """Entities are rows here, in order of id; edges are numbered, a row of `edges` each."""
 
     generation: int
     entity_ids: Ids
@@ -50,26 +50,26 @@ class EntityGraph:
     """(E + 1,) where the entries of each entity begin."""
     neighbours: Ints
     """(2T,) the entities at the other end, sorted within each row."""
-    ties: Ints
-    """(2T,) the number of the tie."""
+    edges: Ints
+    """(2T,) the number of the edge."""
     strengths: Floats
-    """(T,) above 0: how strongly a tie ties; the sum of what its sentences and relations add."""
+    """(T,) above 0; the sum of what the sentences and relations of an edge add."""
     relations: Ids
-    """(T,) id of the heaviest relation that states the tie; 0 where they only share sentences."""
+    """(T,) id of the heaviest relation that states the edge; 0 where they only share sentences."""
     chunks: Ids
-    """(T,) id of the chunk of the sentence that ties them best; 0 where no text does."""
+    """(T,) id of the chunk of the sentence that adds most; 0 where no text does."""
     sentences: Ints
     """(T,) ordinal of that sentence in its chunk; -1 where no text does."""
 
     def row(self, entity: int) -> tuple[Ints, Ints]:
-        """(n,) neighbours of an entity and the ties that lead to them."""
+        """(n,) neighbours of an entity and the edges that lead to them."""
         entries = slice(int(self.starts[entity]), int(self.starts[entity + 1]))
-        return self.neighbours[entries], self.ties[entries]
+        return self.neighbours[entries], self.edges[entries]
 
 
 @dataclass(frozen=True, slots=True)
-class Bonds:
-    """What adds to ties, in any order."""
+class EdgeParts:
+    """What an edge is made of, in any order."""
 
     heads: Ints
     """(n,) rows of entities."""
@@ -78,26 +78,28 @@ class Bonds:
     amounts: Floats
     """(n,) what is added to the strength."""
     relations: Ids
-    """(n,) 0 where it is a sentence that ties."""
+    """(n,) 0 where it is a sentence."""
     chunks: Ids
     """(n,) 0 where no text does."""
     sentences: Ints
     """(n,) ordinals; -1 where no text does."""
 
-    def only(self, marked: NDArray[np.bool_]) -> Bonds:
+    def only(self, marked: NDArray[np.bool_]) -> EdgeParts:
         """Those that are marked."""
-        return Bonds(*(getattr(self, f.name)[marked] for f in fields(Bonds)))
+        return EdgeParts(*(getattr(self, f.name)[marked] for f in fields(EdgeParts)))
 
 
-def together(parts: Sequence[Bonds]) -> Bonds:
-    """All of several."""
-    return Bonds(*(np.concatenate([getattr(p, f.name) for p in parts]) for f in fields(Bonds)))
+def concatenated(several: Sequence[EdgeParts]) -> EdgeParts:
+    """The parts of several, one after the other."""
+    return EdgeParts(
+        *(np.concatenate([getattr(p, f.name) for p in several]) for f in fields(EdgeParts))
+    )
 
 
 def build_entity_graph(
     snapshot: Snapshot, rows: RelationRows, left_out: Ids | None = None
 ) -> EntityGraph:
-    """The graph of entities of one state of a store; `left_out` are ids of entities that tie none.
+    """The graph of entities of one state of a store; ids in `left_out` get no edges.
 
     Dates are such: two things of the same year have nothing to do with each other.
     """
@@ -108,53 +110,53 @@ def build_entity_graph(
     rarity = np.zeros(len(entity_ids), dtype=np.float32)
     places, known = find_sorted(mentioned, entity_ids)
     rarity[known] = snapshot.entity_rarity[places[known]]
-    bonds = (
+    parts = (
         _of_relations(rows, entity_ids),
         _of_sentences(snapshot, sentences, rarity),
         _of_subjects(snapshot, sentences, rarity),
     )
-    return tie(entity_ids, together(bonds), generation=snapshot.generation)
+    return merge_parts(entity_ids, concatenated(parts), generation=snapshot.generation)
 
 
-def tie(entity_ids: Ids, bonds: Bonds, *, generation: int) -> EntityGraph:
-    """The graph of some entities (ids, sorted) and what ties them.
+def merge_parts(entity_ids: Ids, parts: EdgeParts, *, generation: int) -> EntityGraph:
+    """The graph of some entities (ids, sorted) and what connects them.
 
-    A tie shows its heaviest relation, and the sentence of the heaviest that stands in a text; else
-    the sentence that adds the most. Bonds of an entity with itself or of no strength tie nothing.
+    An edge shows its heaviest relation, and the sentence of the heaviest that stands in a text;
+    else the sentence that adds the most. Loops and parts of no strength are left out.
     """
     size = max(len(entity_ids), 1)
-    low, high = np.minimum(bonds.heads, bonds.tails), np.maximum(bonds.heads, bonds.tails)
-    ties = (low != high) & (bonds.amounts > 0)
-    bonds = bonds.only(ties)
-    pair = (low * size + high)[ties]
+    low, high = np.minimum(parts.heads, parts.tails), np.maximum(parts.heads, parts.tails)
+    valid = (low != high) & (parts.amounts > 0)
+    parts = parts.only(valid)
+    pair = (low * size + high)[valid]
     pairs, of_pair = np.unique(pair, return_inverse=True)
     # Of all that is written to one place the last stays: so the heaviest, the oldest of equals.
-    order = np.lexsort((bonds.relations, -bonds.amounts))[::-1]
-    stated = order[bonds.relations[order] > 0]
+    order = np.lexsort((parts.relations, -parts.amounts))[::-1]
+    stated = order[parts.relations[order] > 0]
     relations = np.zeros(len(pairs), dtype=np.int64)
-    relations[of_pair[stated]] = bonds.relations[stated]
+    relations[of_pair[stated]] = parts.relations[stated]
     # Last of all the relations that stand in a text, before them sentences, then what has no text.
-    rank = np.where(bonds.chunks > 0, np.where(bonds.relations > 0, 2, 1), 0)
+    rank = np.where(parts.chunks > 0, np.where(parts.relations > 0, 2, 1), 0)
     order = order[np.argsort(rank[order], kind="stable")]
     best = np.empty(len(pairs), dtype=np.int64)
     best[of_pair[order]] = order
-    strengths = np.bincount(of_pair, weights=bonds.amounts, minlength=len(pairs))
+    strengths = np.bincount(of_pair, weights=parts.amounts, minlength=len(pairs))
     starts, neighbours, numbers = _both_ways(*np.divmod(pairs, size), len(entity_ids))
     return EntityGraph(
         generation=generation,
         entity_ids=entity_ids,
         starts=starts,
         neighbours=neighbours,
-        ties=numbers,
+        edges=numbers,
         strengths=strengths.astype(np.float32),
         relations=relations,
-        chunks=bonds.chunks[best],
-        sentences=bonds.sentences[best],
+        chunks=parts.chunks[best],
+        sentences=parts.sentences[best],
     )
 
 
 def _both_ways(low: Ints, high: Ints, size: int) -> tuple[Ints, Ints, Ints]:
-    """Starts, neighbours and numbers of ties, each tie in the rows of both its ends."""
+    """Starts, neighbours and numbers of edges, each edge in the rows of both its ends."""
     ends, others = np.concatenate([low, high]), np.concatenate([high, low])
     order = np.lexsort((others, ends))
     rows = Adjacency.from_pairs(ends[order], others[order], size)
@@ -171,14 +173,14 @@ def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
     return Adjacency.from_pairs(sentence[kept], entity[kept], snapshot.sentences)
 
 
-def _of_relations(rows: RelationRows, entity_ids: Ids) -> Bonds:
+def _of_relations(rows: RelationRows, entity_ids: Ids) -> EdgeParts:
     heads, head_known = find_sorted(entity_ids, rows.heads)
     tails, tail_known = find_sorted(entity_ids, rows.tails)
-    bonds = Bonds(heads, tails, rows.weights, rows.ids, rows.chunks, rows.sentences)
-    return bonds.only(head_known & tail_known)
+    parts = EdgeParts(heads, tails, rows.weights, rows.ids, rows.chunks, rows.sentences)
+    return parts.only(head_known & tail_known)
 
 
-def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> Bonds:
+def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> EdgeParts:
     """Every pair of the entities of a sentence."""
     counts = np.diff(sentences.starts)
     counts[snapshot.sentence_starts[:-1]] = 0  # what chunks are about
@@ -192,7 +194,7 @@ def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> B
     return _shared(snapshot, row, heads, tails, rarity, 1 / (counts[row] - 1))
 
 
-def _of_subjects(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> Bonds:
+def _of_subjects(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> EdgeParts:
     """Every entity of a sentence with each that its chunk is about and that it does not name."""
     counts = np.diff(sentences.starts)
     context = snapshot.sentence_starts[snapshot.sentence_chunk]
@@ -217,10 +219,10 @@ def _shared(
     tails: Ints,
     rarity: Floats,
     share: NDArray[np.float64],
-) -> Bonds:
+) -> EdgeParts:
     """Pairs of entities that share a row of sentences."""
     chunk = snapshot.sentence_chunk[row]
-    return Bonds(
+    return EdgeParts(
         heads,
         tails,
         (share * np.sqrt(rarity[heads] * rarity[tails])).astype(np.float32),

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Snapshot
     from clew.ports import SnapshotSource
 
-FORMAT = 1
+FORMAT = 2
 """Grows whenever what is stored means something else."""
-UNTIED = "date"
-"""The type of the entities that tie nothing."""
+EXCLUDED_TYPE = "date"
+"""The type of the entities that get no edges."""
 
 _GRAPH, _RANKS = (
     [f.name for f in fields(kind) if f.name != "generation"] for kind in (EntityGraph, EntityRanks)
@@ -69,8 +69,8 @@ def _built(
 ) -> tuple[EntityGraph, EntityRanks]:
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
-        untied = source.entities_of_type(UNTIED)
-        graph = build_entity_graph(snapshot, source.relation_rows(), untied)
+        excluded = source.entities_of_type(EXCLUDED_TYPE)
+        graph = build_entity_graph(snapshot, source.relation_rows(), excluded)
     ranks = entity_ranks(graph)
     _write(graph, ranks, folder)
     return graph, ranks

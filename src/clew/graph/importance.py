@@ -84,38 +84,38 @@ def entity_ranks(graph: EntityGraph) -> EntityRanks:
 def pagerank(graph: EntityGraph) -> Values:
     """(E,) share of time that a walk spends at each entity; above 0, summing to 1.
 
-    Page et al. (1999): with a chance of `DAMPING` the walk takes a tie, by strength, else it starts
-    anew anywhere; so it does at an entity without ties. Power iteration to `TOLERANCE`.
+    Page et al. (1999): with a chance of `DAMPING` the walk takes an edge, by strength, else it
+    restarts anywhere; so it does at an entity without edges. Power iteration to `TOLERANCE`.
     """
     size = len(graph.entity_ids)
-    tied = np.flatnonzero(degrees(graph))
-    strengths = graph.strengths[graph.ties].astype(np.float64)
+    connected = np.flatnonzero(degrees(graph))
+    strengths = graph.strengths[graph.edges].astype(np.float64)
     totals = np.zeros(size)
     mass = np.full(size, 1 / max(size, 1))
-    if len(tied):
-        totals[tied] = np.add.reduceat(strengths, graph.starts[tied])
+    if len(connected):
+        totals[connected] = np.add.reduceat(strengths, graph.starts[connected])
         strengths /= totals[graph.neighbours]
     change = 1.0
     while change > TOLERANCE and size:
-        lost = 1 - DAMPING * mass[tied].sum()
+        lost = 1 - DAMPING * mass[connected].sum()
         arrived = np.full(size, lost / size)
-        if len(tied):
+        if len(connected):
             flow = mass[graph.neighbours] * strengths
-            arrived[tied] += DAMPING * np.add.reduceat(flow, graph.starts[tied])
+            arrived[connected] += DAMPING * np.add.reduceat(flow, graph.starts[connected])
         change = float(np.abs(arrived - mass).sum())
         mass = arrived
     return mass
 
 
 def salience(graph: EntityGraph, ranks: Values) -> Floats:
-    """(E,) 0 to 1: PageRank on a log scale, from that of an entity without ties to the highest."""
-    tied = degrees(graph) > 0
-    if not tied.any():
+    """(E,) 0 to 1: PageRank on a log scale, from that of an entity without edges to the highest."""
+    connected = degrees(graph) > 0
+    if not connected.any():
         return np.zeros(len(ranks), dtype=np.float32)
-    # What starts anew at an entity without ties comes from all others and from its like.
-    least = (1 - DAMPING) / (len(ranks) - DAMPING * (~tied).sum())
+    # What restarts at an entity without edges comes from all others and from its like.
+    least = (1 - DAMPING) / (len(ranks) - DAMPING * (~connected).sum())
     scaled = np.log(ranks / least) / np.log(ranks.max() / least)
-    return np.where(tied, np.clip(scaled, 0, 1), 0).astype(np.float32)
+    return np.where(connected, np.clip(scaled, 0, 1), 0).astype(np.float32)
 
 
 def tiers(ranks: Values) -> NDArray[np.int8]:
@@ -128,7 +128,7 @@ def tiers(ranks: Values) -> NDArray[np.int8]:
 
 
 def degrees(graph: EntityGraph) -> Ints:
-    """(E,) ties of each entity."""
+    """(E,) edges of each entity."""
     return np.diff(graph.starts)
 
 
@@ -143,11 +143,11 @@ class Hub:
 
 
 def hubs(graph: EntityGraph, ranks: Values, limit: int = 10) -> list[Hub]:
-    """The tied entities of highest PageRank, highest first, then by row."""
-    ties = degrees(graph)
+    """The connected entities of highest PageRank, highest first, then by row."""
+    degree = degrees(graph)
     best = np.lexsort((np.arange(len(ranks)), -ranks))
-    best = best[ties[best] > 0][:limit]
-    return [Hub(int(row), int(ties[row]), float(ranks[row])) for row in best]
+    best = best[degree[best] > 0][:limit]
+    return [Hub(int(row), int(degree[row]), float(ranks[row])) for row in best]
 
 
 # --- betweenness -------------------------------------------------------------------------
@@ -158,21 +158,21 @@ def betweenness(graph: EntityGraph, samples: int = 64, seed: int = 0) -> Values:
 
     Brandes (2001), by hops; a pair with several shortest paths counts for each by its share, a
     pair without any for none. From every entity up to `EXACT` entities; above that from `samples`
-    tied entities drawn at random, scaled up (Brandes & Pich 2007): then the result is an estimate,
-    and may pass 1. Raises `InputError` for `samples` below 1.
+    connected entities drawn at random, scaled up (Brandes & Pich 2007): then the result is an
+    estimate, and may pass 1. Raises `InputError` for `samples` below 1.
     """
     if samples < 1:
         raise InputError(f"samples {samples!r} cannot be; expected at least 1")
     size = len(graph.entity_ids)
-    tied = np.flatnonzero(degrees(graph))
-    sources = tied
-    if size > EXACT and samples < len(tied):
-        sources = np.random.default_rng(seed).choice(tied, samples, replace=False)
+    connected = np.flatnonzero(degrees(graph))
+    sources = connected
+    if size > EXACT and samples < len(connected):
+        sources = np.random.default_rng(seed).choice(connected, samples, replace=False)
     total = np.zeros(size)
     for source in sources.tolist():
         total += _dependencies(graph, source)
     pairs = max((size - 1) * (size - 2), 1)
-    return total * (len(tied) / max(len(sources), 1)) / pairs
+    return total * (len(connected) / max(len(sources), 1)) / pairs
 
 
 def _dependencies(graph: EntityGraph, source: int) -> Values:
@@ -206,8 +206,9 @@ class GraphStatistics:
 
     entities: int
     ties: int
+    """Edges; the name is that of `clew stats --graph --json`."""
     isolated: int
-    """Entities without ties."""
+    """Entities without edges."""
     components: int
     """Connected parts, isolated entities among them."""
     largest_component: int
@@ -221,12 +222,13 @@ def components(graph: EntityGraph) -> Ints:
 
     Each entity takes the smallest name around it and then that entity's own, until nothing changes.
     """
+    # Not scipy: over a million edges its `connected_components` takes about twice as long.
     names = np.arange(len(graph.entity_ids))
-    tied = np.flatnonzero(degrees(graph))
-    while len(tied):
+    connected = np.flatnonzero(degrees(graph))
+    while len(connected):
         least = names.copy()
-        around = np.minimum.reduceat(names[graph.neighbours], graph.starts[tied])
-        least[tied] = np.minimum(names[tied], around)
+        around = np.minimum.reduceat(names[graph.neighbours], graph.starts[connected])
+        least[connected] = np.minimum(names[connected], around)
         least = least[least]
         if np.array_equal(least, names):
             break
@@ -236,14 +238,14 @@ def components(graph: EntityGraph) -> Ints:
 
 def summary(graph: EntityGraph) -> GraphStatistics:
     """The graph in numbers."""
-    ties = degrees(graph)
+    degree = degrees(graph)
     sizes = np.unique(components(graph), return_counts=True)[1]
     return GraphStatistics(
-        entities=len(ties),
+        entities=len(degree),
         ties=len(graph.strengths),
-        isolated=int((ties == 0).sum()),
+        isolated=int((degree == 0).sum()),
         components=len(sizes),
         largest_component=int(sizes.max(initial=0)),
-        mean_degree=float(ties.mean()) if len(ties) else 0.0,
-        highest_degree=int(ties.max(initial=0)),
+        mean_degree=float(degree.mean()) if len(degree) else 0.0,
+        highest_degree=int(degree.max(initial=0)),
     )

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
 
 
 SHARED = "mentioned_with"
-"""The type of a tie that no relation states: a sentence names both, or names one and is about the
+"""The type of an edge that no relation states: a sentence names both, or names one and is about the
 other. It has no direction."""
 _HEADING = "Entities:"
 _RELATIONS = 100_000
-"""Relations that are read to find those of the ties, at most; the heaviest."""
+"""Relations that are read to find those of the edges, at most; the heaviest."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Edge:
-    """A relation between two entities of a subgraph, or that one sentence ties them."""
+    """A relation between two entities of a subgraph, or a sentence that they share."""
 
     id: int | None
     """Of the relation; None where none is stated."""
@@ -42,7 +42,7 @@ class Edge:
     to_entity_id: int
     relation_type: str
     weight: float
-    """0 to 1; of a tie without a relation, strength / (1 + strength)."""
+    """0 to 1; of an edge without a relation, strength / (1 + strength)."""
     is_causal: bool
     evidence: str
     """The sentence; empty where no text says so."""
@@ -55,18 +55,18 @@ class NamedGraph:
     nodes: tuple[Entity, ...]
     """In the subgraph's order."""
     edges: tuple[Edge, ...]
-    """By tie in the subgraph's order, then heaviest first."""
+    """By edge in the subgraph's order, then heaviest first."""
 
 
 def read_subgraph(
     store: SubgraphStore, graph: EntityGraph, subgraph: Subgraph, ranks: EntityRanks
 ) -> NamedGraph:
-    """Look up a subgraph's entities, the relations that state its ties, and their sentences."""
+    """Look up a subgraph's entities, the relations that state its edges, and their sentences."""
     rows = np.array(subgraph.entities, dtype=np.int64)
     nodes = ranks.applied(store.entities(graph.entity_ids[rows].tolist()))
     pairs = _pairs(graph, subgraph)
     relations = _relations_of(store, graph, pairs)
-    stated = {tie: relations.get(_ids(graph, pair), []) for tie, pair in pairs.items()}
+    stated = {edge: relations.get(_ids(graph, pair), []) for edge, pair in pairs.items()}
     texts = store.sentences(
         sorted(
             {int(chunk) for chunk in graph.chunks[list(pairs)]}
@@ -74,21 +74,21 @@ def read_subgraph(
         )
     )
     edges: list[Edge] = []
-    for tie, pair in pairs.items():
-        edges += [_stated(relation, texts) for relation in stated[tie]]
-        if not stated[tie]:
-            edges.append(_shared(graph, tie, _ids(graph, pair), texts))
+    for edge, pair in pairs.items():
+        edges += [_stated(relation, texts) for relation in stated[edge]]
+        if not stated[edge]:
+            edges.append(_shared(graph, edge, _ids(graph, pair), texts))
     return NamedGraph(nodes=tuple(nodes), edges=tuple(edges))
 
 
 def _pairs(graph: EntityGraph, subgraph: Subgraph) -> dict[int, tuple[int, int]]:
-    """The rows at both ends of each tie, the one of fewer ties first."""
-    ends: dict[int, list[int]] = {tie: [] for tie in subgraph.ties}
+    """The rows at both ends of each edge, the one of fewer edges first."""
+    ends: dict[int, list[int]] = {edge: [] for edge in subgraph.edges}
     for row in sorted(subgraph.entities, key=lambda row: len(graph.row(row)[1])):
-        for tie in graph.row(row)[1].tolist():
-            if tie in ends:
-                ends[tie].append(row)
-    return {tie: (one, other) for tie, (one, other) in ends.items()}
+        for edge in graph.row(row)[1].tolist():
+            if edge in ends:
+                ends[edge].append(row)
+    return {edge: (one, other) for edge, (one, other) in ends.items()}
 
 
 def _ids(graph: EntityGraph, pair: tuple[int, int]) -> tuple[int, int]:
@@ -101,7 +101,7 @@ def _relations_of(
 ) -> dict[tuple[int, int], list[Relation]]:
     """Relations by their two ends (ids, the smaller first), heaviest first.
 
-    They are asked of the end of each pair that has fewer ties, which spares reading a hub's.
+    They are asked of the end of each pair that has fewer edges, which spares reading a hub's.
     """
     fewer = sorted({int(graph.entity_ids[pair[0]]) for pair in pairs.values()})
     found: dict[tuple[int, int], list[Relation]] = {}
@@ -124,9 +124,9 @@ def _stated(relation: Relation, texts: Mapping[int, Sequence[str]]) -> Edge:
 
 
 def _shared(
-    graph: EntityGraph, tie: int, ends: tuple[int, int], texts: Mapping[int, Sequence[str]]
+    graph: EntityGraph, edge: int, ends: tuple[int, int], texts: Mapping[int, Sequence[str]]
 ) -> Edge:
-    strength = float(graph.strengths[tie])
+    strength = float(graph.strengths[edge])
     return Edge(
         id=None,
         from_entity_id=ends[0],
@@ -134,7 +134,7 @@ def _shared(
         relation_type=SHARED,
         weight=strength / (1 + strength),
         is_causal=False,
-        evidence=_sentence(texts, int(graph.chunks[tie]), int(graph.sentences[tie])),
+        evidence=_sentence(texts, int(graph.chunks[edge]), int(graph.sentences[edge])),
     )
 
 
@@ -183,9 +183,9 @@ def as_graphml(named: NamedGraph) -> Iterator[str]:
 def as_text(
     named: NamedGraph, *, max_tokens: int, count_tokens: Callable[[str], int], tokenizer: str = ""
 ) -> Context:
-    """The entities, then what ties them with the sentences that say so, within a budget.
+    """The entities, then what connects them with the sentences that say so, within a budget.
 
-    Each is whole or left out. The entities take at most half of the budget; a tie that does not
+    Each is whole or left out. The entities take at most half of the budget; an edge that does not
     fit makes room for the next. `tokenizer` says what counts.
     """
     names = [one_line(f"{node.name} ({node.entity_type});") for node in named.nodes]
@@ -206,10 +206,10 @@ def as_text(
 
 def _lines(named: NamedGraph) -> list[str]:
     names = {node.id: node.name for node in named.nodes}
-    return [one_line(f"- {_tie(names, edge)}{_said(edge.evidence)}") for edge in named.edges]
+    return [one_line(f"- {_ends(names, edge)}{_said(edge.evidence)}") for edge in named.edges]
 
 
-def _tie(names: Mapping[int, str], edge: Edge) -> str:
+def _ends(names: Mapping[int, str], edge: Edge) -> str:
     how = "—" if edge.id is None else f"— {edge.relation_type} →"
     return f"{names[edge.from_entity_id]} {how} {names[edge.to_entity_id]}"
 

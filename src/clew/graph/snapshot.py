@@ -10,21 +10,19 @@ context (title and headings). A chunk that is *about* an entity mentions it ther
 
 from __future__ import annotations
 
-import hashlib
-from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from clew.text import terms
+from clew.graph.snapshot_columns import Columns, read_columns, term_hash
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.ports import PassageRow, SnapshotSource
+    from clew.ports import SnapshotSource
     from clew.types import Ids
 
     Ints = NDArray[np.int64]
@@ -46,95 +44,6 @@ ADJACENCIES = (
     *("passage_entities", "entity_passages"),
 )
 """Attributes of a snapshot that are computed from its columns."""
-
-
-@dataclass(frozen=True, slots=True)
-class Columns:
-    """The rows that a snapshot is made of, in order of chunk id; what is stored on disk."""
-
-    chunk_ids: Ints
-    """(C,)"""
-    documents: Ints
-    """(C,) a number for the document of each chunk."""
-    sentence_counts: Ints
-    """(C,) rows of sentences a chunk, its context's row among them."""
-    term_counts: Ints
-    """(S,) terms a row of sentences, repeats counted."""
-    term_hashes: NDArray[np.uint64]
-    """(N,) the terms of all rows, one row after the other."""
-    mentions: Ints
-    """(M, 4): chunk id, sentence (-1: about), entity id, count; in order of chunk id."""
-
-    def keep(self, chunks: NDArray[np.bool_]) -> Columns:
-        """Only the chunks marked."""
-        rows = np.repeat(chunks, self.sentence_counts)
-        kept_ids = self.chunk_ids[chunks]
-        return Columns(
-            chunk_ids=kept_ids,
-            documents=self.documents[chunks],
-            sentence_counts=self.sentence_counts[chunks],
-            term_counts=self.term_counts[rows],
-            term_hashes=self.term_hashes[np.repeat(rows, self.term_counts)],
-            mentions=self.mentions[np.isin(self.mentions[:, 0], kept_ids)],
-        )
-
-    def append(self, other: Columns) -> Columns:
-        """These chunks, then the other's."""
-        return Columns(
-            *(
-                np.concatenate([getattr(self, f.name), getattr(other, f.name)])
-                for f in fields(Columns)
-            )
-        )
-
-
-def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
-    """Columns of the passages and mention rows that a store gives, both in order of chunk id."""
-    hashes = _TermHashes()
-    chunk_ids, documents, sentence_counts = [], [], []
-    term_counts: list[int] = []
-    flat: list[int] = []
-    for row in passages:
-        chunk_ids.append(row.chunk_id)
-        documents.append(_signed(int(row.document_id, 16)))
-        sentence_counts.append(1 + len(row.sentences))
-        texts = [row.context, *(row.text[start:end] for start, end in row.sentences)]
-        for text in texts:
-            found = hashes.of(text)
-            term_counts.append(len(found))
-            flat.extend(found)
-    return Columns(
-        chunk_ids=np.array(chunk_ids, dtype=np.int64),
-        documents=np.array(documents, dtype=np.int64),
-        sentence_counts=np.array(sentence_counts, dtype=np.int64),
-        term_counts=np.array(term_counts, dtype=np.int64),
-        term_hashes=np.array(flat, dtype=np.uint64),
-        mentions=mentions.reshape(-1, 4),
-    )
-
-
-class _TermHashes:
-    """Hashes of a text's terms, each term hashed once."""
-
-    def __init__(self) -> None:
-        self._known: dict[str, int] = {}
-
-    def of(self, text: str) -> list[int]:
-        known = self._known
-        found = terms(text)
-        for term in found:
-            if term not in known:
-                known[term] = term_hash(term)
-        return [known[term] for term in found]
-
-
-def term_hash(term: str) -> int:
-    """64 bits of BLAKE2b: the same in every process, collisions negligible."""
-    return int.from_bytes(hashlib.blake2b(term.encode(), digest_size=8).digest(), "little")
-
-
-def _signed(value: int) -> int:
-    return value - (1 << 64) if value >= 1 << 63 else value
 
 
 class Adjacency:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.derived_files import derived_files, read_arrays, write_arrays
-from clew.graph.snapshot import Columns, Snapshot, build
+from clew.graph.snapshot import Snapshot, build
+from clew.graph.snapshot_columns import Columns
 
 if TYPE_CHECKING:
     from clew.ports import SnapshotSource

@@ -18,7 +18,7 @@ from clew.graph.importance import (
     hubs,
     summary,
 )
-from clew.graph.traversal.cut_vertices import bridges
+from clew.graph.traversal.cut_vertices import cut_vertices
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,7 +36,7 @@ class RankedEntity:
 
     entity: Entity
     degree: int
-    """Ties of it."""
+    """Edges of it."""
     pagerank: float
     """Above 0; of all entities together 1."""
     betweenness: float
@@ -44,7 +44,7 @@ class RankedEntity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class CutEntity:
+class CutVertex:
     """An entity without which a part of the graph would come off."""
 
     name: str
@@ -53,8 +53,8 @@ class CutEntity:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class BridgeTie:
-    """A tie that lies on no cycle: without it, its two sides would come apart."""
+class BridgeEdge:
+    """An edge that lies on no cycle: without it, its two sides would come apart."""
 
     ends: tuple[str, str]
     severed: int
@@ -70,8 +70,8 @@ class GraphOverview:
     """By PageRank."""
     between: tuple[RankedEntity, ...]
     """By betweenness; those that no shortest path goes by are left out."""
-    cut_entities: tuple[CutEntity, ...]
-    bridges: tuple[BridgeTie, ...]
+    cut_entities: tuple[CutVertex, ...]
+    bridges: tuple[BridgeEdge, ...]
     notes: tuple[str, ...] = ()
     """What was not looked for, the graph being too large."""
 
@@ -81,8 +81,8 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
     ranks = entity_ranks(graph)
     passing = betweenness(graph)
     central = np.lexsort((np.arange(len(passing)), -passing))[:limit]
-    found = bridges(graph)
-    ends = _ends(graph, found.ties[:limit])
+    found = cut_vertices(graph)
+    ends = _ends(graph, found.bridges[:limit])
     hub_rows = [hub.entity for hub in hubs(graph, ranks.pagerank, limit)]
     between = central[passing[central] > 0].tolist()
     cut = found.entities[:limit].tolist()
@@ -92,12 +92,14 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
         hubs=_ranked(store, graph, ranks, passing, hub_rows),
         between=_ranked(store, graph, ranks, passing, between),
         cut_entities=tuple(
-            CutEntity(name=names[row], severed=severed)
+            CutVertex(name=names[row], severed=severed)
             for row, severed in zip(cut, found.severed[:limit].tolist(), strict=True)
         ),
         bridges=tuple(
-            BridgeTie(ends=(names[one], names[other]), severed=severed)
-            for (one, other), severed in zip(ends, found.tie_severed[:limit].tolist(), strict=True)
+            BridgeEdge(ends=(names[one], names[other]), severed=severed)
+            for (one, other), severed in zip(
+                ends, found.bridge_severed[:limit].tolist(), strict=True
+            )
         ),
         notes=found.notes,
     )
@@ -113,11 +115,11 @@ def _ranked(
     entities = {e.id: e for e in store.entities(graph.entity_ids[list(rows)].tolist())}
     known = [row for row in rows if int(graph.entity_ids[row]) in entities]
     applied = ranks.applied([entities[int(graph.entity_ids[row])] for row in known])
-    ties = degrees(graph)
+    degree = degrees(graph)
     return tuple(
         RankedEntity(
             entity=entity,
-            degree=int(ties[row]),
+            degree=int(degree[row]),
             pagerank=float(ranks.pagerank[row]),
             betweenness=float(passing[row]),
         )
@@ -125,18 +127,18 @@ def _ranked(
     )
 
 
-def _ends(graph: EntityGraph, ties: Ints) -> list[tuple[int, int]]:
-    """The rows at both ends of each tie, in the order of the ties given."""
-    entries = np.flatnonzero(np.isin(graph.ties, ties))
+def _ends(graph: EntityGraph, edges: Ints) -> list[tuple[int, int]]:
+    """The rows at both ends of each edge, in the order of the edges given."""
+    entries = np.flatnonzero(np.isin(graph.edges, edges))
     owners = np.searchsorted(graph.starts, entries, side="right") - 1
     ends = {
-        int(tie): (int(owner), int(neighbour))
-        for tie, owner, neighbour in zip(
-            graph.ties[entries], owners, graph.neighbours[entries], strict=True
+        int(edge): (int(owner), int(neighbour))
+        for edge, owner, neighbour in zip(
+            graph.edges[entries], owners, graph.neighbours[entries], strict=True
         )
         if owner < neighbour
     }
-    return [ends[tie] for tie in ties.tolist()]
+    return [ends[edge] for edge in edges.tolist()]
 
 
 def _names(store: GraphStore, graph: EntityGraph, rows: Iterable[int]) -> dict[int, str]:

@@ -12,6 +12,7 @@ vectors out, or the logit of a pair.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,8 +24,8 @@ from clew.errors import ModelError
 from clew.models.model_config import ModelConfig
 from clew.models.sentence_graph import (
     OUTPUT,
+    add_node,
     initializers,
-    make_node,
     output_info,
     pooling_constants,
     pooling_nodes,
@@ -96,6 +97,7 @@ class _BertGraph:
         self._config = config
         self._weights = {name.removeprefix("bert."): array for name, array in weights.items()}
         self._nodes: list[NodeProto] = []
+        self._add = partial(add_node, self._nodes)
         self._constants: dict[str, Array] = {}
         self._epsilon = float(config.architecture.get("layer_norm_eps", 1e-12))
         self._inputs = ["input_ids", "attention_mask"]
@@ -204,17 +206,6 @@ class _BertGraph:
 
     def _fused(self, operator: str, inputs: Sequence[str], output: str, **options: float) -> str:
         return self._add(operator, inputs, output, domain=_FUSED, **options)
-
-    def _add(
-        self,
-        operator: str,
-        inputs: Sequence[str],
-        output: str,
-        domain: str = "",
-        **options: float,
-    ) -> str:
-        self._nodes.append(make_node(operator, inputs, output, domain, **options))
-        return output
 
     def _model(self) -> ModelProto:
         inputs = [

@@ -11,7 +11,7 @@ at the same speed. After "LLM.int8()" (Dettmers et al., 2022), without its outli
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from onnx import helper, numpy_helper
 
 from clew.errors import ModelError
-from clew.models.sentence_graph import make_node
+from clew.models.sentence_graph import add_node
 
 if TYPE_CHECKING:
     from onnx import ModelProto, NodeProto
@@ -85,6 +85,7 @@ class _Quantiser:
             if len(tensor.dims) == 2  # only those are matrices
         }
         self._nodes: list[NodeProto] = []
+        self._add = partial(add_node, self._nodes)
         self._constants = dict(_CONSTANTS)
         self._quantised: set[str] = set()
 
@@ -142,14 +143,3 @@ class _Quantiser:
         graph.initializer.extend(
             numpy_helper.from_array(array, name) for name, array in self._constants.items()
         )
-
-    def _add(
-        self,
-        operator: str,
-        inputs: Sequence[str],
-        output: str,
-        domain: str = "",
-        **options: float,
-    ) -> str:
-        self._nodes.append(make_node(operator, inputs, output, domain, **options))
-        return output

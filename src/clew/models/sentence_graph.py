@@ -83,6 +83,19 @@ def make_node(
     return node
 
 
+def add_node(
+    nodes: list[NodeProto],
+    operator: str,
+    inputs: Sequence[str],
+    output: str,
+    domain: str = "",
+    **options: float,
+) -> str:
+    """Append a node of one output, whose name is returned."""
+    nodes.append(make_node(operator, inputs, output, domain, **options))
+    return output
+
+
 def initializers(constants: Mapping[str, NDArray[Any]]) -> Sequence[TensorProto]:
     """Constants as the graph holds them."""
     return [numpy_helper.from_array(array, name) for name, array in constants.items()]

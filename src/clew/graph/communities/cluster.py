@@ -66,7 +66,7 @@ class Nodes:
     def _cluster(self, rest: Ints) -> Ints:
         """Communities of some nodes, at the modularity that they have among all.
 
-        Leiden sees only the ties among them. A pendant node of half the weight that is missing
+        Leiden sees only the edges among them. A pendant node of half the weight that is missing
         brings each to its strength, and the resolution makes up for the smaller total.
         """
         if len(rest) == self.graph.size and not self.inner.any():
@@ -89,7 +89,7 @@ class Cluster:
     parent: int
     """Its place among those found; -1 for none."""
     kept: int
-    """Id of the untouched community that it is; 0 where it is clustered anew."""
+    """Id of the untouched community that it is; 0 where it is clustered again."""
 
 
 def find_clusters(nodes: Nodes) -> list[Cluster]:

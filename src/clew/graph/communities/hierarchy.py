@@ -3,11 +3,11 @@
 Level 0 is Leiden's clustering of the whole graph; a community of more than `MAX_SIZE` entities is
 clustered again on its own, which gives the next level.
 
-After a change, a community is *touched* where the ties of a member changed or a member came or
-went. All others are kept. What is touched is clustered anew with its untouched parts as one node
+After a change, a community is *touched* where the edges of a member changed or a member came or
+went. All others are kept. What is touched is clustered again with its untouched parts as one node
 each: first the touched communities of level 0 together, then what each of the new ones consists
-of. Nodes are only ever placed among what is touched, but count with all their ties, so that
-modularity is that of the whole. Once a third of the entities has changed, all are placed anew.
+of. Nodes are only ever placed among what is touched, but count with all their edges, so that
+modularity is that of the whole. Once a third of the entities has changed, all are placed again.
 """
 
 from __future__ import annotations
@@ -35,33 +35,33 @@ if TYPE_CHECKING:
     Marks = NDArray[np.bool_]
 
 DRIFT = 0.25
-"""How much the strength of an entity's ties may change, against the others', and count as same.
+"""How much the strength of an entity's edges may change, against the others', and count as same.
 
-Every document changes how rare entities are, and with it a little of every tie.
+Every document changes how rare entities are, and with it a little of every edge.
 """
 REDONE_SHARE = 1 / 3
-"""Share of the entities that may change before all are placed anew."""
+"""Share of the entities that may change before all are placed again."""
 
 
 def partition(graph: EntityGraph, previous: Partition | None = None) -> Partition:
-    """The communities of all entities that have ties; `previous` is kept where it is untouched.
+    """The communities of all entities that have edges; `previous` is kept where it is untouched.
 
     Deterministic. Ids of communities whose members stay the same stay the same.
     """
-    ties = _Ties.of(graph)
+    state = _EdgeState.of(graph)
     if previous is None:
-        return _assemble(ties, *_single(ties), _nothing(), moved=0)
-    changed, rescaled = _compare(ties, previous)
+        return _assemble(state, *_single(state), _nothing(), moved=0)
+    changed, rescaled = _compare(state, previous)
     moved = previous.moved + len(changed)
-    if moved > REDONE_SHARE * len(ties.entity_ids):
-        return _assemble(ties, *_single(ties), previous, moved=0)
+    if moved > REDONE_SHARE * len(state.entity_ids):
+        return _assemble(state, *_single(state), previous, moved=0)
     kept = ~touched(previous, changed)
-    return _assemble(rescaled, *_around(ties, previous, kept), previous, moved=moved)
+    return _assemble(rescaled, *_around(state, previous, kept), previous, moved=moved)
 
 
 def changed_entities(graph: EntityGraph, previous: Partition) -> Ids:
-    """Ids (sorted) of the entities that came, went, or whose ties changed."""
-    return _compare(_Ties.of(graph), previous)[0]
+    """Ids (sorted) of the entities that came, went, or whose edges changed."""
+    return _compare(_EdgeState.of(graph), previous)[0]
 
 
 def touched(partition: Partition, entity_ids: Ids) -> Marks:
@@ -71,8 +71,8 @@ def touched(partition: Partition, entity_ids: Ids) -> Marks:
 
 
 @dataclass(frozen=True, slots=True)
-class _Ties:
-    """The entities that have ties, as nodes, and what tells whether their ties changed."""
+class _EdgeState:
+    """The entities that have edges, as nodes, and what tells whether their edges changed."""
 
     graph: WeightedGraph
     entity_ids: Ids
@@ -80,7 +80,7 @@ class _Ties:
     strengths: Floats
 
     @classmethod
-    def of(cls, graph: EntityGraph) -> _Ties:
+    def of(cls, graph: EntityGraph) -> _EdgeState:
         counts = np.diff(graph.starts)
         first = graph.starts[:-1][counts > 0]
         whole = weighted(graph)
@@ -94,11 +94,11 @@ class _Ties:
 
 
 def weighted(graph: EntityGraph) -> WeightedGraph:
-    """The entities that have ties, in order, with the strengths of these as weights."""
-    tied = np.diff(graph.starts) > 0
-    number = np.cumsum(tied) - 1
-    starts = np.append(graph.starts[:-1][tied], len(graph.neighbours))
-    weights = graph.strengths[graph.ties].astype(np.float64)
+    """The entities that have edges, in order, with the strengths of these as weights."""
+    connected = np.diff(graph.starts) > 0
+    number = np.cumsum(connected) - 1
+    starts = np.append(graph.starts[:-1][connected], len(graph.neighbours))
+    weights = graph.strengths[graph.edges].astype(np.float64)
     return WeightedGraph(Adjacency(starts, number[graph.neighbours]), weights)
 
 
@@ -114,33 +114,33 @@ def _scatter(ids: Ids) -> NDArray[np.uint64]:
     return code ^ (code >> np.uint64(31))
 
 
-def _compare(ties: _Ties, previous: Partition) -> tuple[Ids, _Ties]:
-    """Entities that changed, sorted; the ties with the strengths that the next run compares with.
+def _compare(state: _EdgeState, previous: Partition) -> tuple[Ids, _EdgeState]:
+    """Entities that changed, sorted; the edges with the strengths that the next run compares with.
 
     Those are the present ones of what changed; all others keep theirs, on the present scale, so
     that many small changes are noticed as one large one is.
     """
-    place, known = find_sorted(previous.entity_ids, ties.entity_ids)
-    now, then = ties.strengths[known], previous.strengths[place[known]]
+    place, known = find_sorted(previous.entity_ids, state.entity_ids)
+    now, then = state.strengths[known], previous.strengths[place[known]]
     scale = float(np.median(now / then)) if len(now) else 1.0
     kept = then * scale
-    same = previous.neighbourhoods[place[known]] == ties.neighbourhoods[known]
+    same = previous.neighbourhoods[place[known]] == state.neighbourhoods[known]
     same &= np.abs(now - kept) <= DRIFT * kept
     unchanged = np.zeros(len(known), dtype=bool)
     unchanged[known] = same
-    strengths = ties.strengths.copy()
+    strengths = state.strengths.copy()
     strengths[unchanged] = kept[same]
-    gone = previous.entity_ids[~find_sorted(ties.entity_ids, previous.entity_ids)[1]]
-    changed = np.sort(np.concatenate([ties.entity_ids[~unchanged], gone]))
-    return changed, _Ties(ties.graph, ties.entity_ids, ties.neighbourhoods, strengths)
+    gone = previous.entity_ids[~find_sorted(state.entity_ids, previous.entity_ids)[1]]
+    changed = np.sort(np.concatenate([state.entity_ids[~unchanged], gone]))
+    return changed, _EdgeState(state.graph, state.entity_ids, state.neighbourhoods, strengths)
 
 
-def _single(ties: _Ties) -> tuple[Nodes, Adjacency]:
+def _single(state: _EdgeState) -> tuple[Nodes, Adjacency]:
     """Every entity a node; the entities of each node."""
-    size = ties.graph.size
+    size = state.graph.size
     every = np.arange(size)
     nodes = Nodes(
-        graph=ties.graph,
+        graph=state.graph,
         numbers=every,
         inner=np.zeros(size),
         levels=np.full(size, ENTITY),
@@ -150,17 +150,17 @@ def _single(ties: _Ties) -> tuple[Nodes, Adjacency]:
     return nodes, Adjacency.from_pairs(every, every, size)
 
 
-def _around(ties: _Ties, previous: Partition, kept: Marks) -> tuple[Nodes, Adjacency]:
+def _around(state: _EdgeState, previous: Partition, kept: Marks) -> tuple[Nodes, Adjacency]:
     """Nodes for the largest communities kept and for all other entities; the entities of each."""
     whole = np.flatnonzero(kept & ~np.isin(previous.parents, previous.ids[kept]))
     place, hit = find_sorted(previous.ids[whole], previous.members[:, 0])
-    node = np.full(ties.graph.size, -1, dtype=np.int64)
-    node[np.searchsorted(ties.entity_ids, previous.members[hit, 1])] = place[hit]
+    node = np.full(state.graph.size, -1, dtype=np.int64)
+    node[np.searchsorted(state.entity_ids, previous.members[hit, 1])] = place[hit]
     alone = np.flatnonzero(node < 0)
     size = len(whole) + len(alone)
     node[alone] = np.arange(len(whole), size)
-    rows, weights = ties.graph.rows, ties.graph.weights
-    heads, tails = node[ties.graph.heads()], node[rows.items]
+    rows, weights = state.graph.rows, state.graph.weights
+    heads, tails = node[state.graph.heads()], node[rows.items]
     apart = heads != tails
     levels = np.full(size, ENTITY)
     levels[: len(whole)] = previous.levels[whole]
@@ -179,12 +179,12 @@ def _around(ties: _Ties, previous: Partition, kept: Marks) -> tuple[Nodes, Adjac
 
 
 def _assemble(
-    ties: _Ties, nodes: Nodes, entities: Adjacency, before: Partition, *, moved: int
+    state: _EdgeState, nodes: Nodes, entities: Adjacency, before: Partition, *, moved: int
 ) -> Partition:
     """The new hierarchy with its ids; communities that stay come with all that is below them."""
     found = find_clusters(nodes)
     members = [
-        np.sort(ties.entity_ids[entities.items[entities.entries(cluster.nodes)[0]]])
+        np.sort(state.entity_ids[entities.items[entities.entries(cluster.nodes)[0]]])
         for cluster in found
     ]
     ids, next_id = _ids(found, members, before)
@@ -195,7 +195,7 @@ def _assemble(
     held = np.column_stack(
         [
             np.repeat(ids, _integers(len(m) for m in members)),
-            np.concatenate([ties.entity_ids[:0], *members]),
+            np.concatenate([state.entity_ids[:0], *members]),
         ]
     )
     held = np.concatenate([held, before.members[np.isin(before.members[:, 0], before.ids[below])]])
@@ -206,9 +206,9 @@ def _assemble(
         levels=np.concatenate([levels, before.levels[below] - rise])[order],
         parents=np.concatenate([parents, before.parents[below]])[order],
         members=held[np.lexsort((held[:, 1], held[:, 0]))],
-        entity_ids=ties.entity_ids,
-        neighbourhoods=ties.neighbourhoods,
-        strengths=ties.strengths,
+        entity_ids=state.entity_ids,
+        neighbourhoods=state.neighbourhoods,
+        strengths=state.strengths,
         moved=moved,
         next_id=next_id,
     )

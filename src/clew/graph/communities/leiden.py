@@ -23,7 +23,7 @@ ITERATIONS = 2
 
 @dataclass(frozen=True, slots=True)
 class WeightedGraph:
-    """Undirected: each tie stands in the rows of both its ends. No node is tied to itself."""
+    """Undirected: each edge stands in the rows of both its ends. No node has an edge to itself."""
 
     rows: Adjacency
     weights: Weights
@@ -31,7 +31,7 @@ class WeightedGraph:
 
     @classmethod
     def from_pairs(cls, heads: Ints, tails: Ints, weights: Weights, size: int) -> WeightedGraph:
-        """Of ties given both ways, in any order; those given repeatedly are summed."""
+        """Of edges given both ways, in any order; those given repeatedly are summed."""
         codes = heads * max(size, 1) + tails
         pairs = distinct(codes)
         summed = sums(np.searchsorted(pairs, codes), weights, len(pairs))
@@ -43,7 +43,7 @@ class WeightedGraph:
         return len(self.rows.starts) - 1
 
     def strengths(self) -> Weights:
-        """(size,) the weights of each node's ties together."""
+        """(size,) the weights of each node's edges together."""
         return sums(self.heads(), self.weights, self.size)
 
     def heads(self) -> Ints:
@@ -61,14 +61,14 @@ class WeightedGraph:
         return WeightedGraph(rows, self.weights[entries[inside]])
 
     def with_pendants(self, weights: Weights) -> WeightedGraph:
-        """The graph with a new node tied to each old one; weights of 0 add none."""
-        tied = np.flatnonzero(weights > 0)
-        new = self.size + np.arange(len(tied))
+        """The graph with a new node connected to each old one; weights of 0 add none."""
+        connected = np.flatnonzero(weights > 0)
+        new = self.size + np.arange(len(connected))
         return WeightedGraph.from_pairs(
-            np.concatenate([self.heads(), tied, new]),
-            np.concatenate([self.rows.items, new, tied]),
-            np.concatenate([self.weights, weights[tied], weights[tied]]),
-            self.size + len(tied),
+            np.concatenate([self.heads(), connected, new]),
+            np.concatenate([self.rows.items, new, connected]),
+            np.concatenate([self.weights, weights[connected], weights[connected]]),
+            self.size + len(connected),
         )
 
 
@@ -78,7 +78,7 @@ def leiden(graph: WeightedGraph, resolution: float = 1.0) -> Ints:
     Maximises modularity with the resolution given (above 0; the higher, the smaller the
     communities). The same for the same graph.
     """
-    if len(graph.rows.items) == 0:  # the library wants a tie
+    if len(graph.rows.items) == 0:  # the library wants an edge
         return np.arange(graph.size)
     from graspologic_native import leiden_csr
 

@@ -28,7 +28,7 @@ MIN_SIZE = 3
 
 @dataclass(frozen=True, slots=True)
 class Changed:
-    """What was made anew."""
+    """Counts of what was computed again."""
 
     communities: int = 0
     """New ones."""
@@ -44,10 +44,11 @@ def refresh_communities(
     vectors: VectorIndex,
     progress: Callable[[str], None] | None = None,
 ) -> Changed:
-    """Make anew what changed since `communities.built()`, and keep it in one transaction.
+    """Compute again what changed since `communities.built()`, and keep it in one transaction.
 
     `snapshot` and `graph` are of one generation, which is what `built` says afterwards. Where
-    another process was faster, its work is taken, or taken further. `progress` is told the steps.
+    another process was faster, its result is kept or brought further. `progress` is called with
+    the name of each step.
     """
     say = progress or (lambda step: None)
     while True:

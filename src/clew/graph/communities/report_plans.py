@@ -1,7 +1,7 @@
-"""What is known of communities before a text is read: whom and what a report should speak of.
+"""Plans of community reports, made without reading a text: the entities and sentences to name.
 
-An entity is central as far as its ties within the community are strong: that is where a random walk
-inside it spends its time. A sentence is worth the centrality of the entities that it names, over
+An entity is as central as its edges within the community are strong: there a random walk inside
+it spends its time. A sentence is worth the centrality of the entities that it names, over
 the square root of its length.
 """
 
@@ -125,7 +125,7 @@ def _centrality(
     graph: EntityGraph, heads: Ints, inside: Ints, community: Ints, size: int
 ) -> Values:
     strength = sums(
-        heads[inside], graph.strengths[graph.ties[inside]].astype(np.float64), len(community)
+        heads[inside], graph.strengths[graph.edges[inside]].astype(np.float64), len(community)
     )
     member = np.flatnonzero(community >= 0)
     totals = sums(community[member], strength[member], size)
@@ -138,10 +138,10 @@ def _best_relations(
     graph: EntityGraph, heads: Ints, inside: Ints, community: Ints, size: int
 ) -> Adjacency:
     once = inside[heads[inside] < graph.neighbours[inside]]
-    stated = once[graph.relations[graph.ties[once]] > 0]
-    ties = graph.ties[stated]
-    best = best_of_groups(community[heads[stated]], graph.strengths[ties], size, RELATIONS)
-    return Adjacency(best.starts, graph.relations[ties[best.items]])
+    stated = once[graph.relations[graph.edges[once]] > 0]
+    edges = graph.edges[stated]
+    best = best_of_groups(community[heads[stated]], graph.strengths[edges], size, RELATIONS)
+    return Adjacency(best.starts, graph.relations[edges[best.items]])
 
 
 def _title_chunks(

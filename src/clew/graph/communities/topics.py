@@ -49,7 +49,7 @@ _ABOUT = 2
 _STRETCH = 10
 """Passages of a document that count as one when it is asked which topics go together."""
 _PER_STRETCH = 20
-"""Topics of a stretch that are tied to each other."""
+"""Topics of a stretch that are connected to each other."""
 
 
 class TopicStore(GraphStore, SnapshotSource, Protocol):
@@ -240,8 +240,8 @@ def _document_counts(numbers: Ints, passages: Ints, snapshot: Snapshot, size: in
 def _themes(on: Adjacency, snapshot: Snapshot) -> Ints:
     """(T,) the theme of each topic, from 0 on; `on` gives the passages by topic.
 
-    Topics are tied by the stretches that they share, over the root of the product of those that
-    each has (Salton's cosine).
+    Topics are connected by the stretches that they share, over the root of the product of those
+    that each has (Salton's cosine).
     """
     topics = len(on.starts) - 1
     topic = np.repeat(np.arange(topics), np.diff(on.starts))

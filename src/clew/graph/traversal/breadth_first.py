@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     Costs = NDArray[np.float64]
 
 HOP_COST = 0.25
-"""What a hop costs, however strong its tie."""
+"""What a hop costs, however strong its edge."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -73,15 +73,15 @@ def check_rows(graph: EntityGraph, rows: Iterable[int]) -> None:
             raise InputError(f"no entity in row {row!r} of the graph; it has {size} rows")
 
 
-def tie_costs(graph: EntityGraph, ties: Ints) -> Costs:
-    """(n,) 0.25 to 1.25: what it costs to take each tie, `HOP_COST` + 1/(1 + strength)."""
-    return HOP_COST + 1 / (1 + graph.strengths[ties].astype(np.float64))
+def edge_costs(graph: EntityGraph, edges: Ints) -> Costs:
+    """(n,) 0.25 to 1.25: what it costs to take each edge, `HOP_COST` + 1/(1 + strength)."""
+    return HOP_COST + 1 / (1 + graph.strengths[edges].astype(np.float64))
 
 
 def entries_of(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """Neighbours of some entities, the ties to them, and which of the entities each belongs to."""
+    """Neighbours of some entities, the edges to them, and which of the entities each belongs to."""
     entries, owner = Adjacency(graph.starts, graph.neighbours).entries(rows)
-    return graph.neighbours[entries], graph.ties[entries], owner
+    return graph.neighbours[entries], graph.edges[entries], owner
 
 
 def cheapest(items: Ints, costs: Costs, size: int) -> Ints:
@@ -109,8 +109,8 @@ class BreadthFirstSearch:
         """(E,) of the cheapest of the shortest ways."""
         self.parents = np.full(size, -1, dtype=np.int64)
         """(E,) the entity before, on that way; -1 for seeds."""
-        self.ties = np.full(size, -1, dtype=np.int64)
-        """(E,) the tie from it; -1 for seeds."""
+        self.edges = np.full(size, -1, dtype=np.int64)
+        """(E,) the edge from it; -1 for seeds."""
         self.hops[self.level] = 0
         self.depth = 0
         self._ahead: tuple[Ints, Ints, Ints] | None = None
@@ -124,15 +124,15 @@ class BreadthFirstSearch:
 
     @property
     def effort(self) -> int:
-        """Ties that the next hop has to look at."""
+        """Edges that the next hop has to look at."""
         return int((self._graph.starts[self.level + 1] - self._graph.starts[self.level]).sum())
 
     def hop(self) -> Ints:
         """One hop further, as far as there is room: the cheapest first; the entities reached."""
-        neighbours, ties, owner = self.ahead
+        neighbours, edges, owner = self.ahead
         new = np.flatnonzero(self.hops[neighbours] < 0)
-        neighbours, ties, origin = neighbours[new], ties[new], self.level[owner[new]]
-        costs = self.costs[origin] + tie_costs(self._graph, ties)
+        neighbours, edges, origin = neighbours[new], edges[new], self.level[owner[new]]
+        costs = self.costs[origin] + edge_costs(self._graph, edges)
         best = cheapest(neighbours, costs, len(self.hops))
         room = self._meter.room
         self._meter.use(len(best))
@@ -142,13 +142,13 @@ class BreadthFirstSearch:
         self.level, self._ahead = neighbours[best], None
         self.hops[self.level] = self.depth
         self.costs[self.level] = costs[best]
-        self.parents[self.level], self.ties[self.level] = origin[best], ties[best]
+        self.parents[self.level], self.edges[self.level] = origin[best], edges[best]
         return self.level
 
     def backtrack(self, entity: int) -> tuple[list[int], list[int]]:
-        """Entities from the one given to its seed, and the ties between them."""
-        entities, ties = [entity], []
+        """Entities from the one given to its seed, and the edges between them."""
+        entities, edges = [entity], []
         while (parent := int(self.parents[entities[-1]])) >= 0:
-            ties.append(int(self.ties[entities[-1]]))
+            edges.append(int(self.edges[entities[-1]]))
             entities.append(parent)
-        return entities, ties
+        return entities, edges

@@ -1,4 +1,4 @@
-"""What holds the graph together: entities and ties without which a part of it would come off."""
+"""What holds the graph together: entities and edges without which a part of it would come off."""
 
 from __future__ import annotations
 
@@ -11,34 +11,36 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Ints
 
-MAX_TIES = 1_000_000
-"""Ties of a graph that is looked at, at most: it takes some seconds."""
+MAX_EDGES = 1_000_000
+"""Edges of a graph that is looked at, at most: it takes some seconds."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Bridges:
+class CutVertices:
     """What holds the graph together, that which holds most first."""
 
     entities: Ints
     """(n,) rows of cut entities (articulation points)."""
     severed: Ints
     """(n,) entities that would come off the largest part that is left, without each of these."""
-    ties: Ints
-    """(m,) numbers of bridges: ties on no cycle."""
-    tie_severed: Ints
+    bridges: Ints
+    """(m,) numbers of bridges: edges on no cycle."""
+    bridge_severed: Ints
     """(m,) entities of the smaller side of each."""
     notes: tuple[str, ...] = ()
 
 
-def bridges(graph: EntityGraph, max_ties: int = MAX_TIES) -> Bridges:
+def cut_vertices(graph: EntityGraph, max_edges: int = MAX_EDGES) -> CutVertices:
     """Cut entities and bridges (Hopcroft & Tarjan 1973), without recursion.
 
-    A graph of more ties than `max_ties` is not looked at, which is said in `notes`.
+    A graph of more edges than `max_edges` is not looked at, which is said in `notes`.
     """
-    if len(graph.strengths) > max_ties:
+    if len(graph.strengths) > max_edges:
         none = np.zeros(0, dtype=np.int64)
-        note = f"bridges were not looked for: the graph has more than {max_ties} ties"
-        return Bridges(entities=none, severed=none, ties=none, tie_severed=none, notes=(note,))
+        note = f"bridges were not looked for: the graph has more than {max_edges} ties"
+        return CutVertices(
+            entities=none, severed=none, bridges=none, bridge_severed=none, notes=(note,)
+        )
     order, parent, by = _depth_first(graph)
     low, sizes = _low_points(graph, order, parent)
     number = np.empty(len(order), dtype=np.int64)
@@ -50,19 +52,19 @@ def bridges(graph: EntityGraph, max_ties: int = MAX_TIES) -> Bridges:
     severed = _severed(child[low[child] >= number[parent[child]]], parent, sizes, whole)
     entities = np.flatnonzero(severed)
     first = np.lexsort((entities, -severed[entities]))
-    first_tie = np.lexsort((by[bridge], -smaller))
-    return Bridges(
+    first_bridge = np.lexsort((by[bridge], -smaller))
+    return CutVertices(
         entities=entities[first],
         severed=severed[entities][first],
-        ties=by[bridge][first_tie],
-        tie_severed=smaller[first_tie],
+        bridges=by[bridge][first_bridge],
+        bridge_severed=smaller[first_bridge],
     )
 
 
 def _depth_first(graph: EntityGraph) -> tuple[Ints, Ints, Ints]:
-    """Entities in the order met; by entity, the one met before it and the tie from that."""
+    """Entities in the order met; by entity, the one met before it and the edge from that."""
     starts, neighbours = graph.starts.tolist(), graph.neighbours.tolist()
-    ties = graph.ties.tolist()
+    edges = graph.edges.tolist()
     size = len(starts) - 1
     parent, by, at = [-1] * size, [-1] * size, starts[:-1]
     met = [False] * size
@@ -83,7 +85,7 @@ def _depth_first(graph: EntityGraph) -> tuple[Ints, Ints, Ints]:
             there = neighbours[entry]
             if not met[there]:
                 met[there] = True
-                parent[there], by[there] = here, ties[entry]
+                parent[there], by[there] = here, edges[entry]
                 order.append(there)
                 stack.append(there)
     return (
@@ -94,9 +96,9 @@ def _depth_first(graph: EntityGraph) -> tuple[Ints, Ints, Ints]:
 
 
 def _low_points(graph: EntityGraph, order: Ints, parent: Ints) -> tuple[Ints, Ints]:
-    """By entity: the first one met that it or what lies below it is tied to; how many lie below.
+    """By entity: the first one met that it or one below it has an edge to; how many lie below.
 
-    Itself counts as below, and the tie to the entity before does not count.
+    Itself counts as below, and the edge to the entity before does not count.
     """
     size = len(order)
     number = np.empty(size, dtype=np.int64)

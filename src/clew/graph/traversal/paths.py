@@ -1,7 +1,7 @@
 """Paths between entities, and what lies around them.
 
 Every search is bounded by hops, by entities and by time, and says in `limits_hit` which of the
-last two stopped it. A path costs what its ties cost, see `breadth_first.tie_costs`.
+last two stopped it. A path costs what its edges cost, see `breadth_first.edge_costs`.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from clew.graph.traversal.breadth_first import (
     Limits,
     cheapest,
     check_rows,
+    edge_costs,
     entries_of,
-    tie_costs,
 )
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ class Path:
 
     entities: tuple[int, ...]
     """Rows of the graph, both ends among them."""
-    ties: tuple[int, ...]
-    """Numbers of the ties between them; one less."""
+    edges: tuple[int, ...]
+    """Numbers of the edges between them; one less."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -66,8 +66,8 @@ class Neighbourhood:
     """From the nearest seed, from 1."""
     parents: tuple[int, ...]
     """The entity before, on the cheapest of the shortest ways."""
-    ties: tuple[int, ...]
-    """The tie from it."""
+    edges: tuple[int, ...]
+    """The edge from it."""
     limits_hit: tuple[str, ...] = ()
     """A sentence for each limit that was met; there are more entities within the hops."""
 
@@ -77,7 +77,7 @@ def shortest_path(
 ) -> Paths:
     """The path of fewest hops between two rows, the cheapest of them; none where none is found.
 
-    From both ends at once, always on from the one that has fewer ties to look at.
+    From both ends at once, always on from the one that has fewer edges to look at.
     """
     check_rows(graph, (start, end))
     _check("max_hops", max_hops, least=0)
@@ -98,9 +98,9 @@ def shortest_path(
 
 
 def _joined(forward: BreadthFirstSearch, backward: BreadthFirstSearch, meeting: int) -> Path:
-    entities, ties = forward.backtrack(meeting)
+    entities, edges = forward.backtrack(meeting)
     further, more = backward.backtrack(meeting)
-    return Path((*reversed(entities), *further[1:]), (*reversed(ties), *more))
+    return Path((*reversed(entities), *further[1:]), (*reversed(edges), *more))
 
 
 def all_paths(
@@ -143,25 +143,25 @@ def _paths_of(
 ) -> list[Path]:
     """All paths of exactly so many hops, the cheapest first."""
     entities = np.full((1, 1), start)
-    ties = np.zeros((1, 0), dtype=np.int64)
+    edges = np.zeros((1, 0), dtype=np.int64)
     costs = np.zeros(1)
     for left in range(hops - 1, -1, -1):
         neighbours, by, owner = entries_of(graph, entities[:, -1])
         fits = (distances[neighbours] <= left) & ((neighbours == end) == (left == 0))
         on = np.flatnonzero(fits)
         on = on[(entities[owner[on]] != neighbours[on, None]).all(axis=1)]
-        costs = costs[owner[on]] + tie_costs(graph, by[on])
+        costs = costs[owner[on]] + edge_costs(graph, by[on])
         room = meter.room
         meter.use(len(on))
         if len(on) > room:
             kept = np.argsort(costs, kind="stable")[:room]
             on, costs = on[kept], costs[kept]
         entities = np.column_stack([entities[owner[on]], neighbours[on]])
-        ties = np.column_stack([ties[owner[on]], by[on]])
+        edges = np.column_stack([edges[owner[on]], by[on]])
     order = np.lexsort((*entities.T[::-1], costs))
     return [
         Path(tuple(e), tuple(t))
-        for e, t in zip(entities[order].tolist(), ties[order].tolist(), strict=True)
+        for e, t in zip(entities[order].tolist(), edges[order].tolist(), strict=True)
     ]
 
 
@@ -170,7 +170,7 @@ def strongest_path(
 ) -> Paths:
     """The cheapest path between two rows of at most so many hops; none where none is found.
 
-    It may have more hops than the shortest, over stronger ties. Bellman (1958) and Ford, by hops:
+    It may have more hops than the shortest, over stronger edges. Bellman (1958) and Ford, by hops:
     only what became cheaper is followed, and nothing that costs more than a path that is known.
     """
     shortest = shortest_path(graph, start, end, max_hops, budget)
@@ -179,13 +179,13 @@ def strongest_path(
     meter = Limits(budget or Budget(), SEARCH)
     costs = np.full(len(graph.entity_ids), np.inf)
     costs[start] = 0
-    costs[end] = tie_costs(graph, np.array(shortest.paths[0].ties)).sum()
+    costs[end] = edge_costs(graph, np.array(shortest.paths[0].edges)).sum()
     levels: list[tuple[Ints, Ints, Ints]] = []
     level = np.array([start])
     best = shortest.paths[0]
     while len(levels) < max_hops and len(level) and meter.within_limits:
-        level, parents, ties = _cheaper(graph, level, costs, end, meter)
-        levels.append((level, parents, ties))
+        level, parents, edges = _cheaper(graph, level, costs, end, meter)
+        levels.append((level, parents, edges))
         if end in level:
             best = _traced(levels, end)
         level = level[level != end]
@@ -195,9 +195,9 @@ def strongest_path(
 def _cheaper(
     graph: EntityGraph, level: Ints, costs: Costs, end: int, meter: Limits
 ) -> tuple[Ints, Ints, Ints]:
-    """What one hop from a level makes cheaper to reach: entities, those before them, the ties."""
-    neighbours, ties, owner = entries_of(graph, level)
-    reached = costs[level[owner]] + tie_costs(graph, ties)
+    """What one hop from a level makes cheaper to reach: entities, those before them, the edges."""
+    neighbours, edges, owner = entries_of(graph, level)
+    reached = costs[level[owner]] + edge_costs(graph, edges)
     # What is not the end has to go on by another hop.
     bound = np.where(neighbours == end, reached, reached + HOP_COST)
     on = np.flatnonzero((reached < costs[neighbours]) & (bound < costs[end]))
@@ -207,17 +207,17 @@ def _cheaper(
     if len(on) > room:
         on = on[np.argsort(reached[on], kind="stable")[:room]]
     costs[neighbours[on]] = reached[on]
-    return neighbours[on], level[owner[on]], ties[on]
+    return neighbours[on], level[owner[on]], edges[on]
 
 
 def _traced(levels: Sequence[tuple[Ints, Ints, Ints]], end: int) -> Path:
     """The path by which the last of the levels reached the end."""
-    entities, ties = [end], []
+    entities, edges = [end], []
     for level, parents, by in reversed(levels):
         at = int(np.flatnonzero(level == entities[-1])[0])
         entities.append(int(parents[at]))
-        ties.append(int(by[at]))
-    return Path(tuple(reversed(entities)), tuple(reversed(ties)))
+        edges.append(int(by[at]))
+    return Path(tuple(reversed(entities)), tuple(reversed(edges)))
 
 
 def neighbourhood(
@@ -250,7 +250,7 @@ def neighbourhood(
         entities=tuple(entities.tolist()),
         hops=tuple(spread.hops[entities].tolist()),
         parents=tuple(spread.parents[entities].tolist()),
-        ties=tuple(spread.ties[entities].tolist()),
+        edges=tuple(spread.edges[entities].tolist()),
         limits_hit=(*meter.limits_hit, *limits_hit),
     )
 

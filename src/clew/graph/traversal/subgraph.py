@@ -1,6 +1,6 @@
 """Parts of the graph of entities that matter to a question.
 
-Either the tree that ties relevant entities together at the least cost, or all that lies around
+Either the tree that connects relevant entities at the least cost, or all that lies around
 them. Both are bounded and say in `notes` which limit they met.
 """
 
@@ -19,8 +19,8 @@ from clew.graph.traversal.breadth_first import (
     Limits,
     cheapest,
     check_rows,
+    edge_costs,
     entries_of,
-    tie_costs,
 )
 from clew.graph.traversal.paths import neighbourhood
 from clew.graph.traversal.steiner import cheapest_forest, prize_collecting_tree
@@ -32,19 +32,19 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Ints
 
 COST = 0.5
-"""What a tie costs (`breadth_first.tie_costs`) in terms of prizes of 0 to 1."""
+"""What an edge costs (`breadth_first.edge_costs`) in terms of prizes of 0 to 1."""
 MAX_HOPS = 4
 """Hops from prizes that a tree is looked for in, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Subgraph:
-    """Some entities and ties between them."""
+    """Some entities and edges between them."""
 
     entities: tuple[int, ...]
     """Rows of the graph: highest prize first, then nearest."""
-    ties: tuple[int, ...]
-    """Numbers of ties, strongest first."""
+    edges: tuple[int, ...]
+    """Numbers of edges, strongest first."""
     prizes: Mapping[int, float] = field(default_factory=dict)
     """Relevance by row, of those that were given one."""
     notes: tuple[str, ...] = ()
@@ -58,16 +58,16 @@ def subgraph_around(
     limit: int = 50,
     budget: Budget | None = None,
 ) -> Subgraph:
-    """Some rows, at most `limit` entities around them, and all ties between these.
+    """Some rows, at most `limit` entities around them, and all edges between these.
 
     Raises `InputError` where `clew.graph.traversal.paths.neighbourhood` does.
     """
     around = neighbourhood(graph, seeds, hops, limit, budget)
     entities = tuple(dict.fromkeys((*seeds, *around.entities)))
-    ties, _, _ = ties_among(graph, np.array(sorted(entities)))
+    edges, _, _ = edges_among(graph, np.array(sorted(entities)))
     return Subgraph(
         entities=entities,
-        ties=_strongest_first(graph, ties),
+        edges=_strongest_first(graph, edges),
         prizes=dict.fromkeys(seeds, 1.0),
         notes=around.limits_hit,
     )
@@ -81,9 +81,9 @@ def steiner_tree(
     max_entities: int = 500,
     budget: Budget | None = None,
 ) -> Subgraph:
-    """The tree that ties together the entities that are worth it (prize-collecting Steiner tree).
+    """The tree that connects the entities that are worth it (prize-collecting Steiner tree).
 
-    `prizes` are relevance by row, 0 to 1; a tie costs `cost` times its `tie_costs`. The sum of
+    `prizes` are relevance by row, 0 to 1; an edge costs `cost` times its `edge_costs`. The sum of
     costs and of prizes left out is at most twice the least that is possible within the
     `max_entities` entities around the prizes that the tree is looked for in: those on the cheapest
     ways between prizes, then the nearest. Raises `InputError` for a row that is not there, a prize
@@ -94,31 +94,31 @@ def steiner_tree(
         (row for row, prize in prizes.items() if prize > 0), key=lambda r: (-prizes[r], r)
     )
     if not worthy:
-        return Subgraph(entities=(), ties=(), prizes=dict(prizes))
+        return Subgraph(entities=(), edges=(), prizes=dict(prizes))
     meter = Limits(budget or Budget(), "the search for a tree")
     rows, limits_hit = _candidates(graph, worthy[:max_entities], max_entities, meter)
-    ties, heads, tails = ties_among(graph, rows)
+    edges, heads, tails = edges_among(graph, rows)
     tree = prize_collecting_tree(
         [prizes.get(row, 0.0) for row in rows.tolist()],
         list(zip(heads.tolist(), tails.tolist(), strict=True)),
-        (cost * tie_costs(graph, ties)).tolist(),
+        (cost * edge_costs(graph, edges)).tolist(),
     )
     entities = sorted(rows[tree.nodes].tolist(), key=lambda row: (-prizes.get(row, 0.0), row))
     return Subgraph(
         entities=tuple(entities),
-        ties=_strongest_first(graph, ties[tree.edges]),
+        edges=_strongest_first(graph, edges[tree.edges]),
         prizes=dict(prizes),
         notes=(*meter.limits_hit, *limits_hit),
     )
 
 
-def ties_among(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:
-    """The ties between some rows (sorted), and the positions of their ends among these rows."""
+def edges_among(graph: EntityGraph, rows: Ints) -> tuple[Ints, Ints, Ints]:
+    """The edges between some rows (sorted), and the positions of their ends among these rows."""
     position = np.full(len(graph.entity_ids), -1, dtype=np.int64)
     position[rows] = np.arange(len(rows))
-    neighbours, ties, owner = entries_of(graph, rows)
-    inside = np.flatnonzero(position[neighbours] > owner)  # each tie once
-    return ties[inside], owner[inside], position[neighbours[inside]]
+    neighbours, edges, owner = entries_of(graph, rows)
+    inside = np.flatnonzero(position[neighbours] > owner)  # each edge once
+    return edges[inside], owner[inside], position[neighbours[inside]]
 
 
 def _candidates(
@@ -165,12 +165,12 @@ class _Regions:
         return len(self._spanning()) == self._count - 1
 
     def look(self, graph: EntityGraph, spread: BreadthFirstSearch) -> None:
-        """Note the ties by which the last level touches other regions."""
-        neighbours, ties, owner = spread.ahead
+        """Note the edges by which the last level touches other regions."""
+        neighbours, edges, owner = spread.ahead
         here, there = self.of[spread.level[owner]], self.of[neighbours]
         on = np.flatnonzero((there >= 0) & (there != here))
         ends = spread.level[owner[on]], neighbours[on]
-        costs = spread.costs[ends[0]] + tie_costs(graph, ties[on]) + spread.costs[ends[1]]
+        costs = spread.costs[ends[0]] + edge_costs(graph, edges[on]) + spread.costs[ends[1]]
         low, high = np.minimum(here[on], there[on]), np.maximum(here[on], there[on])
         for at in cheapest(low * self._count + high, costs, self._count**2).tolist():
             way = float(costs[at]), int(ends[0][at]), int(ends[1][at])
@@ -178,7 +178,7 @@ class _Regions:
             self._ways[pair] = min(way, self._ways.get(pair, way))
 
     def crossings(self) -> list[int]:
-        """Both ends of each tie by which the cheapest tree goes from region to region."""
+        """Both ends of each edge by which the cheapest tree goes from region to region."""
         return [end for pair in self._spanning() for end in self._ways[pair][1:]]
 
     def _spanning(self) -> list[tuple[int, int]]:
@@ -187,8 +187,8 @@ class _Regions:
         return [pairs[i] for i in cheapest_forest(pairs, costs, range(len(pairs)))]
 
 
-def _strongest_first(graph: EntityGraph, ties: Ints) -> tuple[int, ...]:
-    return tuple(ties[np.lexsort((ties, -graph.strengths[ties]))].tolist())
+def _strongest_first(graph: EntityGraph, edges: Ints) -> tuple[int, ...]:
+    return tuple(edges[np.lexsort((edges, -graph.strengths[edges]))].tolist())
 
 
 def _check(graph: EntityGraph, prizes: Mapping[int, float], cost: float) -> None:

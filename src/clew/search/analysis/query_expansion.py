@@ -184,8 +184,8 @@ def _neighbours(session: QuerySession, seeds: Sequence[int]) -> list[str]:
     rows, known = find_sorted(graph.entity_ids, np.array(seeds, np.int64))
     strongest: list[Ints] = []
     for row in rows[known].tolist():
-        others, ties = graph.row(row)
-        order = np.argsort(-graph.strengths[ties], kind="stable")[:NAMES_A_SEED]
+        others, edges = graph.row(row)
+        order = np.argsort(-graph.strengths[edges], kind="stable")[:NAMES_A_SEED]
         strongest.append(others[order])
     ids = graph.entity_ids[np.concatenate(strongest)].tolist() if strongest else []
     names = session.resources.store.entity_names([i for i in dict.fromkeys(ids) if i not in seeds])

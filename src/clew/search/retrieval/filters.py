@@ -24,13 +24,13 @@ def filtered_graph(session: QuerySession) -> EntityGraph:
     graph = session.resources.entity_graph
     if session.allowed is None:
         return graph
-    kept = np.isin(graph.chunks, session.allowed)[graph.ties]
+    kept = np.isin(graph.chunks, session.allowed)[graph.edges]
     before = np.concatenate([[0], np.cumsum(kept)])
     return replace(
         graph,
         starts=before[graph.starts],
         neighbours=graph.neighbours[kept],
-        ties=graph.ties[kept],
+        edges=graph.edges[kept],
     )
 
 

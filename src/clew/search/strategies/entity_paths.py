@@ -48,7 +48,7 @@ def paths_between(session: QuerySession) -> list[Block]:
         paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=PATHS)
         session.note(*paths.limits_hit)
         found.extend(paths.paths)
-    found.sort(key=lambda path: len(path.ties))
+    found.sort(key=lambda path: len(path.edges))
     if not found:
         session.note(f"no path of at most {session.options.max_hops} hops ties them")
     return _blocks(session, found[:PATHS])
@@ -71,13 +71,13 @@ def read_paths(
     """
     rows = sorted({row for path in paths for row in path.entities})
     ids = graph.entity_ids[rows].tolist()
-    ties = _Ties(store, graph, sorted({tie for path in paths for tie in path.ties}), ids, as_of)
+    edges = _Ties(store, graph, sorted({edge for path in paths for edge in path.edges}), ids, as_of)
     known = store.entity_names(ids)
     names = {row: known.get(id_, "?") for row, id_ in zip(rows, ids, strict=True)}
     return [
         tuple(
-            ties.read(tie, names[one], names[other])
-            for tie, (one, other) in zip(path.ties, pairwise(path.entities), strict=True)
+            edges.read(edge, names[one], names[other])
+            for edge, (one, other) in zip(path.edges, pairwise(path.entities), strict=True)
         )
         for path in paths
     ]
@@ -90,16 +90,16 @@ class _Ties:
         self,
         store: Store,
         graph: EntityGraph,
-        ties: Sequence[int],
+        edges: Sequence[int],
         entity_ids: Sequence[int],
         as_of: datetime | None,
     ) -> None:
-        self._chunk = {tie: int(graph.chunks[tie]) for tie in ties}
-        self._sentence = {tie: int(graph.sentences[tie]) for tie in ties}
+        self._chunk = {edge: int(graph.chunks[edge]) for edge in edges}
+        self._sentence = {edge: int(graph.sentences[edge]) for edge in edges}
         ids = sorted({id_ for id_ in self._chunk.values() if id_})
         self._texts, self._ranges = store.sentences(ids), store.sentence_ranges(ids)
         self._origins = store.provenance(ids)
-        wanted = {int(graph.relations[tie]) for tie in ties}
+        wanted = {int(graph.relations[edge]) for edge in edges}
         relations = store.chunk_relations(ids, as_of=as_of)
         if not all(self._chunk.values()):  # relations that were added by hand
             relations += store.relations(entity_ids, as_of=as_of)
@@ -107,16 +107,16 @@ class _Ties:
         evidence = read_relations(store, relations)
         by_id = {r.id: e for r, e in zip(relations, evidence, strict=True)}
         self._stated = {
-            tie: by_id[int(graph.relations[tie])]
-            for tie in ties
-            if int(graph.relations[tie]) in by_id
+            edge: by_id[int(graph.relations[edge])]
+            for edge in edges
+            if int(graph.relations[edge]) in by_id
         }
 
-    def read(self, tie: int, head: str, tail: str) -> RelationEvidence:
+    def read(self, edge: int, head: str, tail: str) -> RelationEvidence:
         """The tie as it is stated, in its own direction, or as a sentence with both names."""
-        if tie in self._stated:
-            return self._stated[tie]
-        chunk, at = self._chunk[tie], self._sentence[tie]
+        if edge in self._stated:
+            return self._stated[edge]
+        chunk, at = self._chunk[edge], self._sentence[edge]
         texts, ranges = self._texts.get(chunk, ()), self._ranges.get(chunk, ())
         origin = self._origins.get(chunk)
         if not 0 <= at < len(texts) or origin is None:
@@ -138,13 +138,13 @@ def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
     chunks = {
         chunk.id: chunk
         for chunk in store.chunks(
-            sorted({int(graph.chunks[tie]) for path in paths for tie in path.ties})
+            sorted({int(graph.chunks[edge]) for path in paths for edge in path.edges})
         )
     }
     blocks = []
     ways = read_paths(store, graph, paths, session.options.as_of)
     for path, way in zip(paths, ways, strict=True):
-        stating = [chunks[id_] for id_ in graph.chunks[list(path.ties)].tolist() if id_ in chunks]
+        stating = [chunks[id_] for id_ in graph.chunks[list(path.edges)].tolist() if id_ in chunks]
         form = Form(
             text="\n".join(statement(t.head, t.relation, t.tail, t.evidence) for t in way),
             citations=cite_chunks(stating),

@@ -126,11 +126,11 @@ def near(
 def _named(store: GraphStore, graph: EntityGraph, found: Neighbourhood) -> list[Near]:
     ids: list[int] = graph.entity_ids[list(found.entities)].tolist()
     names = store.entity_names(ids)
-    stating: Sequence[int] = graph.relations[list(found.ties)].tolist()
+    stating: Sequence[int] = graph.relations[list(found.edges)].tolist()
     relations = {r.id: r for r in store.relations_by_id([id_ for id_ in stating if id_])}
     near = []
-    for id_, hops, tie, relation_id in zip(ids, found.hops, found.ties, stating, strict=True):
-        relation, strength = relations.get(relation_id), float(graph.strengths[tie])
+    for id_, hops, edge, relation_id in zip(ids, found.hops, found.edges, stating, strict=True):
+        relation, strength = relations.get(relation_id), float(graph.strengths[edge])
         near.append(
             Near(
                 entity_id=id_,

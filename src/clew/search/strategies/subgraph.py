@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LEAST = 2
 """Entities of a graph, at least."""
-TIE_COST = 0.15
+EDGE_COST = 0.15
 """What a tie costs in terms of relevance (0 to 1): what the question names is worth five or more
 ties, so that names of one question come together wherever there is a way."""
 
@@ -86,9 +86,9 @@ def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:
     rows = entity_rows(graph, list(relevance))
     if not rows:
         session.note("no entity of the graph is near the question")
-        return Subgraph(entities=(), ties=())
+        return Subgraph(entities=(), edges=())
     if hops is None:
         prizes = {row: relevance[int(graph.entity_ids[row])] for row in rows}
-        return steiner_tree(graph, prizes, cost=TIE_COST, max_entities=limit)
+        return steiner_tree(graph, prizes, cost=EDGE_COST, max_entities=limit)
     seeds = rows[: limit - 1]
     return subgraph_around(graph, seeds, hops, limit - len(seeds))
