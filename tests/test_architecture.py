@@ -61,11 +61,6 @@ LONG_FILES = {
     "stores/statements/names.py": 362,
 }
 """Lines of the modules that have more. The list may only shrink, and so may its numbers."""
-OPEN_CIRCLES = {
-    # The vectors belong into a module of their own.
-    ("clew.stores.neo4j.search", "clew.stores.neo4j.store"),
-}
-"""Imports that still close a circle. The list may only shrink."""
 
 
 def module_name(file: Path) -> str:
@@ -96,7 +91,6 @@ def circle(modules: Mapping[str, str]) -> list[str] | None:
     """Modules of which each imports the next, the first at the end again; None where none do."""
     graph = {
         name: {found for _, found in imports(source, modules) if found != name}
-        - {found for importer, found in OPEN_CIRCLES if importer == name}
         for name, source in modules.items()
     }
     try:
@@ -145,16 +139,6 @@ def test_a_circle_is_seen_wherever_its_imports_stand(way_back: str) -> None:
     assert found is not None
     assert set(found) == {"a.b.c", "a.d"}
     assert circle({"a.b.c": "from a.d import thing", "a.d": "import os"}) is None
-
-
-def test_what_is_excused_of_circles_is_there() -> None:
-    there = {
-        (importer, found)
-        for importer in {importer for importer, _ in OPEN_CIRCLES} & MODULES.keys()
-        for _, found in imports(MODULES[importer], MODULES)
-    }
-
-    assert there >= OPEN_CIRCLES
 
 
 def test_folders_are_small() -> None:

@@ -100,8 +100,8 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
             store, ChromaRemote(settings.chroma, settings.namespace, settings.folder)
         )
     if settings.on_server:
-        from clew.stores.neo4j.search import Neo4jVectors
         from clew.stores.neo4j.store import Neo4jStore
+        from clew.stores.neo4j.vectors import Neo4jVectors
 
         assert isinstance(store, Neo4jStore)
         return Neo4jVectors(store, settings.folder)

@@ -13,8 +13,8 @@ from clew.ports import CommunityKeeper, HybridIndex, Store, VectorIndex
 from clew.stores import snapshot
 from clew.stores.neo4j import search
 from clew.stores.neo4j.communities import Neo4jCommunities
-from clew.stores.neo4j.search import Neo4jVectors
 from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.neo4j.vectors import Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
