@@ -1,4 +1,4 @@
-"""The graph of entities on disk, with what is dear to compute of it.
+"""The graph of entities on disk, with what takes long to compute from it.
 
 `entities-<generation>.arrays` lies beside the database, like the snapshot, and is made when it is
 first asked for. A graph of another generation is of no use: strengths depend on the whole store.

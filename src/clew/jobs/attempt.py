@@ -34,8 +34,8 @@ class Kind(Protocol):
     ) -> Sequence[str | None]:
         """Do some of the documents; for each one None, or why it failed.
 
-        Doing one again that was done must change nothing. `advance` is to be told between two
-        documents how many are done, and may raise `JobStopped`.
+        Doing one again that was done must change nothing. Calls `advance` between two
+        documents with how many are done; `advance` may raise `JobStopped`.
         """
         ...
 

@@ -64,7 +64,7 @@ class Ingestion:
     def _run_upload(
         self, given: Given, names: Sequence[str], advance: Callable[[int], None]
     ) -> str | None:
-        """Read the bytes once: whoever comes back after a crash is told what came of it."""
+        """Read the bytes once: a run after a crash finds the outcome of the one before."""
         upload = self._uploads.upload(given["upload"])
         known = self._uploads.outcome(upload)
         if known is not None:

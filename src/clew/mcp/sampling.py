@@ -1,7 +1,8 @@
 """Reading by the client's own model (sampling): passages go out, `graph_upsert` takes the answer.
 
 Nothing depends on it. Where the client does not offer it, `graph_upsert` itself says what to do
-instead; where it refuses or its model answers nonsense, nothing changes and the caller is told.
+instead; where it refuses or its model answers nonsense, nothing changes and the caller gets an
+error.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Communities and topics: derived, and kept since they are dear to make."""
+"""Communities and topics: derived, and kept because they take long to make."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Partition:
     entity_ids: Ids
     """(E,) sorted; the entities that have ties."""
     neighbourhoods: NDArray[np.int64]
-    """(E,) a hash of whom each was tied to."""
+    """(E,) a hash of the neighbours of each."""
     strengths: NDArray[np.float32]
     """(E,) how strongly each was tied to them together."""
     moved: int
@@ -103,7 +103,7 @@ class CommunityChanges:
 
 
 class CommunityStore(Protocol):
-    """Communities that have a report, and topics: derived, kept since they are dear to make.
+    """Communities that have a report, and topics: derived, kept because they take long to make.
 
     They are of the generation that `built` gives: entities and chunks may have gone since.
     """

@@ -137,7 +137,7 @@ class RelationLog(Protocol):
 
 
 class GraphWriter(Protocol):
-    """Entities and relations written by hand, and what was told of the entities.
+    """Entities and relations written by hand, and observations about the entities.
 
     An entity made by hand needs no text; what texts say of it is tied to it as to any other.
     """
@@ -183,7 +183,7 @@ class GraphWriter(Protocol):
         ...
 
     def observations(self, entity_ids: Sequence[int]) -> Mapping[int, Sequence[Observation]]:
-        """What was told of each entity, by id, oldest first; none for those without.
+        """Observations by entity id, oldest first; entities without any are left out.
 
         An observation is a document whose origin is `memory:` and a key of the entity.
         """

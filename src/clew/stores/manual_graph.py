@@ -1,4 +1,4 @@
-"""Entities and relations made by hand, and what was told of the entities.
+"""Entities and relations made by hand, and observations about the entities.
 
 An entity made by hand (tier `manual`) needs no text: the names that it was given keep it. A
 relation made by hand has no chunk; its extractor is `manual`. An observation is a document of its

@@ -247,7 +247,7 @@ def number_rows(
 def mention_rows(
     entry: IndexedDocument, chunk_ids: Sequence[int], resolved: ResolvedNames
 ) -> list[Row]:
-    """Who is named in which sentence, and whom the document is about."""
+    """Which names each sentence holds, and which entities the document is about."""
     found: dict[tuple[int, int, str], tuple[int, int, int]] = {}
     for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
         for mention in chunk.mentions:

@@ -32,7 +32,7 @@ DIMENSION = 8
 EMBEDDER = ("test-embedder", DIMENSION)
 """The embedder that `make_entry` pretends to use."""
 FUNCTIONAL = ("lives_in", "works_at")
-"""The relation types that stores under test are told to be functional."""
+"""The relation types that stores under test treat as functional."""
 
 
 def make_entry(

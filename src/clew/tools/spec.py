@@ -73,7 +73,7 @@ class Progress:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Call:
-    """One call of a tool: on what, by whom."""
+    """One call of a tool: the engine it works on, and the caller."""
 
     engine: Engine
     caller: Caller

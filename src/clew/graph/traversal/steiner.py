@@ -4,7 +4,7 @@ Wanted is the tree for which what its edges cost and the prizes that it leaves o
 least. The method is that of Goemans & Williamson (1995) without a root, as in Hegde, Indyk &
 Schmidt (2014): around each prize a moat grows at one pace until the prize is spent or moats meet;
 where the edges of what has met make a tree, it is pruned as well as can be (Johnson, Minkoff &
-Phillips 2000). The result is at most twice as dear as the best there is.
+Phillips 2000). The result costs at most twice as much as the best tree.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ class Access:
 
 
 def auth_settings(serve: ServeSettings) -> AuthSettings:
-    """What the SDK is told; static tokens have no issuer but this server."""
+    """Settings for the SDK; static tokens have no issuer but this server."""
     here = f"http://{serve.host}:{serve.port}"
     return AuthSettings.model_validate(
         {

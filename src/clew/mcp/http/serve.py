@@ -1,4 +1,4 @@
-"""Running the server until it is told to end: on standard input and output, or over HTTP."""
+"""Running the server until a signal ends it: on standard input and output, or over HTTP."""
 
 from __future__ import annotations
 

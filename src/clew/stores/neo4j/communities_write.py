@@ -88,7 +88,7 @@ def write_reports(database: Neo4jDatabase, reports: Sequence[CommunityReport]) -
 
 
 def write_topics(database: Neo4jDatabase, topics: TopicSet) -> None:
-    """All topics anew; those of a known key keep their id."""
+    """Replace all topics; those of a known key keep their id."""
     known = {key: int(id_) for key, id_ in database.rows(_KNOWN_TOPICS)}
     ids, free = topic_ids(topics.keys, known, int(database.value(_NEXT_TOPIC) or 1))
     write_state(database, {"next_topic": free})

@@ -151,7 +151,7 @@ def _repair_names(backend: SqliteBackend, connection: sqlite3.Connection) -> Non
 
 
 def _repair_keywords(connection: sqlite3.Connection) -> None:
-    """Make the table anew, as deleting from a damaged index may fail."""
+    """Make a new table, as deleting from a damaged index may fail."""
     sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'keywords'").fetchone()[0]
     connection.execute("DROP TABLE keywords")
     connection.execute(sql)

@@ -65,7 +65,7 @@ def write_reports(connection: sqlite3.Connection, reports: Sequence[CommunityRep
 
 
 def write_topics(connection: sqlite3.Connection, topics: TopicSet) -> None:
-    """All topics anew; those of a known key keep their id."""
+    """Replace all topics; those of a known key keep their id."""
     known = dict(connection.execute("SELECT key, id FROM topics"))
     for table in ("topic_chunks", "topics", "themes"):
         connection.execute(f"DELETE FROM {table}")

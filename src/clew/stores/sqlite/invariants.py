@@ -169,7 +169,7 @@ def validity(connection: sqlite3.Connection) -> Iterator[str]:
 
 
 def memory(connection: sqlite3.Connection) -> Iterator[str]:
-    """What was told of an entity belongs to one that was made by hand."""
+    """An observation belongs to an entity that was made by hand."""
     rows = connection.execute(
         "SELECT d.source FROM documents d WHERE d.origin GLOB 'memory:*' AND NOT EXISTS"
         " (SELECT 1 FROM aliases a JOIN entities e ON e.id = a.entity_id"

@@ -1,6 +1,6 @@
 """Durable jobs in the store's own file.
 
-A job is run by whoever holds its lease: a name (`owner`) that is made anew with every claim, and a
+A job is run by whoever holds its lease: a name (`owner`) that is new with every claim, and a
 moment until which it counts. Every write of a runner names its owner and finds nothing to change
 once another has taken over, or once the job was cancelled.
 """

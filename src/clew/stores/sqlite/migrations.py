@@ -171,7 +171,7 @@ _M002 = """
 ALTER TABLE documents ADD COLUMN version INTEGER NOT NULL DEFAULT 1;
 ALTER TABLE documents ADD COLUMN derived_from TEXT NOT NULL DEFAULT '';
 
--- A document that is written anew is deleted first: only at the end must its versions have one.
+-- A document that is written again is deleted first: only at the end must its versions have one.
 CREATE TABLE document_versions (
     document_id TEXT NOT NULL REFERENCES documents DEFERRABLE INITIALLY DEFERRED,
     version INTEGER NOT NULL,

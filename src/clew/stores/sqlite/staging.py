@@ -1,4 +1,4 @@
-"""Documents made anew, kept beside the store until all of them can take their places at once.
+"""Documents made again, kept beside the store until all of them can take their places at once.
 
 The folder `.reindex` holds a file for one way of making documents (the target): of each document,
 all that saving it takes, and when its former self was written, which tells whether it has changed

@@ -1,6 +1,6 @@
-"""Switching a store to documents that were made anew: all at once, and nothing is lost.
+"""Switching a store to documents that were made again: all at once, and nothing is lost.
 
-Others read and write the store while documents are made anew, by hand and by indexing. So the
+Others read and write the store while documents are made again, by hand and by indexing. So the
 store stays the truth, and what is staged is only how each of its documents is to be split, read
 and embedded. When all are ready:
 

@@ -1,4 +1,4 @@
-"""Entities made by hand, and what was told of them."""
+"""Entities made by hand, and observations about them."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class ChromaConnection(Protocol):
 def client_parts(**options: Any) -> System:  # noqa: ANN401 - as the client's settings ask
     """The parts of a client that nobody else uses.
 
-    `PersistentClient` shares them within a process, so that a folder could not be opened anew, and
+    `PersistentClient` shares them within a process, so that a folder could not be opened again, and
     `HttpClient` talks to the server before it can be told how long to wait.
     """
     try:

@@ -25,7 +25,7 @@ class ChromaFolder:
 
     Chroma expects to be alone in its folder: it keeps indexes in memory, so that a process does not
     find what another has written since, and writes its own outdated ones over theirs. Here each
-    waits for the lock, and opens the folder anew where `clew.written` says that it has changed: a
+    waits for the lock, and opens the folder again where `clew.written` says that it has changed: a
     word that is another after each change, and while somebody writes, the collection's name, tenant
     and database. Where they stayed, that process was killed and may have left half an index, which
     Chroma might read without noticing: the collection is deleted.
@@ -76,7 +76,7 @@ class ChromaFolder:
             self._let_go()
 
     def _open_as_written(self) -> None:
-        """Open the folder, anew where another process has written."""
+        """Open the folder, again where another process has written."""
         check_open(self._closed)
         written = self._written.read_text() if self._written.exists() else ""
         if written != self._seen:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
 
 _SHOWN = 20
-"""Rejected items that are told one by one."""
+"""Rejected items that are listed one by one."""
 
 
 def upsert(call: Call, arguments: Arguments) -> Result:

@@ -1,4 +1,4 @@
-"""The files of other memories: entities, what was told of them, and relations, as records.
+"""The files of other memories: entities, their observations, and relations, as records.
 
 Two kinds are read: the JSON Lines of the reference memory server, and SQLite files with the tables
 `entities` and `relations` (and, where there is one, `observations`).
