@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
         AuditLog,
-        CommunityKeeper,
+        CommunityWriter,
         Embedder,
         Extractor,
         JobStore,
@@ -115,7 +115,7 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
     return VectorMatrix(store, store.folder)
 
 
-def make_communities(settings: Settings, store: Store) -> CommunityKeeper:
+def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
     if settings.on_server:
         from clew.stores.neo4j.communities import Neo4jCommunities

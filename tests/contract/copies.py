@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeAlias
 
-from clew.ports import CommunityKeeper, Store
+from clew.ports import CommunityWriter, Store
 from clew.ports.copying import SHAPES, CopySource, Header, Row, Table
 from clew.stores.sqlite.copy import SqliteCopy
 from clew.stores.sqlite.store import SqliteStore
@@ -46,7 +46,7 @@ def sqlite_copy(folder: Path, *, make: bool = True) -> Iterator[SqliteCopy]:
         yield copy
 
 
-def fill(store: Store, keeper: CommunityKeeper) -> None:
+def fill(store: Store, keeper: CommunityWriter) -> None:
     """Write texts, let them change and go, mend by hand, tell, read, use, and describe."""
     _save_texts(store)
     _mend(store)

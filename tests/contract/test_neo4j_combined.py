@@ -32,7 +32,7 @@ class TestSteady(OnNeo4j):
     def test_numbers_are_asked_for_once_inside_it(
         self, neo4j_store: Neo4jStore, caplog: pytest.LogCaptureFixture
     ) -> None:
-        with caplog.at_level("DEBUG", logger="clew"), neo4j_store.steady():
+        with caplog.at_level("DEBUG", logger="clew"), neo4j_store.pinned_generation():
             before = neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()
             assert (neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()) == before
         assert sum(record.message.startswith("neo4j rows=") for record in caplog.records) == 1

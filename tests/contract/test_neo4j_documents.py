@@ -88,7 +88,7 @@ def shown(store: Store) -> object:
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
         store.chunk_times(chunks),
-        store.said_at(chunks),
+        store.published_at(chunks),
         store.matching_chunks(where).tolist(),
         store.chunks_within(some_time).tolist(),
         store.chunks_as_of(datetime(2001, 5, 7)).tolist(),

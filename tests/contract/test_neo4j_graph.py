@@ -11,9 +11,9 @@ from clew.settings import Neo4jSettings
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import (
+    ExtractionLogSuite,
     GraphStoreSuite,
-    GraphWriterSuite,
-    ReadingLogSuite,
+    ManualGraphSuite,
     RelationTimesSuite,
 )
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
@@ -32,11 +32,11 @@ class TestRelationTimes(OnNeo4j, RelationTimesSuite):
     pass
 
 
-class TestWriting(OnNeo4j, GraphWriterSuite):
+class TestWriting(OnNeo4j, ManualGraphSuite):
     pass
 
 
-class TestReadings(OnNeo4j, ReadingLogSuite):
+class TestReadings(OnNeo4j, ExtractionLogSuite):
     pass
 
 

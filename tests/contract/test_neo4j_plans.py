@@ -88,7 +88,7 @@ def read(store: Neo4jStore) -> None:
         look(chunks)
     store.chunks_within(Period(start=NOW, end=None))
     store.chunks_as_of(datetime.now(UTC))
-    for ask in (store.chunk_times, store.said_at, store.usage):
+    for ask in (store.chunk_times, store.published_at, store.usage):
         ask(chunks)
     store.is_dated()
     store.first_recorded()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from clew.errors import StoreError
-from clew.ports import CommunityKeeper, HybridIndex, Store, VectorIndex
+from clew.ports import CommunityWriter, HybridIndex, Store, VectorIndex
 from clew.stores import snapshot
 from clew.stores.neo4j import search
 from clew.stores.neo4j.communities import Neo4jCommunities
@@ -18,7 +18,7 @@ from clew.stores.neo4j.vectors import Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
-    CommunityKeeperSuite,
+    CommunityWriterSuite,
     KeywordIndexSuite,
     SnapshotSourceSuite,
     VectorIndexSuite,
@@ -52,9 +52,9 @@ class TestVectorsOfTheServer(OnNeo4j, VectorIndexSuite):
         return Neo4jVectors(store, tmp_path, small=0)
 
 
-class TestCommunities(OnNeo4j, CommunityKeeperSuite):
+class TestCommunities(OnNeo4j, CommunityWriterSuite):
     @pytest.fixture
-    def keeper(self, neo4j_store: Neo4jStore) -> CommunityKeeper:
+    def keeper(self, neo4j_store: Neo4jStore) -> CommunityWriter:
         return Neo4jCommunities(neo4j_store.database)
 
 
@@ -83,7 +83,7 @@ class TestBothAtOnce(OnNeo4j):
         index.refresh()
         assert isinstance(index, HybridIndex)
         vector, words = make_vector(PARAGRAPHS[7]), ["water", "7"]
-        with store.steady(), caplog.at_level(logging.DEBUG, logger="clew"):
+        with store.pinned_generation(), caplog.at_level(logging.DEBUG, logger="clew"):
             caplog.clear()
             by_vector, by_keyword = index.search_both(vector, words, 10, allowed)
             assert round_trips(caplog) == 1

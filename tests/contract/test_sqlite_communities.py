@@ -5,14 +5,14 @@ from pathlib import Path
 
 import pytest
 
-from clew.ports import CommunityKeeper, Store
+from clew.ports import CommunityWriter, Store
 from clew.stores.sqlite.communities import SqliteCommunities
 from clew.stores.sqlite.store import SqliteStore
-from clew.testing.conformance import CommunityKeeperSuite
+from clew.testing.conformance import CommunityWriterSuite
 from clew.testing.entries import EMBEDDER
 
 
-class TestCommunities(CommunityKeeperSuite):
+class TestCommunities(CommunityWriterSuite):
     @pytest.fixture
     def store(self, tmp_path: Path) -> Iterator[Store]:
         store = SqliteStore(tmp_path, embedder=EMBEDDER)
@@ -21,6 +21,6 @@ class TestCommunities(CommunityKeeperSuite):
         store.close()
 
     @pytest.fixture
-    def keeper(self, store: Store) -> CommunityKeeper:
+    def keeper(self, store: Store) -> CommunityWriter:
         assert isinstance(store, SqliteStore)
         return SqliteCommunities(store.database)

@@ -10,13 +10,13 @@ from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     DocumentStoreSuite,
+    ExtractionLogSuite,
     GraphStoreSuite,
-    GraphWriterSuite,
     KeywordIndexSuite,
     LineageSuite,
+    ManualGraphSuite,
     NamesSuite,
     PassageRecordsSuite,
-    ReadingLogSuite,
     RelationTimesSuite,
     SnapshotSourceSuite,
     TimeIndexSuite,
@@ -60,11 +60,11 @@ class TestGraph(OnSqlite, GraphStoreSuite):
     pass
 
 
-class TestWriting(OnSqlite, GraphWriterSuite):
+class TestWriting(OnSqlite, ManualGraphSuite):
     pass
 
 
-class TestReadings(OnSqlite, ReadingLogSuite):
+class TestReadings(OnSqlite, ExtractionLogSuite):
     pass
 
 

@@ -152,7 +152,7 @@ def test_an_old_stores_chunks_have_the_times_that_a_new_ones_have(
     fresh.save(make_entry("undated", *_DIARY, names=names))
     every = fresh.chunk_ids().tolist()
     assert migrated.chunk_times(every) == fresh.chunk_times(every)
-    assert len(migrated.said_at(every)) == 2
+    assert len(migrated.published_at(every)) == 2
     march = Period(start=_at(2023, 3, 1), end=_at(2023, 4, 1))
     assert migrated.chunks_within(march).tolist() == []
     for store in (migrated, fresh):

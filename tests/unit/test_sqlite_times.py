@@ -27,7 +27,7 @@ def test_a_fraction_of_a_second_counts_whole(store: SqliteStore) -> None:
     said = datetime(1969, 12, 31, 23, 59, 58, 700_000, tzinfo=UTC)
     store.save(make_entry("a", "Text.", created_at=said))
     (chunk,) = store.chunk_ids().tolist()
-    assert store.said_at([chunk]) == {chunk: said.replace(microsecond=0)}
+    assert store.published_at([chunk]) == {chunk: said.replace(microsecond=0)}
     (origin,) = store.provenance([chunk]).values()
     assert origin.written_at == said
     second = timedelta(seconds=1)
@@ -75,4 +75,4 @@ def test_metadata_dates_are_read_as_they_are_written(store: SqliteStore) -> None
     own = [{"timestamp": "1:56 pm on 8 May, 2023"}, {"date": "no date"}]
     store.save(make_entry("a", "One.", "Two.", chunk_metadata=own))
     first, second = store.chunk_ids().tolist()
-    assert store.said_at([first, second]) == {first: datetime(2023, 5, 8, 13, 56, tzinfo=UTC)}
+    assert store.published_at([first, second]) == {first: datetime(2023, 5, 8, 13, 56, tzinfo=UTC)}

@@ -111,7 +111,7 @@ class Search:
         from clew.search.retrieval.keyword_only import answer_by_keywords
 
         state, usage = self._state, self._state.settings.usage
-        with state.store.steady():
+        with state.store.pinned_generation():
             state.bind_embedder()
             started = time.perf_counter()
             # What is meant by "today" changes with the day alone.

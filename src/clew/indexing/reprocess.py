@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
     from clew.indexing.inputs import Input
     from clew.indexing.isolation.requests import Runner
-    from clew.ports import DocumentStore, FoundRelation, RelationLog, Store
+    from clew.ports import DocumentStore, ExtractionLog, FoundRelation, Store
     from clew.settings import Settings
     from clew.types import DocumentInfo, StoredChunk, StoredSection
 
-    class RelationStore(DocumentStore, RelationLog, Protocol):
+    class RelationStore(DocumentStore, ExtractionLog, Protocol):
         """What extracting relations again needs of a store."""
 
 

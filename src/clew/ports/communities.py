@@ -147,7 +147,7 @@ class CommunityStore(Protocol):
         ...
 
 
-class CommunityKeeper(CommunityStore, Protocol):
+class CommunityWriter(CommunityStore, Protocol):
     """A `CommunityStore` that can be brought up to date."""
 
     def partition(self) -> Partition | None:

@@ -147,7 +147,7 @@ class TimeIndex(Protocol):
         """Whether any chunk has a date of its own or its document's."""
         ...
 
-    def said_at(self, chunk_ids: Sequence[int]) -> Mapping[int, datetime]:
+    def published_at(self, chunk_ids: Sequence[int]) -> Mapping[int, datetime]:
         """When each chunk was said, by chunk id; those without a date are left out."""
         ...
 

@@ -84,7 +84,7 @@ class GraphStore(Protocol):
         ...
 
 
-class GraphMender(Protocol):
+class EntityEditor(Protocol):
     """Mending by hand what was found in texts; remembered when these are indexed again."""
 
     def retract(self, relation_ids: Sequence[int]) -> int:
@@ -111,32 +111,7 @@ class GraphMender(Protocol):
         ...
 
 
-class RelationLog(Protocol):
-    """Reading stored passages once more for relations."""
-
-    def unread_entities(self, limit: int | None = None) -> list[int]:
-        """Ids of entities whose passages were never read for relations and had none, by id."""
-        ...
-
-    def entity_documents(self, entity_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
-        """Entities by the id of a document that mentions them, both in order."""
-        ...
-
-    def add_found_relations(
-        self, found: Sequence[FoundRelation], among: Set[int], extractor: str
-    ) -> tuple[Set[Fact], int]:
-        """Add what passages state of some entities and what the store does not hold yet.
-
-        The facts found of them, and the number of relations added.
-        """
-        ...
-
-    def log_reading(self, found: Mapping[int, int]) -> None:
-        """Remember how many relations the passages of entities held when they were read."""
-        ...
-
-
-class GraphWriter(Protocol):
+class ManualGraph(Protocol):
     """Entities and relations written by hand, and observations about the entities.
 
     An entity made by hand needs no text; what texts say of it is tied to it as to any other.
@@ -194,8 +169,29 @@ class GraphWriter(Protocol):
         ...
 
 
-class ReadingLog(Protocol):
-    """What an assistant found in passages, and which ones it has read."""
+class ExtractionLog(Protocol):
+    """What was extracted from stored passages later: read once more, or found by an assistant."""
+
+    def unread_entities(self, limit: int | None = None) -> list[int]:
+        """Ids of entities whose passages were never read for relations and had none, by id."""
+        ...
+
+    def entity_documents(self, entity_ids: Sequence[int]) -> Mapping[str, Sequence[int]]:
+        """Entities by the id of a document that mentions them, both in order."""
+        ...
+
+    def add_found_relations(
+        self, found: Sequence[FoundRelation], among: Set[int], extractor: str
+    ) -> tuple[Set[Fact], int]:
+        """Add what passages state of some entities and what the store does not hold yet.
+
+        The facts found of them, and the number of relations added.
+        """
+        ...
+
+    def log_reading(self, found: Mapping[int, int]) -> None:
+        """Remember how many relations the passages of entities held when they were read."""
+        ...
 
     def unread(self, after: int, limit: int) -> list[int]:
         """Ids above `after` of chunks that no assistant has read, sorted; at most `limit`."""

@@ -35,7 +35,7 @@ class StoreUpkeep(Protocol):
         """
         ...
 
-    def steady(self) -> AbstractContextManager[None]:
+    def pinned_generation(self) -> AbstractContextManager[None]:
         """Inside it, this thread may get the generation, epoch and embedder of its beginning.
 
         It saves asking a server for them again and again.

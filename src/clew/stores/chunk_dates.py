@@ -150,7 +150,7 @@ class ChunkDates(StoreState):
         """See `ports.TimeIndex`."""
         return bool(self.backend.rows(statements.ANY_DATE))
 
-    def said_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:
+    def published_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:
         """See `ports.TimeIndex`; to the second."""
         rows = self.backend.rows(statements.PUBLISHED_AT, ids=distinct(chunk_ids))
         return {chunk_id: moment for chunk_id, second in rows if (moment := moment_of(second))}

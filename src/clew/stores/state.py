@@ -19,7 +19,7 @@ class StoreState:
         self.backend = backend
         self._bound: tuple[str, int] | None = None
 
-    def steady(self) -> AbstractContextManager[None]:
+    def pinned_generation(self) -> AbstractContextManager[None]:
         """See `ports.StoreUpkeep`; asking a file again costs nothing."""
         return nullcontext()
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from clew.graph.communities.reports import ReportStore
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
-    from clew.ports import CommunityKeeper, Partition, ReportBasis, VectorIndex
+    from clew.ports import CommunityWriter, Partition, ReportBasis, VectorIndex
     from clew.types import Ids
 
 MIN_SIZE = 3
@@ -38,7 +38,7 @@ class Changed:
 
 def refresh_communities(
     store: ReportStore,
-    communities: CommunityKeeper,
+    communities: CommunityWriter,
     snapshot: Snapshot,
     graph: EntityGraph,
     vectors: VectorIndex,
@@ -67,7 +67,7 @@ class _Work:
     """One attempt, within one state of the store."""
 
     store: ReportStore
-    communities: CommunityKeeper
+    communities: CommunityWriter
     snapshot: Snapshot
     graph: EntityGraph
     vectors: VectorIndex

@@ -65,7 +65,7 @@ def _passages(store: Store, entity_id: int, as_of: datetime | None) -> list[Time
     if as_of is not None:
         known = set(store.chunks_as_of(as_of).tolist())
         ids = [id_ for id_ in ids if id_ in known]
-    times, said, origins = store.chunk_times(ids), store.said_at(ids), store.provenance(ids)
+    times, said, origins = store.chunk_times(ids), store.published_at(ids), store.provenance(ids)
     sentences = store.sentences(ids)
     return [
         TimelineEntry(

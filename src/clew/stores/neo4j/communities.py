@@ -97,7 +97,7 @@ def m002_communities_and_topics(database: Neo4jDatabase) -> None:
 
 
 class Neo4jCommunities:
-    """`ports.CommunityKeeper` in the namespace of a `Neo4jStore`, whose `database` is given."""
+    """`ports.CommunityWriter` in the namespace of a `Neo4jStore`, whose `database` is given."""
 
     def __init__(self, database: Neo4jDatabase) -> None:
         self._database = database
@@ -160,7 +160,7 @@ class Neo4jCommunities:
     # --- keeping them up to date
 
     def partition(self) -> Partition | None:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityWriter`."""
         found = self._database.rows(_STATE)
         if not found:
             return None
@@ -176,7 +176,7 @@ class Neo4jCommunities:
         return make_partition([_row(*row) for row in rows], state)
 
     def report_bases(self) -> Mapping[int, ReportBasis]:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityWriter`."""
         return {
             community_id: ReportBasis(
                 entity_ids=tuple(entity_ids), entities=tuple(entities), sources=tuple(sources)
@@ -187,7 +187,7 @@ class Neo4jCommunities:
         }
 
     def write(self, changes: CommunityChanges) -> bool:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityWriter`."""
         return self._database.write(lambda: _write(self._database, changes))
 
 

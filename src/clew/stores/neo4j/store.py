@@ -63,7 +63,7 @@ class Neo4jStore(Neo4jSearch):
         return self.backend.database
 
     @contextmanager
-    def steady(self) -> Iterator[None]:
+    def pinned_generation(self) -> Iterator[None]:
         """See `ports.StoreUpkeep`: they are asked for once."""
         if getattr(self._pinned, "state", None) is not None:
             yield
@@ -75,7 +75,7 @@ class Neo4jStore(Neo4jSearch):
             self._pinned.state = None
 
     def state(self) -> State:
-        """See `StoreState`; what it was when `steady` began."""
+        """See `StoreState`; what it was when `pinned_generation` began."""
         pinned: State | None = getattr(self._pinned, "state", None)
         return pinned or super().state()
 

@@ -38,7 +38,7 @@ class Neo4jVectors:
         self, vector: Vector, limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
         """See `ports.VectorIndex`. Raises `StoreError` for a vector of another dimension."""
-        with self._store.steady():
+        with self._store.pinned_generation():
             if allowed is not None or not self._asks_server(limit):
                 return self._matrix.search_vector(vector, limit, allowed)
             return self._rescored(vector, limit, self._store.nearest_chunks(vector, _wanted(limit)))
@@ -47,7 +47,7 @@ class Neo4jVectors:
         self, vector: Vector, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[tuple[Ids, Scores], tuple[Ids, Scores]]:
         """See `ports.HybridIndex`."""
-        with self._store.steady():
+        with self._store.pinned_generation():
             if allowed is not None or not terms or not self._asks_server(limit):
                 by_vector = self._matrix.search_vector(vector, limit, allowed)
                 return by_vector, self._store.search_keywords(terms, limit, allowed)

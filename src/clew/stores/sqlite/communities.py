@@ -98,7 +98,7 @@ def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
 
 
 class SqliteCommunities:
-    """`ports.CommunityKeeper` in the file of a `SqliteStore`, whose `database` is given."""
+    """`ports.CommunityWriter` in the file of a `SqliteStore`, whose `database` is given."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -179,7 +179,7 @@ class SqliteCommunities:
     # --- keeping them up to date
 
     def partition(self) -> Partition | None:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityWriter`."""
         with self._database.read() as connection:
             state = dict(connection.execute("SELECT name, value FROM partition_state"))
             rows = connection.execute(f"{_ROWS} ORDER BY id").fetchall()
@@ -195,7 +195,7 @@ class SqliteCommunities:
         return make_partition([_row(*row) for row in rows], kept)
 
     def report_bases(self) -> Mapping[int, ReportBasis]:
-        """See `ports.CommunityKeeper`."""
+        """See `ports.CommunityWriter`."""
         with self._database.read() as connection:
             rows = connection.execute(
                 "SELECT id, entity_ids, entities, sources FROM communities"
@@ -211,7 +211,7 @@ class SqliteCommunities:
         }
 
     def write(self, changes: CommunityChanges) -> bool:
-        """See `ports.CommunityKeeper`; of a store that can only be read, this process's own."""
+        """See `ports.CommunityWriter`; of a store that can only be read, this process's own."""
         if self._database.read_only:
             self._database = self._database.copy_for_this_process()
         with self._database.write() as connection:

@@ -8,7 +8,7 @@
 Each test says one thing that `clew.ports` promises, checked against plain Python.
 """
 
-from clew.testing.conformance.communities import CommunityKeeperSuite
+from clew.testing.conformance.communities import CommunityWriterSuite
 from clew.testing.conformance.documents import DocumentStoreSuite
 from clew.testing.conformance.graph import GraphStoreSuite
 from clew.testing.conformance.jobs import AuditLogSuite, JobStoreSuite
@@ -19,20 +19,20 @@ from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
 from clew.testing.conformance.times import TimeIndexSuite, UsageLogSuite
 from clew.testing.conformance.validity import RelationTimesSuite
-from clew.testing.conformance.writing import GraphWriterSuite, ReadingLogSuite
+from clew.testing.conformance.writing import ExtractionLogSuite, ManualGraphSuite
 
 __all__ = [
     "AuditLogSuite",
-    "CommunityKeeperSuite",
+    "CommunityWriterSuite",
     "DocumentStoreSuite",
+    "ExtractionLogSuite",
     "GraphStoreSuite",
-    "GraphWriterSuite",
     "JobStoreSuite",
     "KeywordIndexSuite",
     "LineageSuite",
+    "ManualGraphSuite",
     "NamesSuite",
     "PassageRecordsSuite",
-    "ReadingLogSuite",
     "RelationTimesSuite",
     "SnapshotSourceSuite",
     "TimeIndexSuite",

@@ -60,7 +60,7 @@ class TimeIndexSuite(StoreSuite):
             second: _at(2020, 2, 29),
             third: _at(2019),
         }
-        assert store.said_at([third, undated, 999_999, first, second]) == said
+        assert store.published_at([third, undated, 999_999, first, second]) == said
         (period,) = store.chunk_times([first])[first]
         moment = said[first]
         assert period == Period(start=moment, end=moment + timedelta(seconds=1), text="2023-05-08")
@@ -130,7 +130,7 @@ class TimeIndexSuite(StoreSuite):
         self, diary: Store
     ) -> None:
         every = diary.chunk_ids().tolist()
-        said = diary.said_at(every)
+        said = diary.published_at(every)
         for moment in (_at(1984), _at(1990, 6, 15), _at(2010), _at(2024)):
             expected = [i for i in every if i not in said or said[i] <= moment]
             assert diary.chunks_as_of(moment).tolist() == expected
@@ -160,7 +160,7 @@ class TimeIndexSuite(StoreSuite):
     def test_an_empty_store_has_no_times(self, store: Store) -> None:
         assert store.chunks_within(_EVER).tolist() == []
         assert store.chunks_as_of(_at(2020)).tolist() == []
-        assert store.chunk_times([1]) == store.said_at([1]) == {}
+        assert store.chunk_times([1]) == store.published_at([1]) == {}
         assert (store.is_dated(), store.first_recorded()) == (False, None)
 
 

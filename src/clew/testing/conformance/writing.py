@@ -1,4 +1,4 @@
-"""What a `GraphWriter` and a `ReadingLog` promise."""
+"""What a `ManualGraph` and a `ExtractionLog` promise."""
 
 # ruff: noqa: D102 - tests are read by their names
 
@@ -52,7 +52,7 @@ def _tell(store: Store, name: str, *texts: str) -> None:
         store.save(make_entry(f"{origin}#{text}", text, title=name, about=about, origin=origin))
 
 
-class GraphWriterSuite(StoreSuite):
+class ManualGraphSuite(StoreSuite):
     """Entities without a text, relations without a passage, observations."""
 
     def test_an_entity_needs_no_text_and_is_made_once(self, store: Store) -> None:
@@ -223,7 +223,7 @@ class GraphWriterSuite(StoreSuite):
         assert store.relations([anna]) == []
 
 
-class ReadingLogSuite(StoreSuite):
+class ExtractionLogSuite(StoreSuite):
     """What assistants find in passages."""
 
     @pytest.fixture
