@@ -21,7 +21,7 @@ from clew.types import NewEntity, NewRelation
 
 folder, prefix, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
 with clew.open(folder, embedder=HashEmbedder()) as engine:
-    memory = engine.memory
+    memory = engine.entities.memory
     for i in range(count):
         (shared, _), (own, _) = memory.add_entities(
             [NewEntity(name="Harbour"), NewEntity(name=f"Ship {prefix}{i}")],

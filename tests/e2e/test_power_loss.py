@@ -55,7 +55,7 @@ with clew.open(stores, embedder=HashEmbedder()) as engine:
         engine.index([texts / name])
         tell(indexed=str(texts / name))
     engine.search("Who learned from Ada Morn?")
-    engine.entity_graph
+    engine.state.entity_graph
     for i in range(4):
         name = f"Piet Oss {i}"
         entity = {"name": name, "entityType": "person", "observations": [f"He mends {i} clocks."]}
