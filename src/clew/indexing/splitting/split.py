@@ -116,14 +116,14 @@ class _Splitter:
         spans = section_spans(
             units, structured, settings.section_tokens, tiny=settings.chunk_tokens // 2
         )
-        chunks = [
-            self._chunk(start, end, section)
+        ranges = (
+            (section, start, end)
             for section, (a, b) in enumerate(spans)
             for start, end in self._chunk_ranges(units[a:b])
-        ]
+        )
         return Split(
             sections=make_sections(self._text, [units[a].start for a, _ in spans], self._outline),
-            chunks=tuple(replace(chunk, ordinal=i) for i, chunk in enumerate(chunks)),
+            chunks=tuple(self._chunk(i, *place) for i, place in enumerate(ranges)),
         )
 
     def _find_headings(self) -> list[Heading]:
@@ -146,7 +146,7 @@ class _Splitter:
             context = self._context(trail)[0]
         if self._weigh(f"{context}\n{self._text}") > limit:
             return None
-        chunk = self._chunk(start, end, 0, context)
+        chunk = self._chunk(0, 0, start, end, context)
         return Split(sections=make_sections(self._text, [start], self._outline), chunks=(chunk,))
 
     # --- units, by strategy ---
@@ -174,8 +174,9 @@ class _Splitter:
                 continue
             units = list(divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE))
             if len(units) > 1:
-                units = prose_units(self._text, start, end, self._weigh, self._unit_limit)
-            found += [replace(units[0], strength=Break.PIECE), *units[1:]]
+                first, *rest = prose_units(self._text, start, end, self._weigh, self._unit_limit)
+                units = [replace(first, strength=Break.PIECE), *rest]
+            found += units
         return found
 
     def _fixed_units(self) -> list[Unit]:
@@ -234,7 +235,9 @@ class _Splitter:
         for a, b in pack(units, limit, fits=fits, overlap=overlap, always=always):
             yield units[a].start, units[b - 1].end
 
-    def _chunk(self, start: int, end: int, section: int, context: str | None = None) -> Chunk:
+    def _chunk(
+        self, ordinal: int, section: int, start: int, end: int, context: str | None = None
+    ) -> Chunk:
         pages = self._document.page_starts
         piece = self._piece_at(start)
         if context is None:
@@ -242,7 +245,7 @@ class _Splitter:
             trail = self._outline.trail(start, start + 1 if self._is_code else end)
             context = self._context(trail)[0]
         return Chunk(
-            ordinal=0,
+            ordinal=ordinal,
             section=section,
             start=start,
             end=end,

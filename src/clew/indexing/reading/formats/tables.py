@@ -33,7 +33,7 @@ def read_table(raw: RawFile) -> ReadResult:
     tells every row from the others, else the row's number (from 1, the header not counted).
     """
     names, rows = _parse(raw)
-    keys = _keys(rows)
+    keys = _keys(names, rows)
     parts: list[str] = []
     pieces: list[Piece] = []
     position = 0
@@ -100,17 +100,14 @@ def _cells(names: Sequence[str], cells: Sequence[str]) -> Iterator[tuple[str, st
             yield (names[number] if number < len(names) else f"column {number + 1}"), value
 
 
-def _keys(rows: Sequence[Mapping[str, str]]) -> list[str]:
+def _keys(names: Sequence[str], rows: Sequence[Mapping[str, str]]) -> list[str]:
     """A key for each row, all different."""
-    for wanted in _ID_NAMES:
-        keys = [_value_of(row, wanted) for row in rows]
+    columns = {name.lower(): name for name in reversed(names)}
+    for column in (columns[wanted] for wanted in _ID_NAMES if wanted in columns):
+        keys = [one_line(row.get(column, "")) for row in rows]
         if all(keys) and len(set(keys)) == len(keys):
             return keys
     return [str(number) for number in range(1, len(rows) + 1)]
-
-
-def _value_of(row: Mapping[str, str], wanted: str) -> str:
-    return next((one_line(value) for name, value in row.items() if name.lower() == wanted), "")
 
 
 def _number_or_text(value: str) -> Any:  # noqa: ANN401 - int, float or str
