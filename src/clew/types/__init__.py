@@ -40,6 +40,8 @@ from clew.types.extraction import (
     Extraction,
     IndexedDocument,
     Mention,
+    Statement,
+    Structure,
 )
 from clew.types.reports import (
     CheckReport,
@@ -111,8 +113,10 @@ __all__ = [
     "Section",
     "Skipped",
     "Split",
+    "Statement",
     "StoredChunk",
     "StoredSection",
+    "Structure",
     "TemporalInfo",
     "TimelineEntry",
     "Topic",

@@ -49,6 +49,33 @@ class ExtractedRelation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Statement:
+    """A relation that a document's structure states: a link, a field, a header, an import."""
+
+    head: str
+    head_type: str = "name"
+    relation_type: str
+    """snake_case."""
+    tail: str
+    tail_type: str = "name"
+    start: int = 0
+    """Range in the document's text of what states it; empty where that is not in the text."""
+    end: int = 0
+    confidence: float = 0.95
+    """0 to 1."""
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Structure:
+    """What the structure of a document says, rather than its sentences."""
+
+    statements: tuple[Statement, ...] = ()
+    aliases: tuple[AliasEvidence, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class AliasEvidence:
     """A reason for taking two names for one entity."""
 

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 from clew.indexing.reading.formats.common import check_limit
 from clew.indexing.splitting.split import split
+from clew.indexing.structure import structure_of
+from clew.indexing.structure.enter import add_structure
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,6 +46,7 @@ class Steps:
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """What the chunks of a document name and state. Raises `LimitError`."""
         found = self.extractor.extract(document, chunks)
+        found = add_structure(found, structure_of(document), chunks)
         sentences = sum(len(chunk.sentences) for chunk in found.chunks)
         names = sum(len(chunk.mentions) + len(chunk.relations) for chunk in found.chunks)
         check_limit(self.limits, "sentences", sentences, document.source)

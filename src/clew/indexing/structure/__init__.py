@@ -1,0 +1,29 @@
+"""Relations that the structure of a document states, beside what its sentences say.
+
+Each kind of structure is a function of a whole `Document` (text, metadata, media type), so that a
+document read back from the store gives the same. `structure_of` gathers them; `add_structure`
+enters what they state into an `Extraction`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.types import Structure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.types import Document
+
+READERS: tuple[Callable[[Document], Structure], ...] = ()
+"""Each gives what it sees in a document, nothing for documents that are none of its kind."""
+
+
+def structure_of(document: Document) -> Structure:
+    """What all kinds of structure state."""
+    found = [read(document) for read in READERS]
+    return Structure(
+        statements=tuple(s for one in found for s in one.statements),
+        aliases=tuple(a for one in found for a in one.aliases),
+    )

@@ -1,0 +1,88 @@
+"""Entering what a document's structure states into what its sentences gave."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import defaultdict
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from clew.text import entity_key
+from clew.types import ChunkExtraction, ExtractedRelation, Mention
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.types import Chunk, Extraction, Statement, Structure
+
+
+def add_structure(
+    extraction: Extraction, structure: Structure, chunks: Sequence[Chunk]
+) -> Extraction:
+    """The extraction with the statements as relations of the sentences in which they stand.
+
+    Both names of a statement become mentions of that sentence unless they are already. A statement
+    outside of all chunks counts for the chunk before it, or else the first.
+    """
+    if not chunks or not (structure.statements or structure.aliases):
+        return extraction
+    placed: dict[int, list[Statement]] = defaultdict(list)
+    starts = [chunk.start for chunk in chunks]
+    for statement in structure.statements:
+        if entity_key(statement.head) and entity_key(statement.tail):
+            placed[max(0, bisect_right(starts, statement.start) - 1)].append(statement)
+    return replace(
+        extraction,
+        chunks=tuple(
+            _with_statements(found, chunk, placed[i]) if i in placed else found
+            for i, (found, chunk) in enumerate(zip(extraction.chunks, chunks, strict=True))
+        ),
+        aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
+    )
+
+
+def _with_statements(
+    found: ChunkExtraction, chunk: Chunk, statements: Sequence[Statement]
+) -> ChunkExtraction:
+    sentences = found.sentences or ((0, len(chunk.text)),)
+    starts = [start for start, _ in sentences]
+    mentions = list(found.mentions)
+    relations = {(r.head, r.relation_type, r.tail): r for r in found.relations}
+    known = {(mention.sentence, entity_key(mention.name)) for mention in mentions}
+    for one in statements:
+        place = min(max(one.start - chunk.start, 0), max(len(chunk.text) - 1, 0))
+        ordinal = max(0, bisect_right(starts, place) - 1)
+        for mention in _mentions(one, chunk, sentences[ordinal], ordinal):
+            key = ordinal, entity_key(mention.name)
+            if key not in known:
+                known.add(key)
+                mentions.append(mention)
+        relation = ExtractedRelation(
+            head=one.head,
+            tail=one.tail,
+            relation_type=one.relation_type,
+            sentence=ordinal,
+            confidence=one.confidence,
+            valid_from=one.valid_from,
+            valid_until=one.valid_until,
+        )
+        relations.setdefault((one.head, one.relation_type, one.tail), relation)
+    return ChunkExtraction(
+        sentences=sentences, mentions=tuple(mentions), relations=tuple(relations.values())
+    )
+
+
+def _mentions(
+    statement: Statement, chunk: Chunk, sentence: tuple[int, int], ordinal: int
+) -> Iterator[Mention]:
+    """Both names, where they stand in the sentence, else where the statement does."""
+    start, end = sentence
+    stated = min(max(statement.start - chunk.start, start), end)
+    until = min(max(statement.end - chunk.start, stated), end)
+    names = (statement.head, statement.head_type), (statement.tail, statement.tail_type)
+    for name, entity_type in names:
+        at = chunk.text.find(name, start, end)
+        place = (at, at + len(name)) if at >= 0 else (stated, until)
+        yield Mention(
+            name=name, entity_type=entity_type, sentence=ordinal, start=place[0], end=place[1]
+        )
