@@ -66,7 +66,9 @@ def message_document(
     if attachments:
         metadata["attachments"] = attachments
     is_known = _answers_held(fields, held)
-    blocks = [_Block(_opening(fields, metadata)), *_blocks(raw, parts, is_known, 0)]
+    opening = _opening(fields, metadata)
+    blocks = [_Block(opening)] if opening else []
+    blocks += _blocks(raw, parts, is_known, 0)
     text, pieces = _joined(blocks)
     return Document(
         source=source,
