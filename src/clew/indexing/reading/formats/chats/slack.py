@@ -80,7 +80,8 @@ def _turn(message: Mapping[str, Any], known: Mapping[str, str]) -> Turn:
 
 
 def _time(ts: str) -> datetime | None:
-    return to_time(float(ts)) if _TS.fullmatch(ts) else None
+    # What follows the seconds tells messages of one second apart.
+    return to_time(int(_seconds(ts))) if _TS.fullmatch(ts) else None
 
 
 def _speaker(message: Mapping[str, Any], known: Mapping[str, str]) -> str:

@@ -6,7 +6,8 @@ The library's parsers take time with the square of a field's length, so that eac
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from contextlib import suppress
 from datetime import datetime
 from email.header import decode_header, make_header
 from email.message import Message
@@ -19,6 +20,7 @@ from clew.times import in_utc
 
 LONGEST_FIELD = 16_000
 """Characters of a field that are read: some three hundred recipients."""
+_LONGEST_MALFORMED = 1_000
 _MOST_FIELDS = 2_000
 _MOST_IDS = 100
 _ID = re.compile(r"<([^<>\s]{1,250})>")
@@ -53,10 +55,10 @@ def _unicode(raw: str) -> str:
 
 def text_field(value: str) -> str:
     """A field's text with encoded words decoded, on one line."""
-    try:
-        text = str(make_header(decode_header(value)))
-    except (LookupError, ValueError):  # no such encoding, or not encoded so
-        text = value
+    text = value
+    if "=?" in value:
+        with suppress(LookupError, ValueError):  # no such encoding, or not encoded so
+            text = str(make_header(decode_header(value)))
     return one_line(clean_text(text))
 
 
@@ -70,16 +72,17 @@ def people(value: str) -> list[Person]:
     return list(dict.fromkeys(person for person in found if person.name or person.address))
 
 
-def _addresses(value: str) -> Iterable[tuple[str, str]]:
-    try:
-        parsed = default.header_factory("to", value).addresses
-        found = [(a.display_name or "", a.addr_spec) for a in parsed]
-    except Exception:  # noqa: BLE001 - the library's parser fails in many ways on odd addresses
-        found = []
-    if found and all(name and "@" in address for name, address in found):
+def _addresses(value: str) -> list[tuple[str, str]]:
+    """(name, address) pairs, names decoded after they are taken apart."""
+    found = [(text_field(name), address) for name, address in getaddresses([value])]
+    if any(name or address for name, address in found):
         return found
-    # Knows the form `ada@x.org (Ada Ray)`, too.
-    return [(text_field(name), address) for name, address in getaddresses([value])] or found
+    # More patient with what is malformed, and slow.
+    try:
+        parsed = default.header_factory("to", value[:_LONGEST_MALFORMED]).addresses
+    except Exception:  # noqa: BLE001 - it fails in many ways
+        return []
+    return [(address.display_name or "", address.addr_spec) for address in parsed]
 
 
 def _person(name: str, address: str) -> Person:

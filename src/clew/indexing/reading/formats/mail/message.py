@@ -19,7 +19,7 @@ from clew.indexing.reading.formats.mail.fields import (
     text_field,
 )
 from clew.indexing.reading.formats.mail.parts import Part, read_parts
-from clew.indexing.reading.formats.mail.people import MEDIA_TYPE, Person, flat
+from clew.indexing.reading.formats.mail.people import MEDIA_TYPE, Person, flat, from_flat
 from clew.indexing.reading.formats.mail.quotes import passages
 from clew.times import in_utc
 from clew.types import Document, Piece
@@ -66,7 +66,7 @@ def message_document(
     if attachments:
         metadata["attachments"] = attachments
     is_known = _answers_held(fields, held)
-    opening = _opening(fields, metadata)
+    opening = _opening(metadata)
     blocks = [_Block(opening)] if opening else []
     blocks += _blocks(raw, parts, is_known, 0)
     text, pieces = _joined(blocks)
@@ -111,11 +111,11 @@ def _answers_held(fields: dict[str, str], held: Collection[str] | None) -> bool:
     return any(id_ in held for id_ in answered)
 
 
-def _opening(fields: dict[str, str], metadata: dict[str, Any]) -> str:
+def _opening(metadata: dict[str, Any]) -> str:
     """Who wrote to whom and when, as lines."""
     lines = []
     for name in ("from", "to", "cc"):
-        if shown := _shown(people(fields.get(name, "")), with_address=name == "from"):
+        if shown := _shown(from_flat(metadata.get(name)), with_address=name == "from"):
             lines.append(f"{name.capitalize()}: {shown}")
     if date := metadata.get("date"):
         lines.append(f"Date: {date[:16].replace('T', ' ')}")
@@ -166,7 +166,7 @@ def _attached_message(raw: RawFile, message: Message, depth: int) -> Iterator[_B
     own = {"quoted": True, "author": metadata.get("author", SOMEONE)}
     if date:
         own["date"] = metadata["date"]
-    opening = "\n".join(filter(None, (_opening(fields, metadata), subject)))
+    opening = "\n".join(filter(None, (_opening(metadata), subject)))
     parts, _ = read_parts(raw, message)
     yield _Block(f"Attached message:\n{opening}", True, own)
     for block in _blocks(raw, parts, False, depth + 1):

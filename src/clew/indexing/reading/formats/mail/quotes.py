@@ -34,6 +34,10 @@ _FORWARD = ("forward", "weitergeleitet", "transféré", "reenviado", "inoltrat",
 _FROM = ("from:", "von:", "de:", "da:", "van:", "från:", "от:")
 _SENT = ("sent:", "date:", "gesendet:", "datum:", "envoyé", "enviado", "inviato:", "verzonden:")
 _SUBJECT = ("subject:", "betreff:", "objet", "asunto:", "assunto:", "oggetto:", "onderwerp:")
+_FORWARDED = ("begin forwarded message:", "start of forwarded message:")
+_OPENINGS = ("On ", "Am ", "Le ", "El ", "Il ", "Em ", "Op ", "Den ")
+"""First words of "On 2 January, Ada wrote:" in languages that put the date first."""
+_LEADS = ("----", *_FORWARDED, *_FROM, *(opening.casefold() for opening in _OPENINGS))
 _RULE = re.compile(r"-{4,}+[^-].{2,80}?-{4,}+$")
 _FOOTER = re.compile(r"_{40,}+$")
 _DATES = re.compile(r",|\d++(?:[:./-]\d++)*+(?: ?[AaPp]\.?[Mm]\b)?+")
@@ -104,7 +108,7 @@ def _attribution(
 
 
 def _opens(line: str) -> bool:
-    return line.lstrip().startswith(("On ", "Am ", "Le ", "El ", "Il ", "Em ", "Op ", "Den "))
+    return line.lstrip().startswith(_OPENINGS)
 
 
 def _is_attribution(line: str) -> bool:
@@ -129,9 +133,11 @@ def _author(attribution: str) -> str:
 def _separator(lines: Sequence[str], at: int, line: str) -> Kind | None:
     """Whether all that follows is another message, and why it is there."""
     low = line.casefold()
+    if not low.startswith(_LEADS):
+        return None
     if _RULE.match(low) and any(word in low for word in _MESSAGE):
         return "forward" if any(word in low for word in _FORWARD) else "reply"
-    if low in ("begin forwarded message:", "start of forwarded message:"):
+    if low in _FORWARDED:
         return "forward"
     if low.startswith(_FROM):
         below = [one.strip().casefold() for one in lines[at + 1 : at + _HEADER_LINES]]
