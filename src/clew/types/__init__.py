@@ -20,6 +20,7 @@ from clew.types.documents import (
     StoredChunk,
     StoredSection,
     document_id,
+    partial_date,
 )
 from clew.types.entities import (
     Alias,
@@ -62,10 +63,14 @@ from clew.types.results import (
 from clew.types.values import (
     AliasMethod,
     Condition,
+    DatePrecision,
+    DateSource,
     Fusion,
     Metadata,
     Operator,
+    PartialDate,
     Period,
+    in_utc,
 )
 
 if TYPE_CHECKING:
@@ -82,6 +87,8 @@ __all__ = [
     "Community",
     "Condition",
     "Context",
+    "DatePrecision",
+    "DateSource",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
@@ -99,6 +106,7 @@ __all__ = [
     "NewRelation",
     "Observation",
     "Operator",
+    "PartialDate",
     "PassageRecord",
     "PassageRecords",
     "PathStep",
@@ -123,4 +131,6 @@ __all__ = [
     "Vector",
     "Vectors",
     "document_id",
+    "in_utc",
+    "partial_date",
 ]
