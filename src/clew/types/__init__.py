@@ -20,6 +20,7 @@ from clew.types.documents import (
     StoredChunk,
     StoredSection,
     document_id,
+    partial_date,
 )
 from clew.types.entities import (
     Alias,
@@ -52,7 +53,9 @@ from clew.types.reports import (
 from clew.types.results import (
     Citation,
     Context,
+    ContextPart,
     Hit,
+    PartKind,
     PathStep,
     RelationEvidence,
     SearchResult,
@@ -61,11 +64,16 @@ from clew.types.results import (
 )
 from clew.types.values import (
     AliasMethod,
+    CharRange,
     Condition,
+    DatePrecision,
+    DateSource,
     Fusion,
     Metadata,
     Operator,
+    PartialDate,
     Period,
+    in_utc,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +83,7 @@ __all__ = [
     "Alias",
     "AliasEvidence",
     "AliasMethod",
+    "CharRange",
     "CheckReport",
     "Chunk",
     "ChunkExtraction",
@@ -82,6 +91,9 @@ __all__ = [
     "Community",
     "Condition",
     "Context",
+    "ContextPart",
+    "DatePrecision",
+    "DateSource",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
@@ -99,6 +111,8 @@ __all__ = [
     "NewRelation",
     "Observation",
     "Operator",
+    "PartKind",
+    "PartialDate",
     "PassageRecord",
     "PassageRecords",
     "PathStep",
@@ -123,4 +137,6 @@ __all__ = [
     "Vector",
     "Vectors",
     "document_id",
+    "in_utc",
+    "partial_date",
 ]
