@@ -6,7 +6,6 @@ import json
 import zipfile
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -45,12 +44,20 @@ def turns(document: Document) -> list[tuple[str, str, str]]:
 # --- Slack ---------------------------------------------------------------------------------
 
 USERS = [{"id": "U1", "name": "ada", "profile": {"real_name": "Ada Ray"}}]
+
+
+def said(user: str, text: str, ts: str, **more: object) -> dict[str, object]:
+    return {"type": "message", "user": user, "text": text, "ts": ts, **more}
+
+
+OPENED = "1577959200.000100"
+BOB = {"user_profile": {"real_name": "Bob Stone"}}
 DAY = [
-    {"type": "message", "user": "U1", "text": "Lens &amp; tower: <https://x.org|plan>", "ts": "1577959200.000100", "thread_ts": "1577959200.000100"},
-    {"type": "message", "user": "U2", "text": "Crane?", "ts": "1577959260.0", "user_profile": {"real_name": "Bob Stone"}},
-    {"type": "message", "user": "U2", "text": "Yes <@U1>, in <#C1|harbour>", "ts": "1577962800.0", "thread_ts": "1577959200.000100"},
-    {"type": "message", "subtype": "channel_join", "user": "U2", "text": "<@U2> has joined", "ts": "1577962900.0"},
-]  # fmt: skip
+    said("U1", "Lens &amp; tower: <https://x.org|plan>", OPENED, thread_ts=OPENED),
+    said("U2", "Crane?", "1577959260.0", **BOB),
+    said("U2", "Yes <@U1>, in <#C1|harbour>", "1577962800.0", thread_ts=OPENED),
+    said("U2", "<@U2> has joined", "1577962900.0", subtype="channel_join"),
+]
 
 
 def test_a_day_of_a_slack_channel_is_one_conversation(tmp_path: Path) -> None:
@@ -58,6 +65,7 @@ def test_a_day_of_a_slack_channel_is_one_conversation(tmp_path: Path) -> None:
     document = read_one(tmp_path / "harbour" / "2020-01-02.json", DAY)
     assert document.title == "#harbour, 2020-01-02"
     assert document.created_at == datetime(2020, 1, 2, 10, tzinfo=UTC)
+    assert (document.date_source, document.date_precision) == ("message", "time")
     assert document.metadata["participants"] == ["Ada Ray", "Bob Stone"]
     assert turns(document) == [
         ("Ada Ray", "2020-01-02T10:00", "Ada Ray: Lens & tower: plan (https://x.org)"),
@@ -102,19 +110,16 @@ def test_archives_that_are_no_chat_are_told(tmp_path: Path) -> None:
 
 def test_a_discord_channel_is_one_conversation(tmp_path: Path) -> None:
     author = {"id": "1", "name": "ada", "nickname": "Ada"}
-    said = {
-        "id": "9",
-        "type": "Default",
-        "timestamp": "2020-01-02T10:00:00+00:00",
-        "author": author,
-    }
+    time = "2020-01-02T10:00:00+00:00"
+    first = {"id": "9", "type": "Default", "timestamp": time, "author": author}
+    reply = {"author": {"name": "bob"}, "reference": {"messageId": "9"}}
     value = {
         "guild": {"id": "1", "name": "Lighthouse"},
         "channel": {"id": "2", "name": "general", "topic": "All of it"},
         "messages": [
-            {**said, "content": "Look", "attachments": [{"fileName": "plan.pdf"}]},
-            {**said, "id": "10", "type": "Reply", "content": "Fine", "author": {"name": "bob"}, "reference": {"messageId": "9"}},
-            {**said, "id": "11", "type": "GuildMemberJoin", "content": "joined"},
+            {**first, "content": "Look", "attachments": [{"fileName": "plan.pdf"}]},
+            {**first, "id": "10", "type": "Reply", "content": "Fine", **reply},
+            {**first, "id": "11", "type": "GuildMemberJoin", "content": "joined"},
         ],
     }  # fmt: skip
     document = read_one(tmp_path / "a.json", value)
@@ -198,10 +203,10 @@ def test_a_text_with_dates_stays_a_text(tmp_path: Path) -> None:
 # --- assistants ----------------------------------------------------------------------------
 
 
-def node(name: str, parent: str | None, role: str, text: str, **more: Any) -> dict[str, Any]:
+def node(name: str, parent: str | None, role: str, text: str, **more: object) -> dict[str, object]:
     content = {"content_type": "text", "parts": [text]}
-    said = {"author": {"role": role}, "content": content, "create_time": 1577959200.5, **more}
-    return {"id": name, "parent": parent, "message": said}
+    about = {"author": {"role": role}, "content": content, "create_time": 1577959200.5, **more}
+    return {"id": name, "parent": parent, "message": about}
 
 
 def test_chatgpt_shows_the_branch_that_was_shown(tmp_path: Path) -> None:
@@ -257,38 +262,28 @@ def test_claude_conversations(tmp_path: Path) -> None:
         [{"type": "message", "ts": "soon", "text": "x"}],
         {"mapping": {"a": 1}, "name": "a map"},
         [{"title": "x", "mapping": "none", "text": "y"}],
-        [],
     ],
 )
 def test_any_other_json_reads_as_before(tmp_path: Path, value: object) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(value))
-    try:
-        found = read_file(path, SETTINGS).documents
-    except UnreadableError as error:
-        assert error.reason == "empty"
-        return
+    found = read(tmp_path / "a.json", value)
     assert {document.media_type for document in found} <= {"application/json", "text/plain"}
     assert not any(document.pieces for document in found)
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        [{"type": "message", "ts": "1577959200.0", "user": 7, "text": ["x"], "files": [3], "user_profile": 1}],
-        {"guild": {}, "channel": {}, "messages": [3, {"author": 1, "content": 2, "embeds": [{}]}]},
-        [{"title": 3, "mapping": {"a": 1, "b": {"message": {"author": {"role": []}, "content": {}}}}}],
-        [{"chat_messages": [None, {"sender": 1, "content": [1, {"text": 2}], "text": "said"}]}],
-    ],
-    ids=["slack", "discord", "chatgpt", "claude"],
-)  # fmt: skip
-def test_odd_exports_fail_in_no_odd_way(tmp_path: Path, value: object) -> None:
-    path = tmp_path / "a.json"
-    path.write_text(json.dumps(value))
-    try:
-        read_file(path, SETTINGS)
-    except UnreadableError as error:
-        assert error.reason == "empty"
+SLACK = {"user": 7, "text": ["x"], "files": [3], "user_profile": 1, "ts": OPENED}
+NODE = {"message": {"author": {"role": []}, "content": {}}}
+ODD: dict[str, object] = {
+    "slack": [{"type": "message", **SLACK}],
+    "discord": {"guild": {}, "channel": {}, "messages": [3, {"author": 1, "embeds": [{}]}]},
+    "chatgpt": [{"title": 3, "mapping": {"a": 1, "b": NODE}}],
+    "claude": [{"chat_messages": [None, {"sender": 1, "content": [1, {"text": 2}]}]}],
+}
+
+
+@pytest.mark.parametrize("app", ODD)
+def test_odd_exports_say_nothing_and_fail_in_no_odd_way(tmp_path: Path, app: str) -> None:
+    with pytest.raises(UnreadableError, match="empty"):
+        read(tmp_path / "a.json", ODD[app])
 
 
 def test_a_chat_with_too_many_turns_is_refused(tmp_path: Path) -> None:

@@ -77,11 +77,12 @@ def test_odd_metadata_states_nothing_odd(metadata: dict[str, object]) -> None:
 
 
 def test_everybody_who_speaks_spoke_in_the_conversation() -> None:
+    said = {"created_at": "2020-01-02"}
     turns = [("Ada", 0), ("Bob", 10), ("Ada", 20)]
     pieces = tuple(
-        Piece(start=at, end=at + 8, key=str(at), metadata={"speaker": name, "created_at": "2020-01-02"})
+        Piece(start=at, end=at + 8, key=str(at), metadata={"speaker": name, **said})
         for name, at in turns
-    )  # fmt: skip
+    )
     chat = Document(
         source="a", text="x" * 30, title="#harbour", media_type="text/chat", pieces=pieces
     )

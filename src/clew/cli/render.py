@@ -118,7 +118,7 @@ def _said_by(hit: Hit) -> str:
     origin = hit.provenance
     if origin is None or not origin.author:
         return ""
-    day = f", {origin.written_at:%Y-%m-%d}" if origin.written_at else ""
+    day = f", {origin.date[:10]}" if origin.date else ""
     return f", {one_line(origin.author)}{day}"
 
 

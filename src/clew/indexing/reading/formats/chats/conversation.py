@@ -62,13 +62,14 @@ def read_result(raw: RawFile, found: Sequence[Conversation]) -> ReadResult:
 
 
 def _document(raw: RawFile, conversation: Conversation) -> Document:
-    parts = [_text(turn) for turn in conversation.turns]
+    turns = [turn for turn in conversation.turns if turn.text.strip()]
+    parts = [_text(turn) for turn in turns]
     key = one_line(clean_text(conversation.key))[:200]
     text = _BETWEEN.join(parts)
-    pieces = tuple(_pieces(conversation.turns, parts))
+    pieces = tuple(_pieces(turns, parts))
     title = one_line(clean_text(conversation.title))
-    metadata = {"app": conversation.app, **_people(conversation.turns), **conversation.metadata}
-    times = [turn.time for turn in conversation.turns if turn.time is not None]
+    metadata = {"app": conversation.app, **_people(turns), **conversation.metadata}
+    times = [turn.time for turn in turns if turn.time is not None]
     safe = json_safe(metadata)
     parts_told = [text, title, json_safe([(p.key, p.metadata) for p in pieces]), safe]
     return Document(
@@ -79,6 +80,8 @@ def _document(raw: RawFile, conversation: Conversation) -> Document:
         sha256=text_digest(repr(parts_told)) if key else "",
         media_type=MEDIA_TYPE,
         created_at=min(times, default=None),
+        date_source="message" if times else "",
+        date_precision="time" if times else "",
         updated_at=max(times, default=None),
         metadata=safe,
         pieces=pieces,
@@ -93,7 +96,7 @@ def _text(turn: Turn) -> str:
 def _pieces(turns: Sequence[Turn], parts: Sequence[str]) -> Iterator[Piece]:
     at = 0
     for number, (turn, part) in enumerate(zip(turns, parts, strict=True), 1):
-        if turn.speaker and turn.text.strip():
+        if turn.speaker:
             metadata: dict[str, Any] = {"speaker": turn.speaker}
             if turn.time is not None:
                 metadata["created_at"] = turn.time.isoformat()

@@ -76,6 +76,8 @@ def message_document(
         title=text_field(fields.get("subject", "")),
         media_type=MEDIA_TYPE,
         created_at=in_utc(date) if date else None,
+        date_source="metadata" if date else "",
+        date_precision="time" if date else "",
         metadata=metadata,
         pieces=pieces,
     )
