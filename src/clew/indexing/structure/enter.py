@@ -48,7 +48,13 @@ def _with_statements(
 ) -> ChunkExtraction:
     sentences = found.sentences or ((0, len(chunk.text)),)
     starts = [start for start, _ in sentences]
-    mentions = list(found.mentions)
+    types = _told_types(statements)
+    mentions = [
+        replace(m, entity_type=types.get(entity_key(m.name), "name"))
+        if m.entity_type == "name"
+        else m
+        for m in found.mentions
+    ]
     relations = {(r.head, r.relation_type, r.tail): r for r in found.relations}
     known = {(mention.sentence, entity_key(mention.name)) for mention in mentions}
     for one in statements:
@@ -72,6 +78,12 @@ def _with_statements(
     return ChunkExtraction(
         sentences=sentences, mentions=tuple(mentions), relations=tuple(relations.values())
     )
+
+
+def _told_types(statements: Sequence[Statement]) -> dict[str, str]:
+    """Types by key, of the names that statements tell one of."""
+    ends = ((n, t) for s in statements for n, t in ((s.head, s.head_type), (s.tail, s.tail_type)))
+    return {entity_key(name): kind for name, kind in ends if kind != "name"}
 
 
 def _with_aliases(
