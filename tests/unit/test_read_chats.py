@@ -271,7 +271,7 @@ def test_any_other_json_reads_as_before(tmp_path: Path, value: object) -> None:
 
 
 SLACK = {"user": 7, "text": ["x"], "files": [3], "user_profile": 1, "ts": OPENED}
-NODE = {"message": {"author": {"role": []}, "content": {}}}
+NODE: dict[str, object] = {"message": {"author": {"role": []}, "content": {}}}
 ODD: dict[str, object] = {
     "slack": [{"type": "message", **SLACK}],
     "discord": {"guild": {}, "channel": {}, "messages": [3, {"author": 1, "embeds": [{}]}]},

@@ -249,6 +249,7 @@ def test_what_follows_a_separator_is_another_message(opening: str, kind: str, au
         "Am 02.01.2020 um 10:00 schrieb Ada Ray <ada@x.org>:",
         "Le jeu. 2 janv. 2020 à 10:00, Ada Ray <ada@x.org> a écrit :",
         "Ada Ray writes:",
+        '02.01.2020 14:20 "Ada Ray" <\nada@x.org> wrote:',
     ],
 )
 def test_the_line_above_a_quotation_says_whose_it_is(line: str) -> None:
@@ -267,6 +268,20 @@ def test_the_line_above_a_quotation_says_whose_it_is(line: str) -> None:
 )
 def test_ordinary_text_is_the_senders_own(text: str) -> None:
     assert [passage.kind for passage in passages(text)] == ["own"]
+
+
+def test_a_quotation_may_say_itself_whose_it_is() -> None:
+    assert passages("Hi\n> From: Ada Ray <a@x.org>\n> To: me\n> So.")[1].author == "Ada Ray"
+    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n> So.")[1].author == "Ada Ray"
+    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n>> So.\n> Not so.")[1].author == ""
+
+
+def test_an_answer_below_its_quotation_is_one_passage(tmp_path: Path) -> None:
+    text = "From: a@b.c\n\nOn 2 Jan, Ada Ray wrote:\n> So.\n\nNot so.\n\nSent from my lens\n"
+    document = read_one(tmp_path / "a.eml", text)
+    quoted, own = document.pieces
+    assert (quoted.metadata["author"], own.metadata) == ("Ada Ray", {})
+    assert document.text[own.start : own.end].strip() == "Not so."
 
 
 # --- mailboxes -----------------------------------------------------------------------------

@@ -41,6 +41,11 @@ class _Block:
     is_searched: bool = True
     metadata: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def is_own(self) -> bool:
+        """Whether these are words of the sender."""
+        return self.is_searched and not self.metadata
+
 
 def parse(data: bytes) -> Message:
     """The bytes as a message. Raises whatever the library does for what it cannot parse."""
@@ -66,9 +71,11 @@ def message_document(
     if attachments:
         metadata["attachments"] = attachments
     is_known = _answers_held(fields, held)
-    opening = _opening(metadata)
-    blocks = [_Block(opening)] if opening else []
-    blocks += _blocks(raw, parts, is_known, 0)
+    blocks = list(_blocks(raw, parts, is_known, 0))
+    if opening := _opening(metadata):
+        # By itself it says less than what the metadata of each passage says.
+        is_alone = any(b.is_searched for b in blocks) and not blocks[0].is_own
+        blocks.insert(0, _Block(opening, not is_alone))
     text, pieces = _joined(blocks)
     return Document(
         source=source,
@@ -195,7 +202,7 @@ def _joined(blocks: Sequence[_Block]) -> tuple[str, tuple[Piece, ...]]:
             pieces.append(Piece(start=at, end=end, key=str(number), metadata=run.metadata))
         parts.append(text)
         at += len(text) + 2
-    whole = len(runs) == 1 and not runs[0].metadata
+    whole = len(runs) == 1 and runs[0].is_own
     return "\n\n".join(parts), () if whole else tuple(pieces)
 
 

@@ -43,6 +43,9 @@ _FOOTER = re.compile(r"_{40,}+$")
 _DATES = re.compile(r",|\d++(?:[:./-]\d++)*+(?: ?[AaPp]\.?[Mm]\b)?+")
 _LONGEST_NAME = 5
 """Words."""
+_SENT_FROM = (
+    *("sent from my ", "get outlook for ", "von meinem ", "envoyé de mon ", "enviado desde mi "),
+)
 _SIGNATURE_LINES = 12
 _HEADER_LINES = 6
 _ATTRIBUTION_LINES = 3
@@ -76,7 +79,7 @@ def _mark(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) -> int:
         end = next((i for i in range(at + 1, len(lines)) if _is_separator(lines, i)), len(lines))
         kinds[at:end] = [(kind, author)] * (end - at)
         return end
-    if line == "--" or _FOOTER.match(line):
+    if line == "--" or _FOOTER.match(line) or line.casefold().startswith(_SENT_FROM):
         end = _signature_end(lines, at)
         kinds[at:end] = [("signature", "")] * (end - at)
         return max(end, at + 1)
@@ -89,6 +92,10 @@ def _mark_quote(lines: Sequence[str], kinds: list[tuple[Kind, str]], at: int) ->
     while end < len(lines) and lines[end].lstrip().startswith(">"):
         end += 1
     start, author = _attribution(lines, kinds, at)
+    if not author:
+        inner = [line.lstrip().removeprefix(">").lstrip() for line in lines[at:end]]
+        # Unless what is named there is quoted in turn.
+        author = "" if any(line.startswith(">") for line in inner) else _author_below(inner, 0)
     kinds[start:end] = [("reply", author)] * (end - start)
     return end
 
@@ -104,6 +111,8 @@ def _attribution(
         return at, ""
     above = range(last, max(last - _ATTRIBUTION_LINES, -1), -1)
     first = next((i for i in above if _opens(lines[i]) and kinds[i][0] == "own"), last)
+    if first == last > 0 and lines[last - 1].rstrip().endswith((",", "<")):
+        first = last - 1  # the line goes on
     return first, _author(" ".join(lines[first : last + 1]))
 
 
@@ -127,7 +136,7 @@ def _author(attribution: str) -> str:
     name = name[len(verb) :]
     if len(name.split()) > _LONGEST_NAME:
         name = ""
-    return name or address.rstrip("> ").casefold()
+    return name.strip("<> ") or address.strip("<> ").casefold()
 
 
 def _separator(lines: Sequence[str], at: int, line: str) -> Kind | None:
@@ -166,7 +175,7 @@ def _author_below(lines: Sequence[str], at: int) -> str:
     for line in lines[at : at + _HEADER_LINES]:
         low = line.strip().strip("*").casefold()
         if low.startswith(_FROM):
-            value = line.partition(":")[2].strip(" *")[:_LONGEST_LINE]
+            value = line.partition(":")[2].partition("[mailto:")[0].strip(" *")[:_LONGEST_LINE]
             named = next(iter(people(value)), None)
             return (named.name or named.address) if named else ""
     return ""
