@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from clew.errors import UnreadableError
+from clew.indexing.inputs import RawInput
 from clew.indexing.reading.file_discovery import find_files
 from clew.indexing.reading.formats.mail.people import Person, flat, from_flat
 from clew.indexing.reading.formats.mail.quotes import passages
 from clew.indexing.reading.reader import ReadResult, read_file
-from clew.settings import ReadSettings
+from clew.settings import LimitSettings, ReadSettings
 from clew.types import Document
 
 SETTINGS = ReadSettings()
@@ -118,6 +119,20 @@ def test_a_date_that_is_none_leaves_the_one_of_receipt(tmp_path: Path) -> None:
     document = read_one(tmp_path / "a.eml", f"{received}Date: yesterday\nFrom: a@b.c\n\nx\n")
     assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
     assert read_one(tmp_path / "b.eml", "Date: 99 Foo\nFrom: a@b.c\n\nx\n").created_at is None
+
+
+def test_words_in_a_wrong_encoding_keep_what_can_be_read(tmp_path: Path) -> None:
+    head = "From: a@b.c\nSubject: =?gb2312?B?1MKw?= =?utf-8?q?_so?=\n\nx\n"
+    assert read_one(tmp_path / "a.eml", head).title == "月\ufffd so"
+
+
+def test_a_mailbox_says_when_its_messages_came(tmp_path: Path) -> None:
+    text = "From a@b Thu Jan  2 10:00:05 2020\nFrom: a@b.c\nSubject: x\n\nx\n"
+    (document,) = read(tmp_path / "a.mbox", text).documents
+    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
+    other = text.replace("10:00:05", "11:11:11").replace("From a@b", "From -")
+    (again,) = read(tmp_path / "a.mbox", other).documents
+    assert (again.source, again.sha256) == (document.source, document.sha256)
 
 
 # --- parts ---------------------------------------------------------------------------------
@@ -345,6 +360,14 @@ def test_a_message_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
     text = message(1, "One.") + message(1, "One.") + message(1, "Other.")
     found = read(tmp_path / "a.mbox", text).documents
     assert [d.source.rpartition("#")[2] for d in found] == ["1@x", "1@x~2"]
+
+
+def test_a_mailbox_in_hand_is_read_by_its_name(tmp_path: Path) -> None:
+    data = (message(1, "One.") + message(2, "Two.")).encode()
+    given = RawInput(source="upload:x", data=data, name="lens.mbox", settings=SETTINGS)
+    found = given.read(LimitSettings()).documents
+    assert [d.source for d in found] == ["upload:x#1@x", "upload:x#2@x"]
+    assert {d.origin for d in found} == {"upload:x"}
 
 
 def test_broken_mail_is_told_and_stops_nothing(tmp_path: Path) -> None:

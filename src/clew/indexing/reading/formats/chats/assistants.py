@@ -51,8 +51,9 @@ def _chatgpt_turn(message: Mapping[str, Any]) -> Turn | None:
     if message.get("recipient", "all") != "all":
         return None
     parts = content.get("parts")
-    texts = [p for p in parts if isinstance(p, str)] if isinstance(parts, list) else []
-    text = "\n".join(texts) or str(content.get("text") or "")
+    given = parts if isinstance(parts, list) else [content]
+    texts = (part.get("text") if isinstance(part, dict) else part for part in given)
+    text = "\n".join(text for text in texts if isinstance(text, str) and text)
     return Turn(speaker=speaker, text=text, time=to_time(message.get("create_time")))
 
 

@@ -20,6 +20,7 @@ from clew.times import in_utc
 
 LONGEST_FIELD = 16_000
 """Characters of a field that are read: some three hundred recipients."""
+MAILBOX_DATE = "mailbox date"
 _LONGEST_MALFORMED = 1_000
 _MOST_FIELDS = 2_000
 _MOST_IDS = 100
@@ -37,10 +38,15 @@ class BoundedFields(Compat32):
 
 
 def fields_of(message: Message) -> dict[str, str]:
-    """The first field of each name (lower case), unfolded, still encoded."""
+    """The first field of each name (lower case), unfolded, still encoded.
+
+    Under `MAILBOX_DATE` the date of the line that parts the messages of a mailbox.
+    """
     found: dict[str, str] = {}
     for name, value in list(message.raw_items())[:_MOST_FIELDS]:
         found.setdefault(name.lower(), _FOLD.sub("", _unicode(str(value))).strip())
+    if line := message.get_unixfrom():
+        found[MAILBOX_DATE] = " ".join(line[:_LONGEST_MALFORMED].split()[2:])
     return found
 
 
@@ -57,9 +63,20 @@ def text_field(value: str) -> str:
     """A field's text with encoded words decoded, on one line."""
     text = value
     if "=?" in value:
-        with suppress(LookupError, ValueError):  # no such encoding, or not encoded so
-            text = str(make_header(decode_header(value)))
+        with suppress(LookupError):  # no such encoding
+            text = _decoded(value)
     return one_line(clean_text(text))
+
+
+def _decoded(value: str) -> str:
+    parts = decode_header(value)
+    try:
+        return str(make_header(parts))
+    except ValueError:  # not all of it is encoded so
+        return "".join(
+            part if isinstance(part, str) else part.decode(charset or "latin-1", "replace")
+            for part, charset in parts
+        )
 
 
 def people(value: str) -> list[Person]:
@@ -107,7 +124,8 @@ def message_ids(value: str) -> list[str]:
 def date_field(fields: Mapping[str, str]) -> datetime | None:
     """When a message was sent, in its own zone; where it does not say, when it was received."""
     received = fields.get("received", "").rpartition(";")[2]
-    for value in (fields.get("date", ""), fields.get("delivery-date", ""), received):
+    told = (fields.get(name, "") for name in ("date", "resent-date", "delivery-date"))
+    for value in (*told, received, fields.get(MAILBOX_DATE, "")):
         try:
             date = parsedate_to_datetime(text_field(value)[:100])
             in_utc(date)

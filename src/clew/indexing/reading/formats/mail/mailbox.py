@@ -45,7 +45,8 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
     found: list[tuple[str, Message]] = []
     skipped: list[Skipped] = []
     for number, data in enumerate(_messages(raw.data), 1):
-        digest = hashlib.sha256(data).hexdigest()
+        # Programs write the first line as they like.
+        digest = hashlib.sha256(data.partition(b"\n")[2]).hexdigest()
         try:
             found.append((digest, _parsed(raw, f"{raw.source}#{number}", data)))
         except UnreadableError as error:
@@ -69,13 +70,12 @@ def _read_mailbox(raw: RawFile) -> ReadResult:
 
 
 def _messages(data: bytes) -> Iterator[bytes]:
-    """The messages of a mailbox, without the lines that part them."""
+    """The messages of a mailbox, each with the line before it."""
     data = data.lstrip(b"\r\n")
     breaks = (match.end() for match in _NEXT.finditer(data))
     starts = [0, *(at for at in breaks if FROM_LINE.match(data, at))]
     for start, end in pairwise([*starts, len(data)]):
-        opening = data.index(b"\n", start) + 1
-        yield _ESCAPED.sub(rb"\1", data[opening:end])
+        yield _ESCAPED.sub(rb"\1", data[start:end])
 
 
 def _parsed(raw: RawFile, source: str, data: bytes) -> Message:
