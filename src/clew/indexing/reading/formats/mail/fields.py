@@ -20,7 +20,7 @@ from clew.times import in_utc
 
 LONGEST_FIELD = 16_000
 """Characters of a field that are read: some three hundred recipients."""
-MAILBOX_DATE = "mailbox date"
+_MAILBOX_DATE = "mailbox date"
 _LONGEST_MALFORMED = 1_000
 _MOST_FIELDS = 2_000
 _MOST_IDS = 100
@@ -40,13 +40,13 @@ class BoundedFields(Compat32):
 def fields_of(message: Message) -> dict[str, str]:
     """The first field of each name (lower case), unfolded, still encoded.
 
-    Under `MAILBOX_DATE` the date of the line that parts the messages of a mailbox.
+    Under `_MAILBOX_DATE` the date of the line that parts the messages of a mailbox.
     """
     found: dict[str, str] = {}
     for name, value in list(message.raw_items())[:_MOST_FIELDS]:
         found.setdefault(name.lower(), _FOLD.sub("", _unicode(str(value))).strip())
     if line := message.get_unixfrom():
-        found[MAILBOX_DATE] = " ".join(line[:_LONGEST_MALFORMED].split()[2:])
+        found[_MAILBOX_DATE] = " ".join(line[:_LONGEST_MALFORMED].split()[2:])
     return found
 
 
@@ -125,7 +125,7 @@ def date_field(fields: Mapping[str, str]) -> datetime | None:
     """When a message was sent, in its own zone; where it does not say, when it was received."""
     received = fields.get("received", "").rpartition(";")[2]
     told = (fields.get(name, "") for name in ("date", "resent-date", "delivery-date"))
-    for value in (*told, received, fields.get(MAILBOX_DATE, "")):
+    for value in (*told, received, fields.get(_MAILBOX_DATE, "")):
         try:
             date = parsedate_to_datetime(text_field(value)[:100])
             in_utc(date)

@@ -24,7 +24,7 @@ from clew.indexing.reading.formats.mail.quotes import passages
 from clew.times import in_utc
 from clew.types import Document, Piece
 
-SOMEONE = "someone quoted"
+SOMEONE = "someone"
 """The author of a quotation that does not say whose it is."""
 _SHOWN = 10
 """Recipients that the text names."""
@@ -71,7 +71,8 @@ def message_document(
     if attachments:
         metadata["attachments"] = attachments
     is_known = _answers_held(fields, held)
-    blocks = list(_blocks(raw, parts, is_known, 0))
+    by = f"quoted by {metadata.get('author', SOMEONE)}"
+    blocks = list(_blocks(raw, parts, by, is_known))
     if opening := _opening(metadata):
         # By itself it says less than what the metadata of each passage says.
         is_alone = any(b.is_searched for b in blocks) and not blocks[0].is_own
@@ -142,43 +143,44 @@ def _shown(named: Sequence[Person], *, with_address: bool) -> str:
     return ", ".join(shown) + (f" and {more} more" if more > 0 else "")
 
 
-def _blocks(raw: RawFile, parts: Sequence[Part], is_known: bool, depth: int) -> Iterator[_Block]:
+def _blocks(
+    raw: RawFile, parts: Sequence[Part], by: str, is_known: bool, depth: int = 0
+) -> Iterator[_Block]:
+    """The parts of a message; `by` says who quotes what it quotes."""
     for part in parts:
         if part.kind == "attachment":
             opening = f"Attachment {part.name or 'without a name'}:"
             yield _Block(f"{opening}\n{part.text.strip()}", True, {"attachment": part.name})
         elif part.message is None:
-            yield from _body_blocks(part.text, is_known)
+            yield from _body_blocks(part.text, by, is_known)
         elif depth < _DEEPEST:
-            yield from _attached_message(raw, part.message, depth)
+            yield from _attached_message(raw, part.message, by, depth)
 
 
-def _body_blocks(text: str, is_known: bool) -> Iterator[_Block]:
+def _body_blocks(text: str, by: str, is_known: bool) -> Iterator[_Block]:
     for passage in passages(text.strip("\n")):
         if passage.kind in ("own", "signature"):
             yield _Block(passage.text, passage.kind == "own")
         else:
-            yield _Block(
-                passage.text,
-                passage.kind == "forward" or not is_known,
-                {"quoted": True, "author": passage.author or SOMEONE},
-            )
+            is_searched = passage.kind == "forward" or not is_known
+            said = {"quoted": True, "author": [passage.author or SOMEONE, by]}
+            yield _Block(passage.text, is_searched, said)
 
 
-def _attached_message(raw: RawFile, message: Message, depth: int) -> Iterator[_Block]:
+def _attached_message(raw: RawFile, message: Message, by: str, depth: int) -> Iterator[_Block]:
     """A message that is attached, as one that is quoted."""
     fields = fields_of(message)
     metadata = _metadata(fields)
     if date := date_field(fields):
         metadata["date"] = date.isoformat()
     subject = text_field(fields.get("subject", ""))
-    own = {"quoted": True, "author": metadata.get("author", SOMEONE)}
+    own = {"quoted": True, "author": [metadata.get("author", SOMEONE), by]}
     if date:
         own["date"] = metadata["date"]
     opening = "\n".join(filter(None, (_opening(metadata), subject)))
     parts, _ = read_parts(raw, message)
     yield _Block(f"Attached message:\n{opening}", True, own)
-    for block in _blocks(raw, parts, False, depth + 1):
+    for block in _blocks(raw, parts, by, False, depth + 1):
         yield _Block(block.text, block.is_searched, {**own, **block.metadata})
 
 
