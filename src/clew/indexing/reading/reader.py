@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
@@ -22,6 +21,7 @@ from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
+    bounded_metadata,
     clean_text,
     json_safe,
     one_line,
@@ -37,9 +37,9 @@ from clew.indexing.reading.formats.markup import (
 from clew.indexing.reading.formats.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
 from clew.indexing.reading.formats.records import read_json, read_jsonl
 from clew.indexing.reading.formats.tables import read_table
+from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
-from clew.times import in_utc
-from clew.types import Document
+from clew.types import Document, partial_date
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -150,14 +150,16 @@ def document_from_text(
     extras = {"title": title, "metadata": json_safe(metadata or {}), "created_at": created_at}
     if any(extras.values()):
         digest = text_digest(json.dumps([digest, json_safe(extras)], sort_keys=True))
-    return replace(
+    found = replace(
         parsed,
         title=one_line(clean_text(title)) or parsed.title,
         sha256=digest,
         media_type=media_type,
-        created_at=in_utc(created_at) if created_at else parsed.created_at,
         metadata={**json_safe(parsed.metadata), **extras["metadata"]},
     )
+    if given := partial_date(created_at):
+        found = replace(found, created_at=given.start, date_precision=given.precision)
+    return with_date(found, "" if source.startswith("text:") else source)
 
 
 def text_source(text: str) -> str:
@@ -231,17 +233,14 @@ def _reader(raw: RawFile) -> _Reader:
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
-    title = document.title or ("" if is_record else _title_from_name(document.source))
-    return replace(
+    complete = replace(
         document,
-        title=title,
+        title=document.title or ("" if is_record else stated_title(document)),
         sha256=document.sha256 or digest,
         updated_at=document.updated_at or modified,
-        metadata=json_safe(document.metadata),
+        metadata=bounded_metadata(document.metadata),
     )
-
-
-def _title_from_name(source: str) -> str:
-    """A file's name as a title: no ending, no underscores, hyphens kept between digits only."""
-    stem = PurePosixPath(source).stem
-    return one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem
+    if is_record:
+        return with_date(complete, "")
+    dated = with_date(complete, document.source)
+    return replace(dated, title=dated.title or title_from_path(document.source))

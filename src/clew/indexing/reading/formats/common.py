@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -13,16 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
-from clew.times import in_utc, to_time
-from clew.types import Document, Skipped
+from clew.times import date_of, in_utc, to_time
+from clew.types import DatePrecision, Document, Skipped
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
-_CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
 DEEPEST = 20
 """Levels that indentation shows; what is nested deeper would be mostly blanks."""
+LONGEST_VALUE = 2000
+"""Characters of a value of metadata, at most: what is longer is for reading, not for filters."""
 _TEXT_BREAKS = re.compile(r"\r\n?|[\u0085\u2028]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
@@ -65,6 +67,7 @@ class Properties:
 
     title: str = ""
     created_at: datetime | None = None
+    date_precision: DatePrecision = ""
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -115,6 +118,19 @@ def json_safe(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return clean_text(str(value))
 
 
+def bounded_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON can hold them, each cut at a bounded length: every hit has a copy."""
+    return {name: _bounded(value) for name, value in json_safe(values).items()}
+
+
+def _bounded(value: object) -> object:
+    if isinstance(value, str):
+        return value[:LONGEST_VALUE]
+    if isinstance(value, (list, dict)) and len(json.dumps(value)) > LONGEST_VALUE:
+        return json.dumps(value, ensure_ascii=False)[:LONGEST_VALUE]
+    return value
+
+
 def properties(values: Mapping[str, Any]) -> Properties:
     """Title and times out of metadata, under the names in common use.
 
@@ -124,7 +140,7 @@ def properties(values: Mapping[str, Any]) -> Properties:
     safe: dict[str, Any] = json_safe(values)
     names = {re.sub(r"[\s-]+", "_", name.strip().casefold()): name for name in reversed(safe)}
     title = safe.get(names.get("title", ""))
-    created_at = _first_time(safe, names, _CREATED)
+    date = date_of(safe)
     updated_at = _first_time(safe, names, _UPDATED)
     understood = {"title": isinstance(title, (str, int, float)) and not isinstance(title, bool)}
     for name in ("created_at", "updated_at"):
@@ -132,7 +148,8 @@ def properties(values: Mapping[str, Any]) -> Properties:
     taken = {names.get(name) for name, known in understood.items() if known}
     return Properties(
         title=one_line(str(title)) if understood["title"] else "",
-        created_at=created_at,
+        created_at=date.start if date else None,
+        date_precision=date.precision if date else "",
         updated_at=updated_at,
         metadata={name: value for name, value in safe.items() if name not in taken},
     )

@@ -64,6 +64,7 @@ def read_pdf(raw: RawFile) -> ReadResult:
         title=known.title,
         media_type="application/pdf",
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
         page_starts=page_starts,

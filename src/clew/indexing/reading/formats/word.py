@@ -66,6 +66,7 @@ def read_word(raw: RawFile) -> ReadResult:
         title=known.title or _first_heading(blocks),
         media_type=media_type_of(raw.suffix),
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )
