@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
+TEMPLATE_AUTHORS = frozenset({"python-docx", "Steve Canny", "openpyxl", "PHPOffice"})
+"""Whom libraries name in the templates of new files, with the date of the template."""
 DEEPEST = 20
 """Levels that indentation shows; what is nested deeper would be mostly blanks."""
 LONGEST_VALUE = 2000
@@ -160,6 +162,21 @@ def _first_time(
 ) -> datetime | None:
     times = (to_time(values.get(names.get(name, ""))) for name in wanted)
     return next((time for time in times if time is not None), None)
+
+
+_FILE_NAME = re.compile(r"[^\s/\\]{1,200}\.[A-Za-z0-9]{2,5}")
+_NO_TITLES = re.compile(
+    r"(?:untitled|document|presentation|slide|workbook|title|unknown|no title|microsoft \w{1,20}"
+    r"|(?:power ?point|word) presentation)[ \d.-]{0,10}",
+    re.IGNORECASE,
+)
+_PRODUCER = re.compile(r"^Microsoft \w{1,20} -\s*")
+
+
+def stated_property_title(title: str) -> str:
+    """A title as a program writes it into a file; empty for "untitled" and the name of a file."""
+    title = _PRODUCER.sub("", one_line(title))
+    return "" if _NO_TITLES.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
 
 
 def one_line(text: str) -> str:
