@@ -37,7 +37,7 @@ _SPLIT = tuple(
 """Dates that folders and a file state together."""
 _COMPACT = re.compile(rf"(?<!\d){_YEAR}(?P<mark>[-_.]?){_MONTH}(?P=mark){_DAY}(?!\d)")
 _YEAR_MONTH = re.compile(rf"(?<![\d.-]){_YEAR}[-_]{_MONTH}(?![\d.-])")
-_BARE_YEAR = re.compile(r"(?P<year>199\d|20\d\d)(?:[-_ ]+[^\W\d].*)?", re.DOTALL)
+_BARE_YEAR = re.compile(r"(?P<year>199\d|20\d\d)(?:[-_ ]++[^\W\d].*)?", re.DOTALL)
 _SEPARATORS = re.compile(r"[-_. ]+")
 
 

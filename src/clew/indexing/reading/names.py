@@ -75,7 +75,7 @@ def title_from_path(source: str) -> str:
 
     A name that many folders have ("LICENSE") is told apart by its folder: "LICENSE (openssl)".
     """
-    path = PurePosixPath(source)
+    path = PurePosixPath(source.removesuffix(".gz"))
     stem = path.stem
     title = one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem
     if stem.casefold() in _GENERIC and path.parent.name:

@@ -27,6 +27,8 @@ from clew.indexing.reading.formats.common import (
     one_line,
     text_digest,
 )
+from clew.indexing.reading.formats.gzipped import SUFFIX as GZIPPED
+from clew.indexing.reading.formats.gzipped import unpacked
 from clew.indexing.reading.formats.markup import (
     markdown_document,
     read_markdown,
@@ -114,8 +116,9 @@ def read_raw(
     raw: RawFile, *, digest: str | None = None, modified: datetime | None = None
 ) -> ReadResult:
     """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
+    file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
-        result = _reader(raw)(raw)
+        result = _reader(file)(file)
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
     if not any(document.text.strip() for document in result.documents):
@@ -212,15 +215,15 @@ def _reader(raw: RawFile) -> _Reader:
     """The reader of a file, by its ending; its library loads only now that it is needed."""
     media_type = media_type_of(raw.suffix)
     if media_type == "application/pdf" or raw.data.startswith(b"%PDF-"):
-        from clew.indexing.reading.formats.pdf import read_pdf
+        from clew.indexing.reading.formats.pdf.pages import read_pdf
 
         return read_pdf
     if raw.suffix in WORD_SUFFIXES:
-        from clew.indexing.reading.formats.word import read_word
+        from clew.indexing.reading.formats.office.word import read_word
 
         return read_word
     if raw.suffix in OFFICE_SUFFIXES:
-        from clew.indexing.reading.formats.office import read_office
+        from clew.indexing.reading.formats.office.converted import read_office
 
         return read_office
     if media_type == "text/html":

@@ -27,7 +27,7 @@ DEEPEST = 20
 """Levels that indentation shows; what is nested deeper would be mostly blanks."""
 LONGEST_VALUE = 2000
 """Characters of a value of metadata, at most: what is longer is for reading, not for filters."""
-_TEXT_BREAKS = re.compile(r"\r\n?|[\u0085\u2028]")
+_TEXT_BREAKS = re.compile(r"\r\n?|[\f\v\u0085\u2028]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

@@ -23,7 +23,7 @@ from clew.indexing.reading.formats.common import (
     one_line,
     stated_property_title,
 )
-from clew.indexing.reading.formats.pdf_layout import joined_lines, without_running_lines
+from clew.indexing.reading.formats.pdf.layout import joined_lines, without_running_lines
 from clew.times import in_utc
 from clew.types import Document, Skipped
 

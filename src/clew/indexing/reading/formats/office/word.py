@@ -19,7 +19,6 @@ from docx.document import Document as Word
 from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
 
-from clew.indexing.reading.formats.archive import check_archive
 from clew.indexing.reading.formats.common import (
     TEMPLATE_AUTHORS,
     Properties,
@@ -31,6 +30,7 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.markdown_table import table_lines
 from clew.indexing.reading.formats.media_types import media_type_of
+from clew.indexing.reading.formats.office.archive import check_archive
 from clew.times import in_utc
 from clew.types import Document
 
