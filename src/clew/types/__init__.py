@@ -46,6 +46,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    IndexPreview,
     IndexReport,
     Problem,
     Skipped,
@@ -53,7 +54,9 @@ from clew.types.reports import (
 from clew.types.results import (
     Citation,
     Context,
+    ContextPart,
     Hit,
+    PartKind,
     PathStep,
     RelationEvidence,
     SearchResult,
@@ -62,6 +65,7 @@ from clew.types.results import (
 )
 from clew.types.values import (
     AliasMethod,
+    CharRange,
     Condition,
     DatePrecision,
     DateSource,
@@ -80,6 +84,7 @@ __all__ = [
     "Alias",
     "AliasEvidence",
     "AliasMethod",
+    "CharRange",
     "CheckReport",
     "Chunk",
     "ChunkExtraction",
@@ -87,6 +92,7 @@ __all__ = [
     "Community",
     "Condition",
     "Context",
+    "ContextPart",
     "DatePrecision",
     "DateSource",
     "Document",
@@ -98,6 +104,7 @@ __all__ = [
     "Fusion",
     "Hit",
     "Ids",
+    "IndexPreview",
     "IndexReport",
     "IndexedDocument",
     "Mention",
@@ -106,6 +113,7 @@ __all__ = [
     "NewRelation",
     "Observation",
     "Operator",
+    "PartKind",
     "PartialDate",
     "PassageRecord",
     "PassageRecords",
