@@ -206,6 +206,7 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
     with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
         connection.execute("ALTER TABLE agent_extractions RENAME TO readings")
+        connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
         connection.execute("UPDATE meta SET value = 8 WHERE name = 'schema_version'")
     store = SqliteStore(tmp_path)
     assert (store.unread(0, 10), store.count_unread()) == ([2], 1)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from clew.errors import InputError
+from clew.shingles import sketch
 from clew.stores.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.chunk_dates import DateMention, TimeRow, time_rows
 from clew.stores.values import half_character, to_text
@@ -168,6 +169,7 @@ def _chunk_row(entry: IndexedDocument, chunk: Chunk, sentences: Sequence[tuple[i
         "sentences": _json(sentences),
         "context": chunk.context,
         "text": chunk.text,
+        "sketch": sketch(chunk.text),
     }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
 
 from clew.stores.chunk_dates import DateMention, time_rows
@@ -63,6 +64,16 @@ def m005_memory(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def m007_store_id(connection: sqlite3.Connection) -> None:
+    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
+    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
+
+
 def m009_agent_extractions(connection: sqlite3.Connection) -> None:
     """Passages that an agent has read bear the name of what they are."""
     connection.execute("ALTER TABLE readings RENAME TO agent_extractions")
+
+
+def m011_sketches(connection: sqlite3.Connection) -> None:
+    """Sketches of chunks, by which near-duplicates are found; null for those that there are."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN sketch TEXT")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -15,7 +14,9 @@ from clew.stores.sqlite.connection import Database, define_checksum, read_meta
 from clew.stores.sqlite.job_rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m005_memory,
+    m007_store_id,
     m009_agent_extractions,
+    m011_sketches,
     write_all_times,
 )
 from clew.stores.sqlite.refusals import m006_refusals
@@ -235,11 +236,6 @@ def m002_times_and_versions(connection: sqlite3.Connection) -> None:
     write_all_times(connection)
 
 
-def m007_store_id(connection: sqlite3.Connection) -> None:
-    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
-    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
-
-
 def m008_checksums(connection: sqlite3.Connection) -> None:
     """A checksum of each embedding, by which damage to it is found."""
     define_checksum(connection)
@@ -257,6 +253,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m007_store_id,
     m008_checksums,
     m009_agent_extractions,
+    m011_sketches,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
