@@ -104,7 +104,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             _chunk_row(entry, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
-        terms=[" ".join(terms(chunk.embedding_text)) for chunk in split.chunks],
+        terms=[" ".join(terms(chunk.keyword_text)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
             time_rows(written_at(chunk.metadata, whole), _dates(extraction.mentions))

@@ -9,16 +9,16 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
 from clew.indexing.access import open_real
+from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
@@ -231,7 +231,7 @@ def _reader(raw: RawFile) -> _Reader:
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
-    title = document.title or ("" if is_record else _title_from_name(document.source))
+    title = document.title or ("" if is_record else title_from_name(document.source))
     return replace(
         document,
         title=title,
@@ -239,9 +239,3 @@ def _complete(document: Document, digest: str, modified: datetime | None) -> Doc
         updated_at=document.updated_at or modified,
         metadata=json_safe(document.metadata),
     )
-
-
-def _title_from_name(source: str) -> str:
-    """A file's name as a title: no ending, no underscores, hyphens kept between digits only."""
-    stem = PurePosixPath(source).stem
-    return one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem

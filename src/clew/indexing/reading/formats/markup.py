@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.common import (
     Properties,
     RawFile,
@@ -55,7 +56,7 @@ def read_rst(raw: RawFile) -> ReadResult:
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
     values, body = _split_front_matter(text)
-    return _document(body, source, "text/markdown", values, _markdown_title(body))
+    return _document(body, source, MEDIA_TYPE, with_tags(values, body), _markdown_title(body))
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
