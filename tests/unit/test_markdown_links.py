@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -88,6 +89,13 @@ def test_lists_of_front_matter(value: object, names: Sequence[str]) -> None:
     assert listed(value) == names
 
 
+def test_as_many_tags_as_a_filter_can_read() -> None:
+    document = markdown_document(" ".join(f"#tag-{i}" for i in range(5_000)), "a.md")
+    assert len(document.metadata["tags"]) == 200
+    many = markdown_document("# A\n" + " ".join(f"[[note {i}]]" for i in range(5_000)), "a.md")
+    assert len(markdown_links(many).statements) == 2_000
+
+
 def test_tags_of_front_matter_and_text_are_one_list() -> None:
     document = markdown_document("---\ntags: [reef, light]\n---\nThe #light of #Vell.\n", "a.md")
     assert document.metadata["tags"] == ["reef", "light", "Vell"]
@@ -150,7 +158,9 @@ def vault(tmp_path: Path) -> Iterator[clew.Clew]:
 def neighbors(store: clew.Clew, name: str) -> set[tuple[str, str, str]]:
     known = store.state.store.resolve([entity_key(name)])
     found = store.tools.call("get_entity_neighbors", {"entity_id": next(iter(known.values()))})
-    return {(n["relation_type"], n["neighbor_name"], n["direction"]) for n in found["neighbors"]}
+    return {
+        (n["relation_type"], n["neighbor_name"], n["direction"]) for n in found.content["neighbors"]
+    }
 
 
 def test_a_vault_is_a_graph(vault: clew.Clew) -> None:
@@ -174,8 +184,9 @@ def test_tags_are_filters(vault: clew.Clew) -> None:
     assert sources("prisms") == {"ilse-marrable.md"}
 
 
-def test_what_was_stored_states_the_same_again(vault: clew.Clew) -> None:
+def test_what_was_stored_states_the_same_again(vault: clew.Clew, tmp_path: Path) -> None:
     before = vault.maintenance.stats()
+    shutil.rmtree(tmp_path / "vault")
     vault.maintenance.reindex()
     after = vault.maintenance.stats()
     assert [before[n] for n in COUNTED] == [after[n] for n in COUNTED]

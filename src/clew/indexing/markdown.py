@@ -33,6 +33,8 @@ _NO_TEXT = frozenset(
     ".apng .avif .bmp .css .gif .ico .jpeg .jpg .js .mov .mp3 .mp4 .ogg .png .svg .wav .webm .webp"
     " .zip".split()
 )
+_MOST_TAGS = 200
+"""Tags of a document: filters read all of them, and every hit shows them."""
 _SEPARATOR = re.compile(r"[,\s]+")
 
 
@@ -104,8 +106,8 @@ def with_tags(metadata: Mapping[str, Any], text: str) -> dict[str, Any]:
     stated = metadata.get("tags", metadata.get("tag"))
     if isinstance(stated, str) and "," not in stated:
         stated = _SEPARATOR.split(stated)
-    tags = [*listed(stated), *(tag.name for tag in inline_tags(text))]
-    return {**metadata, "tags": list(dict.fromkeys(tags))} if tags else dict(metadata)
+    tags = dict.fromkeys([*listed(stated), *(tag.name for tag in inline_tags(text))])
+    return {**metadata, "tags": list(tags)[:_MOST_TAGS]} if tags else dict(metadata)
 
 
 def title_from_name(name: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from clew.indexing.markdown import MEDIA_TYPE, inline_tags, links, listed, title_from_name
@@ -30,7 +31,7 @@ def markdown_links(document: Document) -> Structure:
     if document.media_type != MEDIA_TYPE or not entity_key(document.title):
         return Structure()
     return Structure(
-        statements=tuple(_statements(document))[:_MOST], aliases=tuple(_aliases(document))
+        statements=tuple(islice(_statements(document), _MOST)), aliases=tuple(_aliases(document))
     )
 
 
@@ -38,8 +39,13 @@ def _statements(document: Document) -> Iterator[Statement]:
     title, own = document.title, {entity_key(name) for name in (document.title, _stem(document))}
     for link in links(document.text):
         if entity_key(link.target) not in own:
-            place = {"start": link.start, "end": link.end}
-            yield Statement(head=title, relation_type=LINKS_TO, tail=link.target, **place)
+            yield Statement(
+                head=title,
+                relation_type=LINKS_TO,
+                tail=link.target,
+                start=link.start,
+                end=link.end,
+            )
     places = {tag.name: (tag.start, tag.end) for tag in reversed(list(inline_tags(document.text)))}
     for name in listed(document.metadata.get("tags")):
         start, end = places.get(name, (0, 0))

@@ -116,9 +116,9 @@ def boilerplate(root: Tag, file_name: str = "") -> frozenset[int]:
             stack.append(_Open(child, iter(child.children), totals.copy()))
             inside += _is_main(child)
             _enter(child, totals, file_name)
-        elif type(child) in (NavigableString, CData):
+        elif isinstance(child, NavigableString) and type(child) in (NavigableString, CData):
             totals.text += len(child.strip())
-            totals.words += any(map(str.isalnum, child))
+            totals.words += any(character.isalnum() for character in child)
     kept = totals.text - totals.dropped
     return frozenset() if kept < min(_NEARLY_EMPTY, totals.dropped) else frozenset(found)
 
@@ -133,8 +133,12 @@ def _enter(tag: Tag, totals: _Totals, file_name: str) -> None:
         totals.links += 1
         own = str(address).removeprefix(file_name) if file_name else str(address)
         totals.inner_links += own.startswith("#")
-        relations = tag.get("rel") or []
-        turns = _TURNS.intersection(relations) or tag.get("accesskey") in ("h", "n", "p", "u")
+        turns = _TURNS.intersection(tag.get_attribute_list("rel")) or tag.get("accesskey") in (
+            "h",
+            "n",
+            "p",
+            "u",
+        )
         totals.turns += bool(turns)
     elif tag.name in _CONTENT or tag.get("role") == "main":
         totals.contents += 1
@@ -189,7 +193,7 @@ def _is_named(words: frozenset[str], held: _Totals) -> bool:
 
 def _words(tag: Tag, *, by_id: bool) -> frozenset[str]:
     """Words of an element's class, and of its id where that may not be made of a heading."""
-    names = " ".join(tag.get_attribute_list("class", ""))
+    names = " ".join(filter(None, tag.get_attribute_list("class")))
     identity = str(tag.get("id") or "")
     if by_id and _PLAIN_ID.fullmatch(identity):
         names = f"{names} {identity}"
