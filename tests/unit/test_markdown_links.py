@@ -109,7 +109,8 @@ aliases: [The Rock, SRL]
 ---
 # Skerrow Rock Light
 
-Built by [Corwin Hale](corwin-hale.md) and [[ilse-marrable|Ilse]], see [[Skerrow Rock Light]]. #reef
+Built by [Corwin Hale](corwin-hale.md) and [[ilse-marrable|Ilse]], see [[Skerrow Rock Light]] and
+[all](../index.md). #reef
 """
 
 

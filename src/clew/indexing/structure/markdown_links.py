@@ -38,7 +38,7 @@ def markdown_links(document: Document) -> Structure:
 def _statements(document: Document) -> Iterator[Statement]:
     title, own = document.title, {entity_key(name) for name in (document.title, _stem(document))}
     for link in links(document.text):
-        if entity_key(link.target) not in own:
+        if entity_key(link.target) not in own | _NO_NAMES:
             yield Statement(
                 head=title,
                 relation_type=LINKS_TO,
