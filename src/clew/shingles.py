@@ -7,13 +7,15 @@ shingles share most of these. It proposes what is worth comparing; the texts the
 from __future__ import annotations
 
 import re
+from collections.abc import Set
 from heapq import nsmallest
+from typing import TypeAlias
 from zlib import crc32
 
 from clew.text import words
 
-_LENGTH = 3
-"""Words of a shingle."""
+Shingle: TypeAlias = tuple[str, str, str]
+
 _LEAST = 20
 """Words; the same few words in two places are two statements."""
 _KEPT = 8
@@ -40,19 +42,18 @@ def hashes(of: str) -> list[str]:
     return [of[i : i + _DIGITS] for i in range(0, len(of), _DIGITS)]
 
 
-def shingles(text: str) -> list[tuple[str, ...]]:
-    """Runs of three words in order, without notices of copyright; none of a short text."""
+def shingles(text: str) -> Set[Shingle]:
+    """Runs of three words, without notices of copyright; none of a short text."""
     found = _words(_RIGHTS.sub(" ", text))
     if len(found) < _LEAST:
-        return []
-    return list(zip(found, found[1:], found[2:], strict=False))
+        return frozenset()
+    return frozenset(zip(found, found[1:], found[2:], strict=False))
 
 
-def says_as_much(shown: str, other: str) -> bool:
+def says_as_much(shown: Set[Shingle], other: Set[Shingle]) -> bool:
     """Whether a text says what another does: nearly all of its words, and all of its numbers."""
-    held, asked = set(shingles(shown)), shingles(other)
-    missing = [shingle for shingle in asked if shingle not in held]
-    if not asked or len(missing) > (1 - _SAME) * len(asked):
+    missing = other - shown
+    if not other or len(missing) > (1 - _SAME) * len(other):
         return False
     return not any(word[0].isdigit() for shingle in missing for word in shingle)
 
