@@ -4,7 +4,7 @@ Recognised by elements, ARIA roles, the names that generators give, and how much
 text. A block that says much outside of links stays, whatever its name.
 
 Not by a library: on pages of ten generators trafilatura, resiliparse, readability and justext lose
-20, 6, 27 and 63 % of the content's lines, or their headings and tables (`docs/formats.md`).
+19, 6, 27 and 64 % of the content's lines, or their headings and tables (`docs/formats.md`).
 """
 
 from __future__ import annotations
