@@ -18,6 +18,7 @@ from clew.stores.sqlite.migration_steps import (
     m008_checksums,
     m009_agent_extractions,
     m010_date_precision,
+    m011_sketches,
     write_all_times,
 )
 from clew.stores.sqlite.refusals import m006_refusals
@@ -248,6 +249,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m008_checksums,
     m009_agent_extractions,
     m010_date_precision,
+    m011_sketches,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
