@@ -72,15 +72,19 @@ def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
 
     Where there is none, it is made, or else `InputError` is raised.
     """
+    from clew.stores.copy import StoreCopy
+
     if isinstance(settings.store, str):
-        from clew.stores.neo4j.copy import Neo4jCopy
+        from clew.stores.neo4j import copy as on_server
 
-        return Neo4jCopy(
-            settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
-        )
-    from clew.stores.sqlite.copy import SqliteCopy
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return StoreCopy(on_server.open_for_copying(*place, make=make))
+    from clew.stores.sqlite import copy as in_file
 
-    return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
+    busy_seconds = settings.busy_seconds
+    return StoreCopy(
+        in_file.open_for_copying(settings.folder, busy_seconds=busy_seconds, make=make)
+    )
 
 
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
@@ -117,17 +121,11 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
-    if settings.on_server:
-        from clew.stores.neo4j.communities import Neo4jCommunities
-        from clew.stores.neo4j.store import Neo4jStore
+    from clew.stores.communities import Communities
+    from clew.stores.store import Store as AnyStore
 
-        assert isinstance(store, Neo4jStore)
-        return Neo4jCommunities(store.database)
-    from clew.stores.sqlite.communities import SqliteCommunities
-
-    file = file_store(store)
-    assert file is not None
-    return SqliteCommunities(file.database)
+    assert isinstance(store, AnyStore)
+    return Communities(store.backend)
 
 
 def make_journal(settings: Settings, store: Store) -> Database:

@@ -13,7 +13,7 @@ import pytest
 from clew.errors import StoreError
 from clew.graph.communities.refresh import MIN_SIZE, Changed, refresh_communities
 from clew.ports import CommunityChanges
-from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.communities import Communities
 from clew.testing.entries import make_entry
 from tests.unit.community_stores import Library, players, save_band
 
@@ -199,7 +199,7 @@ def test_two_processes_at_once_double_nothing(library: Library) -> None:
 def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
     """The other's write comes between this one's reading and writing."""
 
-    class Late(SqliteCommunities):
+    class Late(Communities):
         """A keeper before whose first write another process has written."""
 
         writes = 0
@@ -210,7 +210,7 @@ def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
                 library.update()
             return super().write(changes)
 
-    late = Late(library.store.database)
+    late = Late(library.store.backend)
     parts = library.snapshot(), library.graph(), library.vectors
     assert refresh_communities(library.store, late, *parts) == Changed()
     assert late.writes == 1

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from clew.stores.backend import Backend
 from clew.stores.chunk_dates import ChunkDates
-from clew.stores.copy_marks import refuse_unfinished
+from clew.stores.copy import refuse_unfinished
 from clew.stores.documents import Documents
 from clew.stores.extractions import Extractions
 from clew.stores.manual_graph import ManualGraph

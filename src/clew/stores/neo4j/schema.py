@@ -22,7 +22,15 @@ Nodes, with their properties beside `namespace`:
 - ClewAlias: id, key, name, method, score, evidence
 - ClewRule: key, target, name
 - ClewExtractionLog: entity_id, relationships_found, extracted_at
-- ClewCommunity, ClewTopic, …: see `neo4j_communities`
+- ClewPartition: built, moved, next_id, next_topic, and arrays: entity_ids, neighbourhoods,
+  strengths
+- ClewCommunity: id, level, parent (0: none), size, members (entity ids); where it has a report
+  also title, summary, entities, entity_ids, sources and embedding
+- ClewTheme: number, title, embedding
+- ClewTopic: id, key, name, theme (a number), passages, documents, chunks (ids), embedding
+
+Members and chunks are ids and no relationships: entities and chunks may have gone since. Arrays and
+embeddings are little-endian bytes, which come ten times as fast as lists: they are read whole.
 
 Relationships, likewise:
 
@@ -51,7 +59,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreMismatchError
-from clew.stores.neo4j.communities import COMMUNITY_INDEXES, m002_communities_and_topics
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase
@@ -86,20 +93,30 @@ _INDEXES = {
     "clew_relations_by_end": "()-[r:RELATES]-() ON (r.namespace, r.valid_until)",
     "clew_relations_by_retraction": "()-[r:RELATES]-() ON (r.namespace, r.retracted_at)",
 }
+_UNIQUE_OF_COMMUNITIES = {
+    "clewpartition_unique": ("ClewPartition", "n.namespace"),
+    "clewcommunity_unique": ("ClewCommunity", "n.namespace, n.id"),
+    "clewtheme_unique": ("ClewTheme", "n.namespace, n.number"),
+    "clewtopic_unique": ("ClewTopic", "n.namespace, n.id"),
+    "clewtopic_key_unique": ("ClewTopic", "n.namespace, n.key"),
+}
+_PARENT_INDEX = "clew_communities_by_parent"
 _LOG_INDEX = "clew_extraction_log_by_entity"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in _UNIQUE_NODES),
     "clewalias_key_unique",
     "clewrelates_unique",
     *_INDEXES,
-    *COMMUNITY_INDEXES,
+    *_UNIQUE_OF_COMMUNITIES,
+    _PARENT_INDEX,
     _LOG_INDEX,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 _MAKE_STORE = """
 MERGE (s:ClewStore {namespace: $namespace})
 ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
-    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1
+    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1,
+    s.copying = $copying
 """
 
 
@@ -146,6 +163,19 @@ def m001_documents_and_graph(database: Neo4jDatabase) -> None:
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
 
 
+def m002_communities_and_topics(database: Neo4jDatabase) -> None:
+    """Constraints and indexes of communities with their reports, and of topics and themes."""
+    for name, (label, properties) in _UNIQUE_OF_COMMUNITIES.items():
+        database.define(
+            f"CREATE CONSTRAINT {name} IF NOT EXISTS"
+            f" FOR (n:{label}) REQUIRE ({properties}) IS UNIQUE"
+        )
+    database.define(
+        f"CREATE INDEX {_PARENT_INDEX} IF NOT EXISTS"
+        " FOR (n:ClewCommunity) ON (n.namespace, n.parent)"
+    )
+
+
 def m003_store_id(database: Neo4jDatabase) -> None:
     """An identity of every store, as in SQLite."""
     database.define("MATCH (s:ClewStore) WHERE s.store_id IS NULL SET s.store_id = randomUUID()")
@@ -173,9 +203,10 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
 SCHEMA_VERSION = len(MIGRATIONS)
 
 
-def migrate(database: Neo4jDatabase) -> None:
+def migrate(database: Neo4jDatabase, *, copying: str | None = None) -> None:
     """Apply what is missing to the whole database, and make the namespace's store.
 
+    A store that is made holds `copying` as the mark of an unfinished copy, where one is given.
     Raises `StoreMismatchError` for a database that a newer version of Clew has written to.
     """
     version = int(database.value("MATCH (s:ClewSchema) RETURN max(s.version)") or 0)
@@ -195,7 +226,7 @@ def migrate(database: Neo4jDatabase) -> None:
         database.define(f"MERGE (s:ClewSchema {{name: 'clew'}}) SET s.version = {number}")
     if not holds_namespace(database):
         define_keywords(database)
-        database.write(lambda: database.rows(_MAKE_STORE))
+        database.write(lambda: database.rows(_MAKE_STORE, copying=copying))
 
 
 def holds_namespace(database: Neo4jDatabase) -> bool:

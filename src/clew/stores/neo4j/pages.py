@@ -1,14 +1,11 @@
-"""A namespace of Neo4j as the rows of `ports.copying`: queries, and what properties are in rows."""
+"""Whole tables of a namespace: the rows of `ports.copying` in pages, counted, and deleted."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.ports.copying import SHAPES, Key, Row, Table
-from clew.stores.neo4j.backend import Neo4jBackend
-from clew.stores.neo4j.communities_write import write_state
 from clew.stores.neo4j.tables import PATTERNS, to_row
 
 if TYPE_CHECKING:
@@ -37,17 +34,8 @@ _NAMED = """
 MATCH (n)-[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
 RETURN n {.*, entity_id: e.id}
 """
-_ENTITIES_OF = """
-UNWIND $ids AS id
-MATCH (a:ClewAlias {namespace: $namespace, id: id})
-    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-RETURN id, e.id
-"""
 _BUILT = "built"
 _DELETED_AT_ONCE = 1000
-
-
-# --- reading -----------------------------------------------------------------------------
 
 
 def count_rows(database: Neo4jDatabase, table: Table) -> int:
@@ -113,31 +101,9 @@ def _read_partition(database: Neo4jDatabase) -> list[Row]:
     return [{"name": name, "value": values[name]} for name in names]
 
 
-# --- writing -----------------------------------------------------------------------------
-
-
-def write_rows(backend: Neo4jBackend, table: Table, rows: Sequence[Row]) -> None:
-    """Write rows of new keys; call inside `write`."""
-    values: list[dict[str, Any]] = [dict(row) for row in rows]
-    if table == "partition":
-        write_state(backend.database, {row["name"]: row["value"] for row in values})
-    else:
-        _tie_to_entities(backend.database, table, values)
-        backend.insert({table: values})
-
-
-def _tie_to_entities(database: Neo4jDatabase, table: Table, rows: list[dict[str, Any]]) -> None:
-    """Put the entities into rows that name aliases, since relationships end at entities."""
-    ends = {"mentions": ("",), "relations": ("from_", "to_")}.get(table, ())
-    ids = {row[f"{end}alias_id"] for row in rows for end in ends}
-    entities = dict(database.rows(_ENTITIES_OF, ids=sorted(ids))) if ids else {}
-    for row in rows:
-        row.update({f"{end}entity_id": entities.get(row[f"{end}alias_id"]) for end in ends})
-
-
-def delete_rows(database: Neo4jDatabase) -> None:
+def clear(database: Neo4jDatabase) -> None:
     """Delete all rows, a bounded number in each transaction."""
-    for table in reversed(list(PATTERNS)):
+    for table in reversed(list(PATTERNS)[:-1]):  # the last one is the partition
         pattern = PATTERNS[table]
         query = (
             f"MATCH {pattern} WHERE {_has_key(table)} WITH n LIMIT {_DELETED_AT_ONCE}"
