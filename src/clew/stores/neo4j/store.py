@@ -91,6 +91,6 @@ class Neo4jStore(Neo4jSearch):
 
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""
-        from clew.stores.neo4j.check import check
+        from clew.stores.neo4j.check import Neo4jCheck
 
-        return check(self.backend, repair=repair)
+        return Neo4jCheck(self.backend).run(repair=repair)

@@ -11,7 +11,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from clew.stores.row_builder import PreparedDocument, Row
-from clew.stores.sqlite.invariants import list_references
+from clew.stores.sqlite.tables import list_references
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, NextIds
 from clew.stores.values import now
 from clew.stores.versions import extractor_of

@@ -6,7 +6,7 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.ports.copying import SHAPES, Key, Row, Table
 
@@ -143,3 +143,31 @@ def clear(connection: sqlite3.Connection) -> None:
     connection.execute("PRAGMA defer_foreign_keys = ON")
     for name in (*_BESIDE_TABLES, *map(table_name, reversed(list(SHAPES)))):
         connection.execute(f"DELETE FROM {name}")
+
+
+class Reference(NamedTuple):
+    """A foreign key."""
+
+    table: str
+    column: str
+    parent: str
+    key: str
+    """The parent's primary key."""
+
+    @property
+    def is_missing(self) -> str:
+        """The SQL test for rows of `table` that point at nothing."""
+        return (
+            f"{self.table}.{self.column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {self.parent}"
+            f" WHERE {self.parent}.{self.key} = {self.table}.{self.column})"
+        )
+
+
+def list_references(connection: sqlite3.Connection) -> list[Reference]:
+    """Every foreign key; each points at a primary key of one column."""
+    rows = connection.execute(
+        'SELECT t.name, f."from", f."table", k.name'
+        ' FROM sqlite_master t, pragma_foreign_key_list(t.name) f, pragma_table_info(f."table") k'
+        " WHERE t.type = 'table' AND k.pk = 1 ORDER BY t.rowid, f.id"
+    )
+    return [Reference(*row) for row in rows]
