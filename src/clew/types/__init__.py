@@ -52,7 +52,9 @@ from clew.types.reports import (
 from clew.types.results import (
     Citation,
     Context,
+    ContextPart,
     Hit,
+    PartKind,
     PathStep,
     RelationEvidence,
     SearchResult,
@@ -61,6 +63,7 @@ from clew.types.results import (
 )
 from clew.types.values import (
     AliasMethod,
+    CharRange,
     Condition,
     Fusion,
     Metadata,
@@ -75,6 +78,7 @@ __all__ = [
     "Alias",
     "AliasEvidence",
     "AliasMethod",
+    "CharRange",
     "CheckReport",
     "Chunk",
     "ChunkExtraction",
@@ -82,6 +86,7 @@ __all__ = [
     "Community",
     "Condition",
     "Context",
+    "ContextPart",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
@@ -99,6 +104,7 @@ __all__ = [
     "NewRelation",
     "Observation",
     "Operator",
+    "PartKind",
     "PassageRecord",
     "PassageRecords",
     "PathStep",

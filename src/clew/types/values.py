@@ -26,6 +26,9 @@ Metadata: TypeAlias = Mapping[str, Any]
 
 Operator = Literal["=", "!=", ">=", "<=", ">", "<"]
 
+CharRange: TypeAlias = tuple[int, int]
+"""Half-open, in code points."""
+
 Fusion = Literal["rrf", "weighted"]
 
 AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]

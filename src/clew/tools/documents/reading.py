@@ -29,7 +29,7 @@ MOST_CHARACTERS = 10**9
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
 _SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
-_HIT = ("id", "text", "metadata", "score", "scores", "source")
+_HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
 
 
 def query(call: Call, arguments: Arguments) -> Result:
@@ -44,10 +44,12 @@ def query(call: Call, arguments: Arguments) -> Result:
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
-        context=False,
+        max_tokens=max(1, arguments["max_tokens"] // 2),
+        context_passages=False,
     ).to_dict()
     hits = [_hit(hit) for hit in found["results"]]
-    around: Result = {**_about(found), "results": [], "left_out": len(hits)}
+    made = {name: found["context"][name] for name in ("parts", "left_out")}
+    around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
     kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
     return {**around, "results": kept, "left_out": len(hits) - len(kept)}
 
