@@ -121,7 +121,7 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
-    from clew.stores.communities import Communities
+    from clew.stores.communities.communities import Communities
     from clew.stores.store import Store as AnyStore
 
     assert isinstance(store, AnyStore)
@@ -136,28 +136,28 @@ def make_journal(settings: Settings, store: Store) -> Database:
     file = file_store(store)
     if file is not None:
         return file.database
-    from clew.stores.sqlite.journal import open_journal
+    from clew.stores.sqlite.jobs.journal import open_journal
 
     return open_journal(settings.folder, settings.busy_seconds)
 
 
 def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.jobs.jobs import SqliteJobs
 
     return SqliteJobs(journal)
 
 
 def make_refusals(journal: Database) -> RefusalLog:
     """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite.refusals import SqliteRefusals
+    from clew.stores.sqlite.jobs.refusals import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
-    from clew.stores.sqlite.audit import SqliteAudit
+    from clew.stores.sqlite.jobs.audit import SqliteAudit
 
     return SqliteAudit(journal)
 

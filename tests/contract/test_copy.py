@@ -16,11 +16,11 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
-from clew.stores.communities import Communities
+from clew.stores.communities.communities import Communities
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.audit import SqliteAudit
 from clew.stores.sqlite.copy import open_for_copying
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.sqlite.jobs.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes

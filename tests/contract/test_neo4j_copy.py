@@ -16,7 +16,7 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
-from clew.stores.communities import Communities
+from clew.stores.communities.communities import Communities
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.pages import page_query
 from clew.testing.entries import make_entry

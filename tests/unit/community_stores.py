@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.graph.communities.refresh import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot, build
-from clew.stores.communities import Communities
+from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping
 from functools import partial
 
 from clew.stores.backend import Backend
-from clew.stores.check import StoreCheck
-from clew.stores.invariants import Invariant
+from clew.stores.check.check import StoreCheck
+from clew.stores.check.invariants import Invariant
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.invariants import RULES

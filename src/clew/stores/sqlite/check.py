@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
 from clew.errors import StoreBusyError, StoreError
-from clew.stores import invariants
-from clew.stores.check import StoreCheck
-from clew.stores.invariants import Invariant
+from clew.stores.check import invariants
+from clew.stores.check.check import StoreCheck
+from clew.stores.check.invariants import Invariant
 from clew.stores.sqlite.backend import SqliteBackend
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.tables import list_references

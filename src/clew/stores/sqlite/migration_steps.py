@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 
-from clew.stores.chunk_dates import DateMention, time_rows
+from clew.stores.documents.chunk_dates import DateMention, time_rows
 from clew.stores.sqlite.tables import insert
 from clew.stores.values import to_time
 from clew.times import written_at

@@ -11,14 +11,14 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.connection import Database, define_checksum, read_meta
-from clew.stores.sqlite.job_rows import m004_jobs_and_audit
+from clew.stores.sqlite.jobs.refusals import m006_refusals
+from clew.stores.sqlite.jobs.rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m003_communities_and_topics,
     m005_memory,
     m009_agent_extractions,
     write_all_times,
 )
-from clew.stores.sqlite.refusals import m006_refusals
 
 # Names first and long texts last: SQLite then reads the short columns of a row without its text.
 _M001 = """

@@ -9,14 +9,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.stores.backend import distinct, pairs
-from clew.stores.chunk_dates import periods_by_chunk
-from clew.stores.relations import RelationRow, Relations, to_relation
+from clew.stores.documents.chunk_dates import periods_by_chunk
+from clew.stores.documents.versions import provenance
+from clew.stores.relations.relations import RelationRow, Relations, to_relation
 from clew.stores.statements import documents as statements
 from clew.stores.statements.dates import CHUNK_DATES
 from clew.stores.statements.documents import CHUNK, PROVENANCE, SECTION
 from clew.stores.statements.names import ENTITY_NAMES
 from clew.stores.statements.relations import NAMED_CHUNK_RELATIONS
-from clew.stores.versions import provenance
 from clew.types import (
     Condition,
     PassageRecord,

@@ -10,7 +10,7 @@ import numpy as np
 
 from clew.ports import ReportBasis
 from clew.stores.backend import Backend, Row, distinct, pairs
-from clew.stores.community_rows import (
+from clew.stores.communities.rows import (
     CommunityRow,
     PartitionState,
     changed_rows,

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from clew.stores.backend import Backend, pairs, writing
-from clew.stores.entities import Entities
 from clew.stores.errors import (
     half_without_source,
     merged_with_itself,
@@ -19,9 +18,10 @@ from clew.stores.errors import (
     unknown_entities,
     unusable_name,
 )
+from clew.stores.names.entities import Entities
+from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.statements import names as statements
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.validity import heads_around, recompute_valid_until
 from clew.text import entity_key
 
 

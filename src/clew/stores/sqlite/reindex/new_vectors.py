@@ -10,11 +10,11 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Sequence
 
-from clew.stores.row_builder import PreparedDocument, Row
+from clew.stores.documents.row_builder import PreparedDocument, Row
+from clew.stores.documents.versions import extractor_of
 from clew.stores.sqlite.tables import list_references
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, NextIds
 from clew.stores.values import now
-from clew.stores.versions import extractor_of
 
 
 def differs_in_vectors_alone(connection: sqlite3.Connection, prepared: PreparedDocument) -> bool:

@@ -12,11 +12,13 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from clew.stores.alias_planner import Named
-from clew.stores.alias_resolution import resolve_names
 from clew.stores.backend import distinct, limited, pairs, writing
-from clew.stores.entities import delete_orphans
-from clew.stores.entity_merge import (
+from clew.stores.documents.save import delete_documents
+from clew.stores.errors import named_key, unknown_entities
+from clew.stores.names.alias_planner import Named
+from clew.stores.names.alias_resolution import resolve_names
+from clew.stores.names.entities import delete_orphans
+from clew.stores.names.entity_merge import (
     EntityMerging,
     HeldAlias,
     HeldEntity,
@@ -24,10 +26,9 @@ from clew.stores.entity_merge import (
     read_held,
     split_off,
 )
-from clew.stores.errors import named_key, unknown_entities
-from clew.stores.relation_plans import plan_written
-from clew.stores.relations import RelationRow, Relations, update_relations
-from clew.stores.save import delete_documents
+from clew.stores.relations.relation_plans import plan_written
+from clew.stores.relations.relations import RelationRow, Relations, update_relations
+from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.statements import manual_graph as statements
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (
@@ -38,7 +39,6 @@ from clew.stores.statements.relations import (
     UNSTATED_RELATIONS,
 )
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.validity import heads_around, recompute_valid_until
 from clew.stores.values import now
 from clew.types import NewEntity, NewRelation, Observation, Relation
 

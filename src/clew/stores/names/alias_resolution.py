@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from clew.stores.alias_planner import (
+from clew.stores.backend import Backend, Found, Rows, pairs, values_of
+from clew.stores.names.alias_planner import (
     KnownAlias,
     KnownNames,
     Named,
@@ -15,7 +16,6 @@ from clew.stores.alias_planner import (
     keys_asked,
     plan_names,
 )
-from clew.stores.backend import Backend, Found, Rows, pairs, values_of
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES, RULED_GROUPS, RULES_AROUND
 from clew.stores.statements.state import NEXT_IDS, NextIds
 from clew.types import AliasEvidence

@@ -6,14 +6,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Generic, TypeVar
 
 from clew.derived_files import derived_files, remove_files
-from clew.stores import invariants
 from clew.stores.backend import Backend
-from clew.stores.entities import delete_orphans
-from clew.stores.invariants import Invariant
+from clew.stores.check import invariants
+from clew.stores.check.invariants import Invariant
+from clew.stores.names.entities import delete_orphans
+from clew.stores.relations.validity import recompute_all
 from clew.stores.state import StoreState
 from clew.stores.statements.check import ENTITY_IDS, KEEP_OBSERVED
 from clew.stores.statements.state import COUNT_CHANGE
-from clew.stores.validity import recompute_all
 from clew.types import CheckReport, Problem
 
 B = TypeVar("B", bound=Backend)

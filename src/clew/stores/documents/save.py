@@ -7,19 +7,30 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from clew.errors import StoreMismatchError
-from clew.stores import alias_resolution
-from clew.stores.alias_planner import keys_asked
 from clew.stores.backend import Backend, Found, Row, Rows
-from clew.stores.entities import delete_orphans
-from clew.stores.relations import History, RelationRow, count_by_entity, document_rows, heads_of
-from clew.stores.row_builder import NumberedRows, PreparedDocument, mention_rows, number_rows
+from clew.stores.documents.row_builder import (
+    NumberedRows,
+    PreparedDocument,
+    mention_rows,
+    number_rows,
+)
+from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
+from clew.stores.names import alias_resolution
+from clew.stores.names.alias_planner import keys_asked
+from clew.stores.names.entities import delete_orphans
+from clew.stores.relations.relations import (
+    History,
+    RelationRow,
+    count_by_entity,
+    document_rows,
+    heads_of,
+)
+from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.state import remember_embedder
 from clew.stores.statements import documents as statements
 from clew.stores.statements.relations import HEADS_OF_DOCUMENTS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.validity import heads_around, recompute_valid_until
 from clew.stores.values import now
-from clew.stores.versions import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.types import Document
 
 

@@ -29,13 +29,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
-from clew.stores.row_builder import PreparedDocument, prepare
-from clew.stores.save import write_document
+from clew.stores.documents.row_builder import PreparedDocument, prepare
+from clew.stores.documents.save import write_document
 from clew.stores.sqlite.backend import read_state
 from clew.stores.sqlite.backup import KEPT, attached, copy_database, replace_content
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.new_vectors import differs_in_vectors_alone, write_vectors
-from clew.stores.sqlite.staging import Staging, Target
+from clew.stores.sqlite.reindex.new_vectors import differs_in_vectors_alone, write_vectors
+from clew.stores.sqlite.reindex.staging import Staging, Target
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.sqlite.tables import id_list
 from clew.stores.state import remember_embedder

@@ -11,18 +11,18 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from clew.ports import FoundRelation
 from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited
-from clew.stores.chunk_dates import known_until
+from clew.stores.documents.chunk_dates import known_until
+from clew.stores.relations.validity import FOREVER, derived_ends, read_facts
 from clew.stores.state import StoreState
 from clew.stores.statements import relations as statements
 from clew.stores.statements.dates import FIRST_RECORDED
 from clew.stores.statements.state import STATE, State
-from clew.stores.validity import FOREVER, derived_ends, read_facts
 from clew.stores.values import to_text, to_time
 from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 
 if TYPE_CHECKING:
-    from clew.stores.alias_planner import ResolvedNames
+    from clew.stores.names.alias_planner import ResolvedNames
 
 _SAID = (
     "id weight is_causal confidence context valid_from valid_until stated_until sentence extractor"

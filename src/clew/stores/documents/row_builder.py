@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from clew.errors import InputError
-from clew.stores.alias_planner import Named, ResolvedNames, names_by_key
-from clew.stores.chunk_dates import DateMention, TimeRow, time_rows
+from clew.stores.documents.chunk_dates import DateMention, TimeRow, time_rows
+from clew.stores.documents.versions import Version
+from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.values import half_character, to_text
-from clew.stores.versions import Version
 from clew.text import entity_key, terms
 from clew.times import written_at
 from clew.types import Chunk, ChunkExtraction, IndexedDocument, Mention, Metadata

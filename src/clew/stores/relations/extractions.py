@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 
 from clew.ports import Fact, FoundRelation
-from clew.stores import agent_extractions
-from clew.stores.alias_resolution import resolve_names
 from clew.stores.backend import distinct, limited, writing
-from clew.stores.entities import delete_orphans
 from clew.stores.errors import passages_gone
-from clew.stores.relation_plans import Plan, plan_found, plan_readings
-from clew.stores.relations import End, RelationRow, update_relations
+from clew.stores.names.alias_resolution import resolve_names
+from clew.stores.names.entities import delete_orphans
+from clew.stores.relations import agent_extractions
+from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
+from clew.stores.relations.relations import End, RelationRow, update_relations
+from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.state import StoreState
 from clew.stores.statements import extractions as statements
 from clew.stores.statements.names import KEYS
 from clew.stores.statements.relations import STATED_BY_CHUNKS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.validity import heads_around, recompute_valid_until
 from clew.stores.values import now
 from clew.text import entity_key
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity

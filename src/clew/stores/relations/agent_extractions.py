@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from clew.ports import FoundRelation
-from clew.stores.alias_planner import Named, ResolvedNames, names_by_key
-from clew.stores.relations import End
+from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
+from clew.stores.relations.relations import End
 from clew.text import entity_key
 from clew.types import ChunkExtraction, NewEntity
 

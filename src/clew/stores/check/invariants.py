@@ -13,11 +13,11 @@ import numpy as np
 
 from clew.derived_files import damaged_files, derived_files
 from clew.stores.backend import Backend
+from clew.stores.relations.validity import derived_ends, read_facts
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import StoreState
 from clew.stores.statements import check as statements
 from clew.stores.statements.snapshot import CHUNK_IDS
-from clew.stores.validity import derived_ends, read_facts
 from clew.text import terms
 
 Invariant: TypeAlias = Callable[[Backend], Iterator[str]]

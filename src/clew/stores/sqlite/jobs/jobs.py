@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import Job, JobItem
-from clew.stores.sqlite.job_rows import (
+from clew.stores.sqlite.jobs.rows import (
     JOB,
     changed,
     check_number,
