@@ -111,7 +111,7 @@ class Header:
     functional: tuple[str, ...]
     """Relation types of which a later fact ends an earlier one, sorted."""
     generation: int
-    epoch: int
+    mentions_version: int
     communities: int
     """Generation that communities and topics were made at; -1 where never."""
     next_ids: Mapping[str, int]
@@ -190,9 +190,9 @@ class CopyTarget(CopySource, Protocol):
     def finish(self, mark: Mark, header: Header) -> None:
         """Make the store a whole one: what the source's header says, and no mark.
 
-        Its generation and epoch are higher than either store's were, so that nothing derived from
-        another state is taken for this one's; communities that were up to date still are. Raises
-        `StoreError` where the mark is not the one given.
+        Its generation and mentions version are higher than either store's were, so that nothing
+        derived from another state is taken for this one's; communities that were up to date still
+        are. Raises `StoreError` where the mark is not the one given.
         """
         ...
 

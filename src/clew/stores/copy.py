@@ -68,7 +68,7 @@ class StoreCopy:
             embedder=state.vectors,
             functional=tuple(state.functional),
             generation=state.generation,
-            epoch=state.mentions_version,
+            mentions_version=state.mentions_version,
             communities=-1 if built is None else int(built),
             next_ids=NextIds(*self.backend.rows(NEXT_IDS)[0])._asdict(),
         )
@@ -132,7 +132,7 @@ class StoreCopy:
         here = self._state.state()
         generation = 1 + max(here.generation, header.generation)
         self._remember("generation", generation)
-        self._remember("epoch", 1 + max(here.mentions_version, header.epoch))
+        self._remember("epoch", 1 + max(here.mentions_version, header.mentions_version))
         self._remember("functional", json.dumps(list(header.functional)))
         if header.embedder is not None:
             remember_embedder(self.backend, header.embedder)

@@ -50,7 +50,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
         try:
             refuse_unfinished(self.state().copying, backend.place)
             if embedder is not None:
-                self.claim(*embedder)
+                self.bind_embedder(*embedder)
             if functional is not None:
                 self._declare(sorted(functional))
         except BaseException:

@@ -39,7 +39,7 @@ class Communities:
         """The store's own back end."""
         self._backend = backend
 
-    def built(self) -> int:
+    def generation(self) -> int:
         """See `ports.CommunityStore`."""
         return _built(self._backend)[0]
 

@@ -85,7 +85,9 @@ class Documents(Passages):
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
         (rows,) = self.backend.gather(statements.DIGESTS)
-        return {source: (origin, sha256, recipe) for source, origin, sha256, recipe in rows}
+        return {
+            source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
+        }
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
         """See `ports.DocumentStore`."""

@@ -97,7 +97,7 @@ def _author(metadata: Metadata) -> str:
 
 
 def extractor_of(pipeline_fingerprint: str) -> str:
-    """The extractor that a recipe names; empty where it names none."""
+    """The extractor that a pipeline fingerprint names; empty where it names none."""
     try:
         values = json.loads(pipeline_fingerprint)
     except ValueError:

@@ -20,12 +20,17 @@ from clew.stores.values import now
 def differs_in_vectors_alone(connection: sqlite3.Connection, prepared: PreparedDocument) -> bool:
     """Whether the store holds this document with the same passages, read by the same extractor."""
     document = prepared.entry.document.id
-    (recipe,) = connection.execute(
+    (pipeline_fingerprint,) = connection.execute(
         "SELECT recipe FROM documents WHERE id = ?", (document,)
     ).fetchone()
     return (
-        extractor_of(recipe) == extractor_of(prepared.entry.pipeline_fingerprint)
-        and _holds(connection, "documents", [{**prepared.document, "recipe": recipe}], document)
+        extractor_of(pipeline_fingerprint) == extractor_of(prepared.entry.pipeline_fingerprint)
+        and _holds(
+            connection,
+            "documents",
+            [{**prepared.document, "recipe": pipeline_fingerprint}],
+            document,
+        )
         and _holds(connection, "sections", prepared.sections, document)
         and _holds(connection, "chunks", prepared.chunks, document)
     )
