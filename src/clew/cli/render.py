@@ -142,7 +142,7 @@ def _origin(origin: Provenance) -> str:
     parts += [f"sha256 {origin.sha256[:12]}"] if origin.sha256 else []
     parts += [f"derived from {origin.derived_from[:12]}"] if origin.derived_from else []
     parts += [f"by {one_line(origin.author)}"] if origin.author else []
-    parts += [f"written {origin.written_at:%Y-%m-%d}"] if origin.written_at else []
+    parts += [f"written {origin.date[:10]}"] if origin.date else []
     parts += [f"indexed {origin.indexed_at:%Y-%m-%d}"]
     parts += [f"read by {origin.extractor}"] if origin.extractor else []
     return ", ".join(parts)

@@ -36,7 +36,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def pinned_generation(self) -> AbstractContextManager[None]:
-        """Inside it, this thread may get generation, mentions version and embedder of its beginning.
+        """Inside it, a thread may get generation, mentions version and embedder of its beginning.
 
         It saves asking a server for them again and again.
         """

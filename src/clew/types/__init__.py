@@ -20,6 +20,7 @@ from clew.types.documents import (
     StoredChunk,
     StoredSection,
     document_id,
+    partial_date,
 )
 from clew.types.entities import (
     Alias,
@@ -65,10 +66,14 @@ from clew.types.values import (
     AliasMethod,
     CharRange,
     Condition,
+    DatePrecision,
+    DateSource,
     Fusion,
     Metadata,
     Operator,
+    PartialDate,
     Period,
+    in_utc,
 )
 
 if TYPE_CHECKING:
@@ -87,6 +92,8 @@ __all__ = [
     "Condition",
     "Context",
     "ContextPart",
+    "DatePrecision",
+    "DateSource",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
@@ -105,6 +112,7 @@ __all__ = [
     "Observation",
     "Operator",
     "PartKind",
+    "PartialDate",
     "PassageRecord",
     "PassageRecords",
     "PathStep",
@@ -129,4 +137,6 @@ __all__ = [
     "Vector",
     "Vectors",
     "document_id",
+    "in_utc",
+    "partial_date",
 ]

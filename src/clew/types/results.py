@@ -193,6 +193,8 @@ def _provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
     return {
         **{name: getattr(origin, name) for name in origin.__slots__},
         "written_at": _iso(origin.written_at),
+        "date": origin.date or None,
+        "date_source": origin.date_source or None,
         "indexed_at": _iso(origin.indexed_at),
     }
 
