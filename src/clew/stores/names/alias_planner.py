@@ -74,7 +74,7 @@ class NewName:
     entity_type: str
 
 
-@dataclass(frozen=True, kw_only=True, slots=True)
+@dataclass(frozen=True, slots=True)
 class AliasMove:
     """An alias that the store holds, and what its entity is to be and why."""
 
@@ -209,15 +209,7 @@ class _Planner:
         assert target is not None
         self._count(alias.entity_id, -1)
         self._count(target, 1)
-        self._moves.append(
-            AliasMove(
-                id=alias.id,
-                entity_id=target,
-                method=link.method,
-                score=link.score,
-                evidence=link.evidence,
-            )
-        )
+        self._moves.append(AliasMove(alias.id, target, link.method, link.score, link.evidence))
         self._moved |= {alias.entity_id, target}
         return target
 

@@ -16,7 +16,8 @@ from clew.stores.names.alias_planner import (
     keys_asked,
     plan_names,
 )
-from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES, RULED_GROUPS, RULES_AROUND
+from clew.stores.statements.merge import RULED_GROUPS, RULES_AROUND
+from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES
 from clew.stores.statements.state import NEXT_IDS, NextIds
 from clew.types import AliasEvidence
 

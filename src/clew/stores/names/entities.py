@@ -10,6 +10,7 @@ import numpy as np
 
 from clew.stores.backend import Backend, distinct, limited, pairs
 from clew.stores.state import StoreState
+from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
 from clew.text import entity_key
 from clew.types import Alias, Entity
@@ -96,7 +97,7 @@ class Entities(StoreState):
 
     def link_rules(self) -> dict[str, str]:
         """See `ports.EntityEditor`."""
-        return pairs(self.backend.rows(statements.LINK_RULES))
+        return pairs(self.backend.rows(merging.LINK_RULES))
 
 
 def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:
@@ -106,9 +107,9 @@ def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:
     """
     if entity_ids:
         backend.execute(
-            statements.DELETE_ORPHAN_ALIASES,
-            statements.SHOW_LIVING_NAMES,
-            statements.DELETE_NAMELESS_ENTITIES,
+            merging.DELETE_ORPHAN_ALIASES,
+            merging.SHOW_LIVING_NAMES,
+            merging.DELETE_NAMELESS_ENTITIES,
             ids=list(entity_ids),
         )
 

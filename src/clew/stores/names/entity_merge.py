@@ -20,6 +20,7 @@ from clew.stores.errors import (
 )
 from clew.stores.names.entities import Entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.text import entity_key
@@ -102,7 +103,7 @@ class EntityMerging(Entities):
         held = read_held(self.backend, [source_id, target_id])
         source, target = held[int(source_id)], held[int(target_id)]
         _move(self.backend, source.aliases, target.id, evidence)
-        self.backend.execute(statements.TAKE_OVER, source=source.id, target=target.id)
+        self.backend.execute(merging.TAKE_OVER, source=source.id, target=target.id)
         self.backend.delete("entities", [source.id])
         rules = _read_rules(self.backend, [*source.keys, target.key])
         group = rules.get(target.key, target.key)
@@ -174,7 +175,7 @@ def split_off(
     }
     backend.insert({"entities": [entity]})
     _move(backend, parted, new_id, "split by hand")
-    backend.execute(statements.SHOW_LIVING_NAMES, ids=[held.id])
+    backend.execute(merging.SHOW_LIVING_NAMES, ids=[held.id])
     rules = _read_rules(backend, held.keys)
     _write_rules(backend, parted_rules(rules, [a.key for a in parted], [a.key for a in left]))
     _recompute_around(backend, [held.id, new_id])
@@ -191,12 +192,12 @@ def _move(backend: Backend, aliases: Sequence[HeldAlias], entity_id: int, eviden
 
 def _read_rules(backend: Backend, keys: Sequence[str]) -> dict[str, str]:
     """Targets by key, of the rules that lead from or to some keys."""
-    return pairs(backend.rows(statements.RULES_AROUND, keys=list(keys)))
+    return pairs(backend.rows(merging.RULES_AROUND, keys=list(keys)))
 
 
 def _write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
     rows = [{"key": key, "target": target} for key, target in rules.items()]
-    backend.execute_many(statements.WRITE_RULES, rows)
+    backend.execute_many(merging.WRITE_RULES, rows)
 
 
 def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:

@@ -11,8 +11,8 @@ from clew.stores.check.invariants import Invariant
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.invariants import RULES
+from clew.stores.neo4j.migrations import MIGRATIONS
 from clew.stores.neo4j.schema import (
-    MIGRATIONS,
     SHARED_INDEXES,
     define_keywords,
     define_vectors,

@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.stores.copy import NOT_BEGUN
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import holds_namespace, migrate
+from clew.stores.neo4j.migrations import holds_namespace, migrate
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings

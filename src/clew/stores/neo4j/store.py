@@ -13,7 +13,7 @@ from clew.private_files import make_folder
 from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import migrate
+from clew.stores.neo4j.migrations import migrate
 from clew.stores.neo4j.search import Neo4jSearch
 from clew.stores.statements.state import State
 from clew.types import CheckReport

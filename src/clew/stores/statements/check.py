@@ -7,12 +7,8 @@ A composite index of Neo4j finds only nodes that have every property that it is 
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.statements.names import CYPHER_USED
 
-_USED = """
-EXISTS { (:ClewChunk)-[m:MENTIONS {namespace: $namespace}]->(e) WHERE m.alias_id = a.id }
-OR EXISTS { (e)-[r:RELATES {namespace: $namespace}]->() WHERE r.from_alias_id = a.id }
-OR EXISTS { (e)<-[r:RELATES {namespace: $namespace}]-() WHERE r.to_alias_id = a.id }
-"""
 _HAS_SOURCE = """
 EXISTS { (e)<-[:MENTIONS {namespace: $namespace}]-() }
 OR EXISTS { (e)-[:RELATES {namespace: $namespace}]-() }
@@ -25,7 +21,7 @@ UNUSED_ALIASES = Statement(
     "SELECT name FROM aliases WHERE id IN (SELECT id FROM orphan_aliases)",
     f"""
 MATCH (a:ClewAlias {{namespace: $namespace}})-[:NAMES {{namespace: $namespace}}]->(e)
-WHERE a.id > 0 AND NOT ({_USED})
+WHERE a.id > 0 AND NOT ({CYPHER_USED})
     AND NOT (a.method = 'manual' AND e.tier = 'manual')
     AND NOT (({_HAS_SOURCE}) AND EXISTS {{
         (r:ClewRule {{namespace: $namespace, key: a.key}}) WHERE r.name <> '' }})
