@@ -57,7 +57,7 @@ def index(
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
-    with common.open() as engine, reporting(bars=not common.json) as progress:
+    with common.open(make=True) as engine, reporting(bars=not common.json) as progress:
         report = engine.index(
             paths,
             include=include or (),
@@ -81,7 +81,7 @@ def _index_standard_input(
     if paths != ["-"]:
         raise typer.BadParameter("`-` reads standard input and stands alone: clew index -")
     text = _standard_input()
-    with common.open() as engine:
+    with common.open(make=True) as engine:
         document = engine.add(text, source=source, title=title)
     if common.json:
         write_json({"document": document})
