@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.ports.copying import CopyTarget
     from clew.settings import Settings
+    from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
 
@@ -67,7 +67,7 @@ def store_exists(settings: Settings) -> bool:
         return holds_namespace(database)
 
 
-def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
+def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     """The store of the settings' namespace, to be copied from or into.
 
     Where there is none, it is made, or else `InputError` is raised.

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew.ports import CommunityWriter, Store
-from clew.ports.copying import SHAPES, CopySource, Header, Row, Table
+from clew.ports.copying import SHAPES, Header, Row, Table
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.copy import open_for_copying
 from clew.stores.sqlite.store import SqliteStore
@@ -151,7 +151,7 @@ def _forget(store: Store) -> None:
     assert store.delete([d.id for d in store.documents() if d.source == "gone"]) == 1
 
 
-def rows_of(store: CopySource, *, limit: int = 3) -> Rows:
+def rows_of(store: StoreCopy, *, limit: int = 3) -> Rows:
     """All rows, read in small batches, in an order of their own."""
     found: Rows = {}
     for table, shape in SHAPES.items():

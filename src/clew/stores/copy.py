@@ -31,10 +31,7 @@ _ENDS: Mapping[Table, Sequence[str]] = {"mentions": ("",), "relations": ("from_"
 
 
 class StoreCopy:
-    """`ports.copying.CopyTarget`, and thereby `CopySource`, over a back end.
-
-    A store under construction cannot be opened as a `Store`.
-    """
+    """A store that is copied, or copied into; one under construction cannot be opened otherwise."""
 
     def __init__(self, backend: Backend) -> None:
         """The back end is closed with it."""
@@ -43,25 +40,25 @@ class StoreCopy:
 
     @property
     def place(self) -> Place:
-        """See `ports.copying.CopySource`."""
+        """Where it is; the same place has the same text in every process."""
         return self.backend.place
 
     def reading(self) -> AbstractContextManager[None]:
-        """See `ports.copying.CopySource`."""
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
         return self.backend.reading()
 
     def close(self) -> None:
-        """See `ports.copying.CopySource`."""
+        """Let go of files and connections; may be called twice."""
         self.backend.close()
 
     # --- reading
 
     def mark(self) -> Mark | None:
-        """See `ports.copying.CopySource`."""
+        """How far a copy into this store has come; None for a store that is whole."""
         return mark_from_text(self._state.state().copying)
 
     def header(self) -> Header:
-        """See `ports.copying.CopySource`."""
+        """What the store remembers of itself."""
         state = self._state.state()
         ((built, _),) = self.backend.rows(BUILT)
         return Header(
@@ -74,17 +71,25 @@ class StoreCopy:
         )
 
     def count_rows(self, table: Table) -> int:
-        """See `ports.copying.CopySource`."""
+        """Rows of a table."""
         return self.backend.count_rows(table)
 
     def read_rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        """See `ports.copying.CopySource`."""
+        """At most `limit` rows with a key above `after` (None: from the first), by key.
+
+        Empty after the last one. How texts are ordered is the back end's, and always the same.
+        """
         return self.backend.read_rows(table, after, limit)
 
     # --- writing
 
     def begin(self, mark: Mark, header: Header) -> None:
-        """See `ports.copying.CopyTarget`; the mark comes first, in a transaction of its own."""
+        """Make the store one under construction, which nobody opens: all rows go, jobs stay.
+
+        `header` is the source's. The mark comes first, in a transaction of its own. Raises
+        `StoreError`, and changes nothing, where the generation is not the one that the mark says is
+        held: something else has just written to the store.
+        """
 
         def work() -> None:
             if self._state.generation() != mark.held:
@@ -100,7 +105,11 @@ class StoreCopy:
             self.backend.define_vectors(header.embedder[1])
 
     def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
-        """See `ports.copying.CopyTarget`."""
+        """Write rows of new keys and move the mark, all or none.
+
+        What the rows point at has been written already. Raises `StoreError` where the mark is not
+        `before`: another process copies into the store, too.
+        """
 
         def work() -> None:
             self._check_mark(before)
@@ -122,7 +131,12 @@ class StoreCopy:
         ]
 
     def finish(self, mark: Mark, header: Header) -> None:
-        """See `ports.copying.CopyTarget`."""
+        """Make the store a whole one: what the source's header says, and no mark.
+
+        Its generation and mentions version are higher than either store's were, so that nothing
+        derived from another state is taken for this one's; communities that were up to date still
+        are. Raises `StoreError` where the mark is not the one given.
+        """
         self.backend.write(lambda: self._finish(mark, header))
         if self.backend.folder.is_dir():
             remove_files(derived_files(self.backend.folder))

@@ -55,7 +55,7 @@ class Communities:
         wanted = distinct(ids or ())
         statement = reported(_SHOWN, among=ids is not None, at_level=level is not None)
         (rows,) = self._backend.gather(statement, ids=wanted, level=level)
-        found = {row[0]: _community(*row) for row in rows}
+        found = {row[0]: _community(row) for row in rows}
         if ids is not None:
             return [found[i] for i in map(int, ids) if i in found]
         return sorted(found.values(), key=lambda community: (-community.size, community.id))
@@ -69,7 +69,7 @@ class Communities:
         """See `ports.CommunityStore`."""
         statement = statements.TOPICS if ids is None else statements.TOPICS_AMONG
         (rows,) = self._backend.gather(statement, ids=distinct(ids or ()))
-        found = {row[0]: _topic(*row) for row in rows}
+        found = {row[0]: _topic(row) for row in rows}
         if ids is not None:
             return [found[i] for i in map(int, ids) if i in found]
         return sorted(found.values(), key=lambda t: (-t.documents, -t.passages, t.id))
@@ -247,27 +247,11 @@ def _vectors(rows: Iterable[Sequence[Any]]) -> tuple[Ids, Vectors]:
     return np.array([row[0] for row in found], np.int64), vectors.reshape(len(found), width)
 
 
-def _community(
-    id: int,
-    level: int,
-    parent: int,
-    title: str,
-    summary: str,
-    entities: str | list[str],
-    size: int,
-    sources: str | list[int],
-) -> Community:
-    return Community(
-        id=id,
-        level=level,
-        parent=parent or None,
-        title=title,
-        summary=summary,
-        entities=tuple(_list(entities)),
-        size=size,
-        sources=tuple(_list(sources)),
-    )
+def _community(row: Sequence[Any]) -> Community:
+    values = dict(zip(_SHOWN, row, strict=True))
+    values["parent"] = values["parent"] or None
+    return Community(**values | {n: tuple(_list(values[n])) for n in ("entities", "sources")})
 
 
-def _topic(id: int, name: str, theme: str, passages: int, documents: int) -> Topic:
-    return Topic(id=id, name=name, theme=theme, passages=passages, documents=documents)
+def _topic(row: Sequence[Any]) -> Topic:
+    return Topic(**dict(zip(("id", "name", "theme", "passages", "documents"), row, strict=True)))
