@@ -46,6 +46,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    IndexPreview,
     IndexReport,
     Problem,
     Skipped,
@@ -103,6 +104,7 @@ __all__ = [
     "Fusion",
     "Hit",
     "Ids",
+    "IndexPreview",
     "IndexReport",
     "IndexedDocument",
     "Mention",
