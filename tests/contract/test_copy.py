@@ -371,6 +371,12 @@ def test_a_store_is_not_copied_onto_itself(source: Path, tmp_path: Path) -> None
         run(source, tmp_path / "link" / "source")
 
 
+def test_a_copy_that_has_not_begun_is_no_source(tmp_path: Path) -> None:
+    open_for_copying(tmp_path / "source", make=True).close()  # as one that is killed there
+    with pytest.raises(InputError, match=r"source.*was interrupted before it began"):
+        run(tmp_path / "source", tmp_path / "target")
+
+
 class Overtaken(StoreCopy):
     """Somebody copies another store to the target at the last moment."""
 

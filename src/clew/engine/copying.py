@@ -111,6 +111,11 @@ class _Copying:
                 f"the store {source} cannot be copied onto itself; give another place with --to, or"
                 " another name there with --to-namespace"
             )
+        if not self.source.begun:
+            raise InputError(
+                f"the store {source} is itself a copy, which was interrupted before it began;"
+                " repeat that first"
+            )
         if mark is not None:
             raise InputError(
                 f"the store {source} is itself an unfinished copy of {mark.source}; finish that"

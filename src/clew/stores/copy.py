@@ -57,6 +57,11 @@ class StoreCopy:
         """How far a copy into this store has come; None for a store that is whole."""
         return mark_from_text(self._state.state().copying)
 
+    @property
+    def begun(self) -> bool:
+        """False for a target that was made, and into which nothing was copied yet."""
+        return self._state.state().copying != NOT_BEGUN
+
     def header(self) -> Header:
         """What the store remembers of itself."""
         state = self._state.state()
