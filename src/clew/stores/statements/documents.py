@@ -41,6 +41,12 @@ DOCUMENTS_BY_ORIGIN = Statement(
 DOCUMENTS_BY_ID = Statement(
     f"{_SQL_DOCUMENT} WHERE d.id {_AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
 )
+ANY_DOCUMENT = Statement(
+    "SELECT 1 FROM documents LIMIT 1",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= '' RETURN [1] AS row LIMIT 1
+""",
+)
 DIGESTS = Statement(
     "SELECT source, origin, sha256, recipe FROM documents",
     """
