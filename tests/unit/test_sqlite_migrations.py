@@ -11,12 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite.migrations import (
-    SCHEMA_VERSION,
-    m001_documents_and_graph,
-    migrate,
-    schema_version,
-)
+from clew.stores.sqlite.first_tables import m001_documents_and_graph
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, sentences, terms
