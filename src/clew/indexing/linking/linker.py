@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from clew.indexing.linking.string_similarity import block_of, similarity
 from clew.settings import LinkSettings
 from clew.text import entity_key
 from clew.types import Alias, AliasEvidence, Extraction
+
+_SPELLED_EXACTLY = frozenset({"code", "date"})
+"""Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""
+_IDENTIFIER = re.compile(r"[._:/$]|[a-z][A-Z]")
 
 
 class Linker:
@@ -32,7 +37,7 @@ class Linker:
         for alias in aliases:
             self._known.add(alias.key)
             # What was itself tied by likeness is no anchor, or chains would drift apart.
-            if alias.method != "fuzzy":
+            if alias.method != "fuzzy" and not _IDENTIFIER.search(alias.name):
                 self._anchors.add(alias.key, alias.name)
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
@@ -92,10 +97,11 @@ class _Anchors:
 def _names(extraction: Extraction) -> dict[str, str]:
     """First name by key, what the document is about before what it mentions."""
     names: dict[str, str] = {}
-    for name, _ in extraction.about:
-        names.setdefault(entity_key(name), name)
+    for name, entity_type in extraction.about:
+        if entity_type not in _SPELLED_EXACTLY:
+            names.setdefault(entity_key(name), name)
     for chunk in extraction.chunks:
         for mention in chunk.mentions:
-            if mention.entity_type != "date":
+            if mention.entity_type not in _SPELLED_EXACTLY:
                 names.setdefault(entity_key(mention.name), mention.name)
     return names

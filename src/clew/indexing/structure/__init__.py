@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.indexing.structure.code import read_code
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-READERS: tuple[Callable[[Document], Structure], ...] = ()
+READERS: tuple[Callable[[Document], Structure], ...] = (read_code,)
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 

@@ -33,13 +33,18 @@ _BLANK = re.compile(r"\s*+")
 def read_text(raw: RawFile) -> ReadResult:
     """A file of plain text, or of source code, as it is."""
     media_type = media_type_of(raw.suffix)
-    title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
+    title = _code_title(raw.source) if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
     return ReadResult(
         documents=(Document(source=raw.source, text=text, title=title, media_type=media_type),)
     )
+
+
+def _code_title(source: str) -> str:
+    """A file's name with its folder's: `httpx/_client.py`, since many files share a name."""
+    return "/".join(part for part in PurePosixPath(source).parts[-2:] if part != "/")
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
