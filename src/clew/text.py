@@ -19,6 +19,14 @@ _UNSPACED = (
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fa1f"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
+# In prose "JavaScript" and "YouTube" are one word; where it is defined or called, a name has parts.
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+_CAMEL = re.compile(
+    r"(?<![A-Za-z0-9])(?:(?:class|struct|interface|enum|trait|type|func|fn|def|function|new|impl) "
+    r"(?P<named>[A-Za-z][A-Za-z0-9]{2,80}+)|(?P<called>[A-Za-z][A-Za-z0-9]{2,80}+)(?=\(|::|\.[A-Za-z_]))"
+)
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_SNAKE = re.compile(r"(?<![A-Za-z0-9_])_{0,2}[A-Za-z0-9]++(?:_[A-Za-z0-9]++)++")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _DIGITS = 18  # of the largest whole number that every store can hold
@@ -74,11 +82,21 @@ def words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """Search terms in order, repeats kept: stems of spaced words, bigrams of unspaced scripts.
 
-    Stop words are left out. The same function reads documents and questions.
+    Stop words are left out. Identifiers come last, so that they are found whole and by their parts:
+    `parse_http_date` gives `parsehttpdate`, too, `class ParseHTTPDate` gives parts, too. The same
+    function reads documents and questions.
     """
     found: list[str] = []
     for word in words(text):
         found.extend(_word_terms(word))
+    if _HUMP.search(text):
+        for match in _CAMEL.finditer(text):
+            parts = _PART.findall(match["called"] or match["named"])
+            for part in parts if len(parts) > 1 else ():
+                found.extend(_word_terms(fold(part)))
+    if "_" in text:
+        for match in _SNAKE.finditer(text):
+            found.extend(_word_terms(fold(match.group()).replace("_", "")))
     return found
 
 

@@ -12,7 +12,6 @@ SCRIPTS = frozenset({"javascript", "typescript", "tsx"})
 _LONGEST = 5000
 """Characters of an import statement that are read."""
 _COMMENT = re.compile(r"#[^\n]*|//[^\n]*")
-_FROM = re.compile(r"from\s+(?P<dots>[.\s]*)(?P<module>[\w.]*)\s+import\s+(?P<names>.+)", re.S)
 _QUOTED = re.compile(r"""["'`]([^"'`\n]{1,300})["'`]""")
 _NAME = re.compile(r"[\w$]+")
 
@@ -50,9 +49,9 @@ def imports_of(text: str, language: str, source: str, module: str) -> Iterator[I
 
 
 def _python(text: str, module: str, source: str) -> Iterator[Import]:
-    text = text.replace("\\\n", " ").replace("(", " ").replace(")", " ")
-    stated = _FROM.match(text)
-    if stated is None:
+    text = " ".join(text.replace("\\\n", " ").replace("(", " ").replace(")", " ").split())
+    head, stated, names = text.partition(" import ")
+    if not stated:
         for part in text.removeprefix("import").split(","):
             name, local = _renamed(part)
             if name and local == name:
@@ -60,19 +59,21 @@ def _python(text: str, module: str, source: str) -> Iterator[Import]:
             elif name:
                 yield Import(name, local, name, True)
         return
-    dots = stated["dots"].count(".")
+    written = head.removeprefix("from").replace(" ", "")
+    name = written.lstrip(".")
+    dots = len(written) - len(name)
     base = _relative(module, dots, source.endswith("__init__.py")) if dots else ""
     if base is None:
         return
-    whole = ".".join(part for part in (base, stated["module"]) if part)
-    for part in stated["names"].split(","):
-        name, local = _renamed(part)
-        if name == "*":
+    whole = ".".join(part for part in (base, name) if part)
+    for part in names.split(","):
+        member, local = _renamed(part)
+        if member == "*":
             yield Import(whole)
-        elif name and not stated["module"]:
-            yield Import(f"{whole}.{name}", local, f"{whole}.{name}", True)
-        elif name:
-            yield Import(whole, local, f"{whole}.{name}")
+        elif member and not name:
+            yield Import(f"{whole}.{member}", local, f"{whole}.{member}", True)
+        elif member:
+            yield Import(whole, local, f"{whole}.{member}")
 
 
 def _relative(module: str, dots: int, is_package: bool) -> str | None:

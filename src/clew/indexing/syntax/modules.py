@@ -13,7 +13,7 @@ _ROOTS = frozenset({"src", "lib", "source", "python", "site-packages", "dist-pac
 _DEEPEST_PACKAGE = 6
 _SCRIPT_FOLDERS = 3
 """Parts of the path that name a script's module: there is no root that all scripts share."""
-_VERSION = re.compile(r"-v?\d[\w.+-]*$")
+_VERSION = re.compile(r"-v?\d[\w.+]*+$")
 _SCRIPT = re.compile(r"\.(?:d\.)?[cm]?[jt]sx?$")
 _NAMED = {"python", "javascript", "typescript", "tsx", "go", "java"}
 

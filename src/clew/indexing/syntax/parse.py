@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
 LONGEST = 1_000_000
 """Bytes of a file that is parsed, at most."""
-_STEPS_A_BYTE = 0.03
-"""Hundreds of a parser's steps a byte, at most; files that people write take a fifth of it."""
+_STEPS_A_BYTE = 0.02
+"""Hundreds of a parser's steps a byte, at most; files that people write take a third of it."""
 _MORE_STEPS = 1000
-_MOST_PARTS = 200_000
-"""Parts of a tree that are looked at, at most."""
+_MOST_BROKEN = 1000
+"""Parts that one error of the parser spans, at most."""
 _DEEPEST = 12
 """Definitions within each other, at most; deeper ones are part of those around them."""
 _DEFINITIONS = ("class", "function", "scope")
@@ -78,10 +78,21 @@ def _parse(data: bytes, language: str) -> Tree | None:
 def _matches(tree: Tree, language: str) -> Sequence[Mapping[str, list[Node]]] | None:
     from tree_sitter import QueryCursor
 
-    if tree.root_node.descendant_count > _MOST_PARTS * 5:
+    if _is_hopeless(tree.root_node):
         return None
     cursor = QueryCursor(grammar(language).query, match_limit=256)
     return [captures for _, captures in cursor.matches(tree.root_node)]
+
+
+def _is_hopeless(root: Node) -> bool:
+    """Whether an error spans more parts than a query gets through in linear time."""
+    broken = [root] if root.has_error else []
+    while broken:
+        node = broken.pop()
+        if node.is_error and node.child_count > _MOST_BROKEN:
+            return True
+        broken += [child for child in node.children if child.has_error]
+    return False
 
 
 class _Reader:
