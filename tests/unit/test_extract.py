@@ -276,9 +276,9 @@ def test_source_code_yields_its_definitions() -> None:
     found = extract(code, media_type="text/x-python")
     mentions = {m.name: m.entity_type for m in found.chunks[0].mentions}
     names = [
-        "s.IndexStore",
+        "a.IndexStore",
         "IndexStore",
-        "s.IndexStore.save_all",
+        "a.IndexStore.save_all",
         "IndexStore.save_all",
         "save_all",
     ]
@@ -289,10 +289,10 @@ def test_source_code_yields_its_definitions() -> None:
 
 
 def test_comments_name_people_and_no_identifiers() -> None:
-    code = "# Written by Ada Lovelace. Note: Returns The Default Value of rootDir.\ndef f():\n    pass\n"
-    found = extract(code, media_type="text/x-python")
+    comment = "# Written by Jesse Wilson. Note: Returns The Default Value of rootDir, see RFC 7231."
+    found = extract(f"{comment}\ndef f():\n    pass\n", media_type="text/x-python")
     names = [m.name for chunk in found.chunks for m in chunk.mentions]
-    assert names == ["Ada Lovelace", "s.f"]
+    assert names == ["Jesse Wilson", "RFC 7231", "a.f"]
 
 
 def test_markdown_back_ticks_yield_code() -> None:

@@ -70,7 +70,7 @@ class Words:
 
 def chunks_of(text: str, media_type: str, tokens: int = 16) -> tuple[Chunk, ...]:
     document = Document(source="s", text=text, title="a.py", media_type=media_type)
-    settings = SplitSettings(chunk_tokens=tokens, section_tokens=60)
+    settings = SplitSettings(chunk_tokens=tokens, section_tokens=max(60, tokens))
     return split(document, settings, Words()).chunks
 
 

@@ -29,6 +29,7 @@ _DEFINED = re.compile(
 )
 _TICKED = re.compile(r"(?<!`)``?(?P<name>[A-Za-z_@][\w.:/-]*)(?:\(\))?``?(?!`)")
 _COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
 _TOLD = frozenset({"person", "organisation", "place", "work"})
 """Types of names that count in a comment."""
 _SCORE = 0.9
@@ -128,8 +129,10 @@ def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
 
 
 def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
-    """Names of several words in comments whose type is known."""
+    """Names of several words in comments whose type is known, and standards by their number."""
     for start, end in syntax.comments:
         for span in find_names(document.text, start, end):
-            if span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
+            if _STANDARD.fullmatch(span.name):
+                yield span._replace(entity_type="work")
+            elif span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
                 yield span
