@@ -100,8 +100,9 @@ DOCUMENTS = 1500
 
 
 @pytest.mark.parametrize("case", WRONG_USE)
-def test_wrong_use_is_told_in_a_line(in_process: Run, case: str) -> None:
+def test_wrong_use_is_told_in_a_line(in_process: Run, case: str, tmp_path: Path) -> None:
     arguments, message = WRONG_USE[case]
+    library_api.open(tmp_path / ".clew").close()
 
     done = in_process(*arguments)
 
@@ -276,3 +277,13 @@ def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> Non
                 return
         time.sleep(0.05)
     pytest.fail("no document was stored")
+
+
+@pytest.mark.parametrize("command", [["search", "who"], ["stats"], ["documents"], ["topics"]])
+def test_a_store_that_is_not_there_is_named_and_not_made(
+    in_process: Run, tmp_path: Path, command: list[str]
+) -> None:
+    done = in_process(*command, "--store", "mistyped")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"Error: there is no store '.*mistyped.*clew index.*\n", done.stderr)
+    assert not (tmp_path / "mistyped").exists()

@@ -42,6 +42,7 @@ class SearchOptions(TypedDict, total=False):
     rerank: bool
     explain: bool
     context: bool
+    context_passages: bool
 
 
 class Search:

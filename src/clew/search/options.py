@@ -72,6 +72,8 @@ class Options:
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
     context: bool = True
     """Assemble the context; without it that is empty."""
+    context_passages: bool = True
+    """Put passages into the context, beside what the strategy made: paths, reports, a timeline."""
 
     def __post_init__(self) -> None:
         _check("limit", self.limit, 1, None)

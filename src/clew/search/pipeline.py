@@ -104,6 +104,8 @@ def _assemble(session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ..
     embedder = session.resources.embedder
     wanted = hits and session.options.context
     blocks = found.arrange(session, hits) if wanted else []
+    if not session.options.context_passages:
+        blocks = [block for block in blocks if block.kind != "passage"]
     return assemble(blocks, session.options.max_tokens, embedder.count_tokens, embedder.name)
 
 

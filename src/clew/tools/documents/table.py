@@ -64,8 +64,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_documents",
         title="Query documents",
-        description="Find passages that answer a question, with where they stand and the path of"
-        " entities that led to them.",
+        description="Find passages that answer a question, and the path to each; context.parts"
+        " holds paths or reports.",
         parameters=(
             _QUERY,
             text(
@@ -83,7 +83,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("as_of", "Ask as things stood then."),
             MAX_TOKENS,
         ),
-        result=shape(strategy="string", results="array", left_out="integer"),
+        result=shape(strategy="string", context="object", results="array", left_out="integer"),
         run=reading.query,
         scope="read",
         profiles=CORE,
