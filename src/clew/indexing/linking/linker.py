@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from clew.indexing.linking.string_similarity import block_of, similarity
@@ -12,7 +11,12 @@ from clew.types import Alias, AliasEvidence, Extraction
 
 _SPELLED_EXACTLY = frozenset({"code", "date"})
 """Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""
-_IDENTIFIER = re.compile(r"[._:/$]|[a-z][A-Z]")
+_JOINTS = frozenset("._:/$")
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a name is one word with joints within it: `Client.get`, and no "J. Smith"."""
+    return " " not in name and not _JOINTS.isdisjoint(name[1:-1])
 
 
 class Linker:
@@ -37,7 +41,7 @@ class Linker:
         for alias in aliases:
             self._known.add(alias.key)
             # What was itself tied by likeness is no anchor, or chains would drift apart.
-            if alias.method != "fuzzy" and not _IDENTIFIER.search(alias.name):
+            if alias.method != "fuzzy" and not _is_identifier(alias.name):
                 self._anchors.add(alias.key, alias.name)
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
