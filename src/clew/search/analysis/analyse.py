@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import STOP_WORDS, entity_key, fold, terms
+from clew.text import STOP_WORDS, entity_key, fold, question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -72,7 +72,7 @@ class Analysis:
 
 def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> Analysis:
     """The question's terms and seeds; none of either is a legal outcome."""
-    found = tuple(dict.fromkeys(terms(question)))
+    found = tuple(question_terms(question))
     rows = snapshot.term_rows(found)
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
