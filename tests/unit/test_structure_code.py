@@ -188,3 +188,18 @@ def test_what_is_too_long_or_broken_states_nothing(text: str) -> None:
 
 def test_a_language_without_grammar_has_no_syntax() -> None:
     assert syntax_of(document("a.rb", "def a\nend\n", "text/x-ruby")) is None
+
+
+@pytest.mark.parametrize(
+    ("source", "module"),
+    [
+        ("/home/ann/httpx-0.28/httpx/_client.py", "httpx._client"),
+        ("/home/ann/code/httpx/_client.py", "httpx._client"),
+        ("/home/ann/code/httpx/httpx/_transports/base.py", "httpx._transports.base"),
+        ("/home/ann/p/src/clew/text.py", "clew.text"),
+        ("/home/ann/p/src/clew/__init__.py", "clew"),
+        ("a.py", "a"),
+    ],
+)
+def test_a_python_module_is_called_as_it_is_imported(source: str, module: str) -> None:
+    assert {head for head, *_ in stated(source, "def f(): ...\n", "text/x-python")} == {module}

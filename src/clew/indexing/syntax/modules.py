@@ -44,7 +44,7 @@ def python_package(path: PurePosixPath) -> list[str]:
 
     Where none says so, the last two parts.
     """
-    parts = [part for part in path.parts if part != "__init__"]
+    parts = [part for part in path.parts if part not in {"__init__", path.anchor}]
     name = parts[-1:]
     for part in reversed(parts[:-1]):
         if not part.isidentifier() or part in _ROOTS or part == name[0]:
