@@ -171,6 +171,7 @@ def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: P
 
 
 def test_an_export_to_a_device_leaves_the_device(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -184,6 +185,7 @@ def test_an_export_to_a_device_leaves_the_device(in_process: Run, tmp_path: Path
 
 
 def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
     (tmp_path / "real.xml").write_text("old")
     (tmp_path / "link.xml").symlink_to("real.xml")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from clew.indexing.structure.code import read_code
+from clew.indexing.structure.code import code_structure
 from clew.indexing.syntax.parse import syntax_of
 from clew.types import Document
 
@@ -14,7 +14,7 @@ def document(source: str, text: str, media_type: str) -> Document:
 
 
 def stated(source: str, text: str, media_type: str) -> set[tuple[str, str, str]]:
-    found = read_code(document(source, text, media_type)).statements
+    found = code_structure(document(source, text, media_type)).statements
     for one in found:
         assert 0 <= one.start < one.end <= len(text)
         assert one.head_type == one.tail_type == "code"

@@ -19,7 +19,7 @@ from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from clew.engine.state import EngineState, Progress
     from clew.indexing.incremental import IncrementalIndexer
@@ -49,6 +49,7 @@ class Documents:
         prune: bool = False,
         retry: bool = False,
         follow_links: bool = False,
+        only: Collection[Path] | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
@@ -57,11 +58,15 @@ class Documents:
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
         or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone. Raises `InputError` for a path that does not exist.
+        paths is gone; `only` leaves all other files alone. Raises `InputError` for a path that
+        does not exist.
         """
         roots = [Path(path).expanduser() for path in paths]
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links)
+        if only is not None:
+            wanted = {os.path.realpath(path) for path in only}
+            inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
         return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
 
     def preview(

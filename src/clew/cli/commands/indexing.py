@@ -6,7 +6,7 @@ import sys
 import tempfile
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -24,6 +24,15 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
+IncludeOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
+]
+ExcludeOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
+]
+
 
 def index(
     common: Common,
@@ -31,14 +40,8 @@ def index(
         list[str],
         typer.Argument(metavar="PATH", help="Files and folders; `-` reads standard input."),
     ],
-    include: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
-    ] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
     ] = False,

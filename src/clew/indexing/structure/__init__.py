@@ -9,7 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.indexing.structure.code import read_code
+from clew.indexing.structure.chat import chat_structure
+from clew.indexing.structure.code import code_structure
+from clew.indexing.structure.mail import mail_structure
+from clew.indexing.structure.minutes import minutes_structure
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -17,7 +20,12 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-READERS: tuple[Callable[[Document], Structure], ...] = (read_code,)
+READERS: tuple[Callable[[Document], Structure], ...] = (
+    mail_structure,
+    chat_structure,
+    minutes_structure,
+    code_structure,
+)
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 

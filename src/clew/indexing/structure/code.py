@@ -36,7 +36,7 @@ _MOST_NAMES = 200
 """Characters of a name, at most."""
 
 
-def read_code(document: Document) -> Structure:
+def code_structure(document: Document) -> Structure:
     """What a source file states; nothing of documents whose language has no grammar."""
     syntax = syntax_of(document)
     if syntax is None:

@@ -27,6 +27,8 @@ TITLED, SOURCED = 100, 200
 """Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
+MAX_HOPS = 2
+"""Steps in the graph, where the caller says nothing."""
 SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
@@ -42,7 +44,8 @@ def query(call: Call, arguments: Arguments) -> Result:
         arguments["query"],
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
-        max_hops=arguments["max_hops"],
+        # The default is what is meant where nothing was said.
+        max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
         where=arguments["where"],
         since=arguments["since"],
         until=arguments["until"],

@@ -76,7 +76,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             ),
             text("strategy", "In place of rag_type, such as hybrid or global.", max_length=40),
             integer("top_k", "Passages", 10, 1, 100),
-            integer("max_hops", "Steps in the graph", 2, 1, 5),
+            integer("max_hops", "Steps in the graph", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
