@@ -23,8 +23,8 @@ def add_structure(
 
     Both names of a statement become mentions of that sentence unless they are already. A statement
     outside of all chunks counts for the chunk before it, or else the first. An alias is mentioned
-    once, beside the first mention of the name that it stands for, so that the store knows it; one of
-    what the document is about in the first sentence, where no text names that.
+    once, beside the first mention of the name that it stands for, so that the store knows it; one
+    of what the document is about in the first sentence, where no text names that.
     """
     if not chunks or not (structure.statements or structure.aliases):
         return extraction

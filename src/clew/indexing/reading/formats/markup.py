@@ -36,7 +36,7 @@ _BEGINNING = 4000
 def read_text(raw: RawFile) -> ReadResult:
     """A file of plain text, or of source code, as it is; a chat of WhatsApp turn by turn."""
     media_type = media_type_of(raw.suffix)
-    title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
+    title = _code_title(raw.source) if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
@@ -44,6 +44,11 @@ def read_text(raw: RawFile) -> ReadResult:
         return read_result(raw, whatsapp(text, raw.source))
     values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
     return ReadResult(documents=(_document(text, raw.source, media_type, values, title),))
+
+
+def _code_title(source: str) -> str:
+    """A file's name with its folder's: `httpx/_client.py`, since many files share a name."""
+    return "/".join(part for part in PurePosixPath(source).parts[-2:] if part != "/")
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
