@@ -11,7 +11,17 @@ PACKAGE = Path(__file__).parent.parent / "src" / "clew"
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 VALUES = frozenset(
-    {"types", "errors", "text", "times", "settings", "derived_files", "private_files", "word_lists"}
+    {
+        "types",
+        "errors",
+        "text",
+        "times",
+        "settings",
+        "derived_files",
+        "private_files",
+        "shingles",
+        "word_lists",
+    }
 )
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}

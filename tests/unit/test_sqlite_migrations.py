@@ -213,6 +213,7 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
 def _take_back_to_9(connection: sqlite3.Connection) -> None:
     for name in ("date_source", "date_precision"):
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+    connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
     connection.execute("UPDATE meta SET value = 9 WHERE name = 'schema_version'")
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from clew.errors import InputError
 from clew.indexing.contextualise import context_of, fitted_context
+from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code_blocks import code_outline, code_units, is_code
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
 from clew.indexing.splitting.pack import CharRange, pack
@@ -90,6 +91,7 @@ class _Splitter:
     def __init__(self, document: Document, settings: SplitSettings, tokens: Tokens) -> None:
         self._document = document
         self._text = document.text
+        self._masked = masked(self._text) if document.media_type == MEDIA_TYPE else self._text
         self._settings = settings
         self._tokens = tokens
         self._weigh = meter(tokens.count_tokens)
@@ -250,6 +252,7 @@ class _Splitter:
             start=start,
             end=end,
             text=self._text[start:end],
+            masked="" if self._masked is self._text else self._masked[start:end],
             context=context,
             page=max(1, bisect_right(pages, start)) if pages else None,
             key=piece.key if piece else None,

@@ -27,6 +27,7 @@ def add_structure(
     """
     if not chunks or not (structure.statements or structure.aliases):
         return extraction
+    extraction = _with_names(extraction, [a.alias for a in structure.aliases], chunks[0])
     placed: dict[int, list[Statement]] = defaultdict(list)
     starts = [chunk.start for chunk in chunks]
     for statement in structure.statements:
@@ -41,6 +42,22 @@ def add_structure(
         chunks=tuple(_with_aliases(entered, structure.aliases, chunks)),
         aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
     )
+
+
+def _with_names(extraction: Extraction, names: Sequence[str], chunk: Chunk) -> Extraction:
+    """The extraction with names as mentions of its first sentence, unless some text has them."""
+    known = {entity_key(m.name) for chunk in extraction.chunks for m in chunk.mentions}
+    known.update(entity_key(name) for name, _ in extraction.about)
+    new = {entity_key(name): name for name in reversed(names)}
+    mentions = [
+        Mention(name=name, sentence=0, start=0, end=0)
+        for key, name in reversed(new.items())
+        if len(key) > 1 and key not in known
+    ]
+    first, *rest = extraction.chunks
+    sentences = first.sentences or ((0, len(chunk.text)),)
+    first = replace(first, sentences=sentences, mentions=(*first.mentions, *mentions))
+    return replace(extraction, chunks=(first, *rest)) if mentions else extraction
 
 
 def _with_statements(

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from clew.shingles import sketch
 from clew.stores.backend import distinct, pairs
 from clew.stores.documents.chunk_dates import periods_by_chunk
 from clew.stores.documents.versions import provenance
@@ -58,6 +59,11 @@ class Passages(Relations, ABC):
         """See `ports.PassageStore`."""
         rows = self.backend.rows(statements.SENTENCES, ids=distinct(chunk_ids))
         return {id_: _sentence_ranges(start, sentences) for id_, _, start, sentences in rows}
+
+    def sketches(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        """See `ports.PassageStore`; chunks that an older Clew wrote are sketched now."""
+        rows = self.backend.rows(statements.SKETCHES, ids=distinct(chunk_ids))
+        return {id_: sketch(text) if kept is None else kept for id_, kept, text in rows}
 
     def provenance(self, chunk_ids: Sequence[int]) -> dict[int, Provenance]:
         """See `ports.PassageStore`."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from clew.errors import InputError
+from clew.shingles import sketch
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.documents.versions import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
@@ -111,7 +112,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             _chunk_row(entry, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
-        terms=[" ".join(terms(chunk.embedding_text)) for chunk in split.chunks],
+        terms=[" ".join(terms(chunk.keyword_text)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
             time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
@@ -186,6 +187,7 @@ def _chunk_row(entry: IndexedDocument, chunk: Chunk, sentences: Sequence[tuple[i
         "sentences": _json(sentences),
         "context": chunk.context,
         "text": chunk.text,
+        "sketch": sketch(chunk.text),
     }
 
 

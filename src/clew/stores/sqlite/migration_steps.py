@@ -160,3 +160,8 @@ def m010_date_precision(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM chunk_times WHERE said = 1")
     for chunk_id, date in _chunk_dates(connection):
         _insert_times(connection, chunk_id, time_rows(date, ()))
+
+
+def m011_sketches(connection: sqlite3.Connection) -> None:
+    """Sketches of chunks, by which near-duplicates are found; null for those that there are."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN sketch TEXT")

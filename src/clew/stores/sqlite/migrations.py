@@ -20,6 +20,7 @@ from clew.stores.sqlite.migration_steps import (
     m008_checksums,
     m009_agent_extractions,
     m010_date_precision,
+    m011_sketches,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -33,6 +34,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m008_checksums,
     m009_agent_extractions,
     m010_date_precision,
+    m011_sketches,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

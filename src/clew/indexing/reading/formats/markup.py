@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats.conversation import read_result
 from clew.indexing.reading.formats.chats.whatsapp import is_whatsapp, whatsapp
 from clew.indexing.reading.formats.common import (
@@ -58,10 +59,11 @@ def read_rst(raw: RawFile) -> ReadResult:
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
     values, body = _split_front_matter(text)
-    found = headings(body[:_BEGINNING], "text/markdown")
+    found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
-    return _document(body, source, "text/markdown", {**fields, **values}, _markdown_title(body))
+    values = with_tags({**fields, **values}, body)
+    return _document(body, source, MEDIA_TYPE, values, _markdown_title(body))
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
