@@ -101,13 +101,25 @@ def print_passages(
 
 
 def citation(number: int, hit: Hit) -> Text:
-    """`[1] Title, page 3, source`, or the range of characters where there are no pages."""
+    """`[1] Title, Ada Ray, 2020-01-02, page 3, source`: author and date where there is an author.
+
+    Without pages, the range of characters.
+    """
     chunk = hit.chunk
     place = f"characters {chunk.start}–{chunk.end}" if chunk.page is None else f"page {chunk.page}"
     source = shown_source(chunk.source)
     title = one_line(chunk.title) or source
-    text = Text.assemble((f"[{number}] {title}", "bold"), (f", {place}", FAINT))
+    text = Text.assemble((f"[{number}] {title}", "bold"), _said_by(hit), (f", {place}", FAINT))
     return text if title == source else text.append(f", {source}", style=FAINT)
+
+
+def _said_by(hit: Hit) -> str:
+    """Who wrote or said a passage, and on which day."""
+    origin = hit.provenance
+    if origin is None or not origin.author:
+        return ""
+    day = f", {origin.date[:10]}" if origin.date else ""
+    return f", {one_line(origin.author)}{day}"
 
 
 def scores(hit: Hit) -> Text:
