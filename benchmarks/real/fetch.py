@@ -20,6 +20,7 @@ import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 CORPORA = Path(__file__).with_name("corpora.toml")
 
@@ -58,12 +59,12 @@ def main() -> None:
 
 def read_corpora() -> list[Corpus]:
     """The corpora that `corpora.toml` names."""
-    tables = tomllib.loads(CORPORA.read_text("utf-8"))["corpus"]
-    listed = ("include", "packages")
-    return [
-        Corpus(**{name: tuple(v) if name in listed else v for name, v in table.items()})
-        for table in tables
-    ]
+    tables: list[dict[str, Any]] = tomllib.loads(CORPORA.read_text("utf-8"))["corpus"]
+    return [Corpus(**{name: _frozen(value) for name, value in t.items()}) for t in tables]
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
 
 
 def _fetch(corpus: Corpus, target: Path) -> None:
