@@ -60,11 +60,10 @@ def main() -> None:
 def read_corpora() -> list[Corpus]:
     """The corpora that `corpora.toml` names."""
     tables: list[dict[str, Any]] = tomllib.loads(CORPORA.read_text("utf-8"))["corpus"]
-    return [Corpus(**{name: _frozen(value) for name, value in t.items()}) for t in tables]
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
+    for table in tables:
+        for name in {"include", "packages"} & table.keys():
+            table[name] = tuple(table[name])
+    return [Corpus(**table) for table in tables]
 
 
 def _fetch(corpus: Corpus, target: Path) -> None:
