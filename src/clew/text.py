@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,8 @@ _COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,80}+")
 _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
+_WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+")
+_LONGEST_KEY = 300
 _DIGITS = 18  # of the largest whole number that every store can hold
 
 STOP_WORDS = frozenset(
@@ -70,6 +73,26 @@ def entity_key(name: str) -> str:
     return " ".join(words)
 
 
+def name_key(name: str) -> str:
+    """The key of a title, an identifier or a file's stem: its words and its numbers, folded.
+
+    "RFC 2616", "rfc2616" and "rfc-02616" have the same key. At most `_LONGEST_KEY` characters.
+    """
+    parts = _WORD_OR_NUMBER.findall(fold(name[:_LONGEST_KEY]))
+    return " ".join(p.lstrip("0") or "0" if p.isdecimal() else p for p in parts)[:_LONGEST_KEY]
+
+
+def split_file_name(path: str) -> tuple[str, str]:
+    """Stem and ending, without the dot, of the file that a path or an address ends in.
+
+    An ending has a letter and at most five characters; a name may have none.
+    """
+    name = path.replace("\\", "/").rstrip("/").rpartition("/")[2]
+    stem, _, ending = name.rpartition(".")
+    is_ending = ending.isalnum() and len(ending) <= 5 and any(c.isalpha() for c in ending)
+    return (stem, ending.lower()) if stem and is_ending else (name, "")
+
+
 def whole_number(text: str) -> int | None:
     """A number written in ASCII digits, small enough for an id of any store; None for others."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
@@ -97,8 +120,16 @@ def terms(text: str) -> list[str]:
 
 def question_terms(text: str) -> list[str]:
     """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it."""
+    return list(count_question_terms(text))
+
+
+def count_question_terms(text: str) -> Counter[str]:
+    """How often the question has each of its `question_terms`, in their order."""
     compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
-    return list(dict.fromkeys([*terms(text), *(t for one in compound for t in _part_terms(one))]))
+    parts = [t for one in compound for t in _part_terms(one)]
+    counted = Counter(terms(text))
+    counted.update(part for part in dict.fromkeys(parts) if part not in counted)
+    return counted
 
 
 def _part_terms(name: str) -> list[str]:

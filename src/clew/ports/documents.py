@@ -12,6 +12,7 @@ from clew.types import (
     DocumentInfo,
     DocumentVersion,
     IndexedDocument,
+    NamedDocument,
     PassageRecords,
     Period,
     Provenance,
@@ -55,6 +56,13 @@ class DocumentStore(Protocol):
         where: Sequence[Condition] = (),
     ) -> list[DocumentInfo]:
         """Documents by id, by origin, by metadata, or all; ordered by source."""
+        ...
+
+    def named_documents(self, keys: Sequence[str]) -> list[NamedDocument]:
+        """Documents whose title or file has one of these keys (`clew.text.name_key`), by source.
+
+        Those without chunks are left out, and so are all after the first 200.
+        """
         ...
 
     def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
@@ -182,7 +190,8 @@ class KeywordIndex(Protocol):
     ) -> tuple[Ids, Scores]:
         """BM25 over context and text, for chunks that hold at least one term; above 0, best first.
 
-        `terms` come from `clew.text.terms`. Ties go to the smaller id. `allowed` restricts the
+        `terms` come from `clew.text.terms`; one that is given twice counts twice. Several with a
+        space between them are one phrase: they must stand in a row. Ties go to the smaller id. `allowed` restricts the
         search itself, not its outcome. No terms, no hits.
         """
         ...

@@ -12,8 +12,9 @@ from clew.search.answer.hits import build_hits
 from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
+from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, find_strategy, without_effect
+from clew.search.strategies import AUTO, EXACT_FIRST, find_strategy, without_effect
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -77,7 +78,10 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
     """What the strategy finds after postprocessing: at most `limit` passages, no two the same."""
     _note_early_date(session)
-    return collapse(session, postprocess(session, find_strategy(strategy)))
+    found = postprocess(session, find_strategy(strategy))
+    if strategy in EXACT_FIRST:
+        found = exact_first(session, found)
+    return collapse(session, found)
 
 
 def _note_early_date(session: QuerySession) -> None:

@@ -123,6 +123,19 @@ class Split:
     chunks: tuple[Chunk, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class NamedDocument:
+    """A document that was looked up by its name."""
+
+    id: str
+    source: str
+    title_key: str
+    """`clew.text.name_key` of its title, and of its file without the ending."""
+    file_key: str
+    chunk_ids: tuple[int, ...]
+    """In order of the text; at least one."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentInfo:
     """A stored document without its text."""

@@ -124,6 +124,8 @@ USED_BY: Mapping[str, frozenset[str]] = {
     "level": frozenset({"global", "drift"}),
 }
 """The strategies that an option has an effect on, by the option's name."""
+EXACT_FIRST = frozenset({"keyword", "hybrid", "graph", "multi_hop", "temporal", "local"})
+"""The strategies that put first what the question names exactly (`retrieval.exact`)."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections import defaultdict
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
@@ -25,6 +26,7 @@ from clew.types import (
     DocumentInfo,
     DocumentVersion,
     IndexedDocument,
+    NamedDocument,
     StoredChunk,
     StoredSection,
 )
@@ -91,6 +93,17 @@ class Documents(Passages):
         """Raise `InputError` where nothing was found since no document has such a field."""
         if where and not found and self.backend.rows(statements.ANY_DOCUMENT):
             check_fields(where, self.metadata_names())
+
+    def named_documents(self, keys: Sequence[str]) -> list[NamedDocument]:
+        """See `ports.DocumentStore`."""
+        wanted = list(dict.fromkeys(key for key in keys if key))
+        rows = self.backend.rows(statements.NAMED_CHUNKS, keys=wanted) if wanted else []
+        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
+        for *names, chunk_id in rows:
+            found[tuple(names)].append(chunk_id)
+        return [
+            NamedDocument(*names, chunk_ids=tuple(chunk_ids)) for names, chunk_ids in found.items()
+        ]
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""

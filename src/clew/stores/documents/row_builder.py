@@ -19,7 +19,7 @@ from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date,
 from clew.stores.documents.versions import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.values import half_character, to_text
-from clew.text import entity_key, terms
+from clew.text import entity_key, name_key, split_file_name, terms
 from clew.times import date_of
 from clew.types import (
     Chunk,
@@ -156,6 +156,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "source": document.source,
         "origin": document.origin or document.source,
         "title": document.title,
+        **name_keys(document.title, document.source),
         "sha256": document.sha256,
         "media_type": document.media_type,
         "created_at": to_text(date.start if date else None),
@@ -166,6 +167,11 @@ def _document_row(entry: IndexedDocument) -> Row:
         "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
     }
+
+
+def name_keys(title: str, source: str) -> dict[str, str]:
+    """What a document is looked up by: the keys of its title and of its file."""
+    return {"title_key": name_key(title), "file_key": name_key(split_file_name(source)[0])}
 
 
 def _date(document: Document) -> PartialDate | None:

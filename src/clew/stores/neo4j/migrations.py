@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
 from clew.stores.documents.chunk_dates import stated_date, time_rows
+from clew.stores.documents.row_builder import name_keys
 from clew.stores.values import to_text, to_time
 from clew.times import date_of
 
@@ -49,6 +50,15 @@ DETACH DELETE t
 WITH row, c, coalesce(row.own[toString(c.id)], row.whole) AS time WHERE time IS NOT NULL
 CREATE (c)-[:AT {namespace: row.namespace}]->(n:ClewTime {namespace: row.namespace})
 SET n += time, n.chunk_id = c.id
+"""
+
+_WITHOUT_KEYS = """
+MATCH (d:ClewDocument) WHERE d.file_key IS NULL WITH d LIMIT 1000
+RETURN d.namespace, d.id, d.title, d.source
+"""
+_SET_KEYS = """
+UNWIND $rows AS row
+MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.keys
 """
 
 
@@ -132,12 +142,25 @@ def _said(date: PartialDate | None) -> dict[str, object] | None:
     return next((row._asdict() for row in time_rows(date, ())), None)
 
 
+def m006_name_keys(database: Neo4jDatabase) -> None:
+    """The keys by which documents are looked up: those of their titles and of their files."""
+    for name in ("clew_documents_by_title", "clew_documents_by_file"):
+        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    while found := database.rows(_WITHOUT_KEYS):
+        rows = [
+            {"namespace": namespace, "id": id_, "keys": name_keys(title, source)}
+            for namespace, id_, title, source in found
+        ]
+        database.write(partial(database.rows, _SET_KEYS, rows=rows))
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
     m003_store_id,
     m004_extraction_log,
     m005_date_precision,
+    m006_name_keys,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

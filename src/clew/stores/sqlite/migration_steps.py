@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.row_builder import name_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
 from clew.stores.values import to_text, to_time
@@ -165,3 +166,16 @@ def m010_date_precision(connection: sqlite3.Connection) -> None:
 def m011_sketches(connection: sqlite3.Connection) -> None:
     """Sketches of chunks, by which near-duplicates are found; null for those that there are."""
     connection.execute("ALTER TABLE chunks ADD COLUMN sketch TEXT")
+
+
+def m012_name_keys(connection: sqlite3.Connection) -> None:
+    """The keys by which documents are looked up: those of their titles and of their files."""
+    for name in ("title_key", "file_key"):
+        connection.execute(f"ALTER TABLE documents ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    documents = connection.execute("SELECT id, title, source FROM documents").fetchall()
+    connection.executemany(
+        "UPDATE documents SET title_key = :title_key, file_key = :file_key WHERE id = :id",
+        [{"id": id_, **name_keys(title, source)} for id_, title, source in documents],
+    )
+    connection.execute("CREATE INDEX documents_by_title ON documents (title_key)")
+    connection.execute("CREATE INDEX documents_by_file ON documents (file_key)")

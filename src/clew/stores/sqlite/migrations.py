@@ -21,6 +21,7 @@ from clew.stores.sqlite.migration_steps import (
     m009_agent_extractions,
     m010_date_precision,
     m011_sketches,
+    m012_name_keys,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -35,6 +36,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m009_agent_extractions,
     m010_date_precision,
     m011_sketches,
+    m012_name_keys,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

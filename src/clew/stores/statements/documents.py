@@ -58,6 +58,30 @@ KNOWN_DOCUMENTS = Statement(
     f"SELECT d.id FROM documents d WHERE d.id {_AMONG}",
     f"{_DOCUMENTS_OF_IDS} RETURN [d.id] AS row",
 )
+_NAMED = 200
+# At most `_NAMED` documents. Columns: id, source, title_key, file_key and the chunk's id.
+NAMED_CHUNKS = Statement(
+    f"""
+SELECT d.id, d.source, d.title_key, d.file_key, c.id FROM (
+    SELECT id, source, title_key, file_key FROM documents
+    WHERE title_key IN (SELECT value FROM json_each(:keys))
+        OR file_key IN (SELECT value FROM json_each(:keys))
+    ORDER BY source LIMIT {_NAMED}
+) d JOIN chunks c ON c.document_id = d.id ORDER BY d.source, c.ordinal
+""",
+    f"""
+CALL () {{
+    UNWIND $keys AS key
+    MATCH (d:ClewDocument {{namespace: $namespace, title_key: key}}) RETURN d
+    UNION
+    UNWIND $keys AS key
+    MATCH (d:ClewDocument {{namespace: $namespace, file_key: key}}) RETURN d
+}}
+WITH DISTINCT d ORDER BY d.source LIMIT {_NAMED}
+MATCH (c:ClewChunk {{namespace: $namespace, document_id: d.id}})
+RETURN [d.id, d.source, d.title_key, d.file_key, c.id] AS row ORDER BY d.source, c.ordinal
+""",
+)
 VERSIONS = Statement(
     """
 SELECT version, sha256, derived_from, indexed_at, replaced_at FROM document_versions

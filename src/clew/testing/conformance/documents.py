@@ -39,6 +39,28 @@ class DocumentStoreSuite(StoreSuite):
         ]
         assert "".join(s.text for s in store.document_sections(info.id)) == entry.document.text
 
+    def test_documents_are_found_by_the_keys_of_title_and_file(self, store: Store) -> None:
+        store.save(make_entry("docs/rfc-0077.txt", *RIVERS, title="Rivers of Europe"))
+        store.save(make_entry("more/RFC77.md", "Other."))
+        store.save(make_entry("more/RFC777.md", "Another.", title="RFC 78"))
+        first, second, third = (
+            store.documents(ids=[make_entry(source, "").document.id])[0]
+            for source in ("docs/rfc-0077.txt", "more/RFC77.md", "more/RFC777.md")
+        )
+        both = store.named_documents(["rfc 77", "rfc 77", "", "rfc"])
+        assert [d.id for d in both] == [first.id, second.id]
+        assert list(both[0].chunk_ids) == chunk_ids_of(store, "docs/rfc-0077.txt")
+        assert [d.id for d in store.named_documents(["rivers of europe"])] == [first.id]
+        (named,) = store.named_documents(["rfc 78"])
+        assert (named.source, named.title_key, named.file_key) == (
+            third.source,
+            "rfc 78",
+            "rfc 777",
+        )
+        store.delete([first.id])
+        assert [d.id for d in store.named_documents(["rfc 77"])] == [second.id]
+        assert store.named_documents(["rivers of europe"]) == store.named_documents([]) == []
+
     def test_ids_are_answered_in_the_order_asked_and_unknown_ones_left_out(
         self, store: Store
     ) -> None:

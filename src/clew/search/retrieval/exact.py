@@ -1,0 +1,172 @@
+"""What a question names exactly: a file, an identifier, a title, a phrase in quotation marks.
+
+Such a name is no matter of degree, so what bears it comes before all that a strategy ranks. The
+names are looked up by their keys in indexes of the store: no document is read for it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from clew.search.retrieval.channels import Ranking
+from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.search.answer.result import RetrievalResult
+    from clew.search.session import QuerySession
+    from clew.types import NamedDocument
+
+MAX_WORDS = 400
+"""Words of a question that are looked at."""
+LONGEST_NAME = 4
+"""Words of an identifier, its number among them, at most."""
+MAX_QUOTED = 5
+"""Phrases in quotation marks that are looked up."""
+MAX_LEADING = 3
+"""Documents of one name that come first, at most."""
+_READ = 50
+"""Passages with a phrase's terms in a row that are read to see whether they hold the phrase."""
+
+_QUOTED = re.compile(r"(?<!\w)[\"“„«]([^\"“”„«»]{2,200})[\"”“»]")
+_EDGES = "\"'“”„«»‘’()[]{}<>,;:!?."
+_FILLER = frozenset({"version", "number", "no", "release"})
+
+
+class ExactName(NamedTuple):
+    """What the question may mean as the name of a document."""
+
+    text: str
+    key: str
+    ending: str
+    """Of a file; "" for any, and for a title."""
+
+    def names(self, document: NamedDocument) -> bool:
+        """Whether it is this document's name."""
+        if self.ending:
+            ending = split_file_name(document.source)[1]
+            return (document.file_key, ending) == (self.key, self.ending)
+        return self.key in (document.title_key, document.file_key)
+
+
+def quoted_phrases(question: str) -> list[str]:
+    """What stands in quotation marks, each once."""
+    found = (one_line(match[1]) for match in _QUOTED.finditer(question))
+    return list(dict.fromkeys(phrase for phrase in found if phrase))[:MAX_QUOTED]
+
+
+def exact_names(question: str) -> list[ExactName]:
+    """The whole question, what it quotes, its file names and its words with a number."""
+    whole = [ExactName(text, name_key(text), "") for text in (question, *quoted_phrases(question))]
+    words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
+    found: dict[tuple[str, str], ExactName] = {}
+    for name in (*whole, *_file_names(words), *_identifiers(words)):
+        if name.key:
+            found.setdefault((name.key, name.ending), name)
+    return list(found.values())
+
+
+def _file_names(words: Sequence[str]) -> Iterator[ExactName]:
+    for word in words:
+        stem, ending = split_file_name(word)
+        if ending:
+            yield ExactName(word, name_key(stem), ending)
+
+
+def _identifiers(words: Sequence[str]) -> Iterator[ExactName]:
+    """Words that end in a number: "RFC 2616", "rfc2616", "social contract 1.1"."""
+    for last, word in enumerate(words):
+        if not any(c.isdecimal() for c in word):
+            continue
+        for first in range(max(last - LONGEST_NAME + 1, 0), last + 1):
+            if words[first][:1].isalpha() and fold(words[first]) not in STOP_WORDS:
+                kept = [w for w in words[first : last + 1] if fold(w) not in _FILLER]
+                text = " ".join(kept)
+                yield ExactName(text, name_key(text), "")
+
+
+def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    """The same passages, behind those that the question names exactly (`exact` in the scores)."""
+    with session.timings.step("exact"):
+        leading = [*_named(session, found.ranking), *_quoting(session, found.ranking)]
+    ids = np.array(list(dict.fromkeys(leading)), dtype=np.int64)
+    if not len(ids):
+        return found
+    ranking = found.ranking
+    others = ~np.isin(ranking.ids, ids)
+    best = np.full(len(ids), ranking.scores.max() if len(ranking.ids) else 1, np.float32)
+    return replace(
+        found,
+        ranking=Ranking(
+            np.concatenate([ids, ranking.ids[others]]),
+            np.concatenate([best, ranking.scores[others]]),
+        ),
+        scores={**found.scores, "exact": dict.fromkeys(ids.tolist(), 1.0)},
+    )
+
+
+def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
+    """The best passage of each document that the question names."""
+    names = exact_names(session.question)
+    documents = session.resources.store.named_documents([name.key for name in names])
+    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
+    for name in names if documents else ():
+        said = set(terms(name.text))
+        others = [term for term in question_terms(session.question) if term not in said]
+        bearing = [(d, _allowed(session, d)) for d in documents if name.names(d)]
+        there = [(d, ids) for d, ids in bearing if ids]
+        for _, ids in _meant(there, others, places)[:MAX_LEADING]:
+            yield _best(session, ids, others, places)
+
+
+def _allowed(session: QuerySession, document: NamedDocument) -> list[int]:
+    ids = np.array(document.chunk_ids, dtype=np.int64)
+    allowed: list[int] = ids[session.allows(ids)].tolist()
+    return allowed
+
+
+def _meant(
+    bearing: Sequence[tuple[NamedDocument, list[int]]],
+    others: Sequence[str],
+    places: dict[int, int],
+) -> list[tuple[NamedDocument, list[int]]]:
+    """Of documents with one name those whose path has most of the question's other words."""
+    shared = [len(set(others) & set(terms(document.source))) for document, _ in bearing]
+    most = max(shared, default=0)
+    meant = [one for one, count in zip(bearing, shared, strict=True) if count == most]
+    return sorted(meant, key=lambda one: min(places.get(id_, len(places)) for id_ in one[1]))
+
+
+def _best(
+    session: QuerySession, ids: Sequence[int], others: Sequence[str], places: dict[int, int]
+) -> int:
+    """The passage that the rest of the question is about; the first where there is no rest."""
+    if not others:
+        return ids[0]
+    ranked = [id_ for id_ in ids if id_ in places]
+    if ranked:
+        return min(ranked, key=places.__getitem__)
+    allowed = np.array(sorted(ids), dtype=np.int64)
+    found, _ = session.resources.store.search_keywords(others, 1, allowed)
+    return int(found[0]) if len(found) else ids[0]
+
+
+def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
+    """Passages that hold what the question quotes: all where it asks for nothing else, else one."""
+    store = session.resources.store
+    places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
+    phrases = quoted_phrases(session.question)
+    said = {term for phrase in phrases for term in terms(phrase)}
+    alone = all(term in said for term in question_terms(session.question))
+    for phrase in phrases:
+        # Terms with a space between them are a phrase of the keyword index.
+        ids, _ = store.search_keywords([" ".join(terms(phrase))], _READ, session.allowed)
+        wanted = one_line(fold(phrase))
+        holding = [c.id for c in store.chunks(ids.tolist()) if wanted in one_line(fold(c.text))]
+        holding.sort(key=lambda id_: places.get(id_, len(places)))
+        yield from holding if alone else holding[:1]

@@ -1,0 +1,138 @@
+"""What a question names exactly comes first, whatever the strategy."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.indexing.reading.reader import document_from_text
+from clew.search.retrieval.exact import exact_names, quoted_phrases
+from clew.search.strategies import EXACT_FIRST
+from clew.testing.fakes import HashEmbedder
+from clew.text import name_key, split_file_name
+
+# By source: title and text. What is sought shares few words with the question, or none.
+LIBRARY = {
+    "standards/rfc2616.txt": ("Hypertext Transfer", "Messages are requests and responses."),
+    "standards/rfc26160.txt": ("Another", "RFC 2616 RFC 2616 RFC 2616, again and again."),
+    "standards/pep-0287.rst": ("reStructuredText Docstrings", "The markup that modules may use."),
+    "standards/pep-0256.rst": ("Docstring Framework", "See PEP 287, and PEP 287, and PEP 258."),
+    "rules/charter.1.1.txt": ("Charter", "Ratified in spring. The chair is elected."),
+    "rules/charter.1.2.txt": ("Charter", "Ratified in autumn. The chair is drawn by lot."),
+    "books/ayli.txt": ("As You Like It", "All the world is a stage."),
+    "notes/like.txt": ("Notes", "I like what you like, and you like it as well; like it or not."),
+    "code/alpha/lib.rs": ("lib.rs", "pub fn first() {}"),
+    "code/semver/lib.rs": ("lib.rs", "pub fn second() {}"),
+    "notes/quiet.txt": ("Harbour", "The old harbour lies quiet at night, the boats asleep."),
+    "notes/loud.txt": ("Night", "At night the quiet boats lie in the old harbour; quiet harbour."),
+}
+
+
+@pytest.fixture
+def engine(tmp_path: Path) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        engine.add_documents(
+            document_from_text(text, source=source, title=title, media_type="text/plain")
+            for source, (title, text) in LIBRARY.items()
+        )
+        yield engine
+
+
+@pytest.mark.parametrize("strategy", sorted(EXACT_FIRST - {"local", "temporal"}))
+@pytest.mark.parametrize(
+    ("question", "source"),
+    [
+        ("RFC 2616", "standards/rfc2616.txt"),
+        ("rfc2616.txt", "standards/rfc2616.txt"),
+        ("What is rfc-2616 about?", "standards/rfc2616.txt"),
+        ("PEP 287", "standards/pep-0287.rst"),
+        ("What is in charter.1.2.txt?", "rules/charter.1.2.txt"),
+        ("charter version 1.1", "rules/charter.1.1.txt"),
+        ("As You Like It", "books/ayli.txt"),
+        ("lib.rs of semver", "code/semver/lib.rs"),
+        ('"harbour lies quiet"', "notes/quiet.txt"),
+        ("Where is it that the “old harbour lies”?", "notes/quiet.txt"),
+    ],
+)
+def test_what_is_named_comes_first(
+    engine: clew.Clew, strategy: str, question: str, source: str
+) -> None:
+    result = engine.search(question, strategy=strategy, limit=5)
+    assert result.hits[0].chunk.source == source
+    assert result.hits[0].scores["exact"] == 1.0
+    ids = [hit.chunk.id for hit in result.hits]
+    assert len(set(ids)) == len(ids)
+    scores = [hit.score for hit in result.hits]
+    assert scores == sorted(scores, reverse=True)
+
+
+def test_no_name_moves_nothing_and_filters_hold(engine: clew.Clew) -> None:
+    plain = engine.search("requests and responses at night", strategy="keyword")
+    assert all("exact" not in hit.scores for hit in plain.hits)
+    other = engine.search("RFC 2616", strategy="keyword", where=["path=rfc26160.txt"])
+    assert [hit.chunk.source for hit in other.hits] == ["standards/rfc26160.txt"]
+
+
+def test_the_rest_of_the_question_chooses_the_passage(tmp_path: Path) -> None:
+    text = "\n\n".join(f"# Part {word}\n\n" + f"All about {word}. " * 80 for word in WORDS)
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        engine.add_documents(
+            [document_from_text(text, source="rfc77.md", title="T", media_type="text/markdown")]
+        )
+        for word in WORDS:
+            hit = engine.search(f"rfc77.md {word}", strategy="keyword").hits[0]
+            assert word in hit.chunk.text
+        assert engine.search("RFC 77", strategy="keyword").hits[0].chunk.ordinal == 0
+
+
+WORDS = ("walnuts", "herrings", "tractors")
+
+
+@pytest.mark.parametrize(
+    ("name", "key"),
+    [
+        ("RFC 2616", "rfc 2616"),
+        ("pep-0287", "pep 287"),
+        ("constitution.1.2", "constitution 1 2"),
+        ("release-5.3.0", "release 5 3 0"),
+        ("Élan_007", "elan 7"),
+        ("—", ""),
+    ],
+)
+def test_keys_of_names(name: str, key: str) -> None:
+    assert name_key(name) == key
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a/b/rfc2616.txt", ("rfc2616", "txt")),
+        ("C:\\notes\\Plan.MD", ("Plan", "md")),
+        ("constitution.1.2", ("constitution.1.2", "")),
+        (".profile", (".profile", "")),
+        ("folder/", ("folder", "")),
+        ("", ("", "")),
+    ],
+)
+def test_file_names(path: str, expected: tuple[str, str]) -> None:
+    assert split_file_name(path) == expected
+
+
+def test_names_in_a_question() -> None:
+    names = exact_names('Does RFC 2616 in 2004 say "may be", as in notes.md?')
+    keys = {(name.key, name.ending) for name in names}
+    assert {("rfc 2616", ""), ("notes", "md"), ("may be", "")} <= keys
+    assert not {key for key, _ in keys} & {"2004", "in 2004", "2616"}
+    assert exact_names("") == exact_names(" … ") == []
+
+
+def test_quotations() -> None:
+    assert quoted_phrases('"one  two" and “three” and «four» and "one two"') == [
+        "one two",
+        "three",
+        "four",
+    ]
+    assert quoted_phrases('5" by 7", a " alone and ""') == []
