@@ -135,4 +135,4 @@ def test_quotations() -> None:
         "three",
         "four",
     ]
-    assert quoted_phrases('5" by 7", a " alone and ""') == []
+    assert quoted_phrases('5" by 7", and an "open one') == quoted_phrases('""') == []

@@ -14,6 +14,7 @@ import pytest
 from clew.stores.sqlite.first_tables import m001_documents_and_graph
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
+from clew.stores.statements.documents import NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, sentences, terms
 from clew.types import ChunkExtraction, Period
@@ -210,7 +211,34 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_11(connection: sqlite3.Connection) -> None:
+    for index, name in (("title", "title_key"), ("file", "file_key")):
+        connection.execute(f"DROP INDEX documents_by_{index}")
+        connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+    connection.execute("UPDATE meta SET value = 11 WHERE name = 'schema_version'")
+
+
+def test_documents_of_an_old_store_are_found_by_their_names(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("docs/rfc-0077.txt", "One.", title="Rivers of Europe"))
+    keys = (["rfc 77"], ["rivers of europe"])
+    expected = [store.named_documents(key) for key in keys]
+    assert [len(found) for found in expected] == [1, 1]
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_11(connection)
+    store = SqliteStore(tmp_path)
+    assert [store.named_documents(key) for key in keys] == expected
+    with store.backend.database.read() as connection:
+        plan = connection.execute(f"EXPLAIN QUERY PLAN {NAMED_CHUNKS.sql}", {"keys": "[]"})
+        steps = " ".join(row[3] for row in plan)
+    assert "documents_by_title" in steps
+    assert "documents_by_file" in steps
+    store.close()
+
+
 def _take_back_to_9(connection: sqlite3.Connection) -> None:
+    _take_back_to_11(connection)
     for name in ("date_source", "date_precision"):
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
     connection.execute("ALTER TABLE chunks DROP COLUMN sketch")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
+from clew.search.analysis.analyse import MAX_REPEATS, MAX_TERMS, Analysis, analyse
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
@@ -33,10 +33,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
-
-
-MAX_REPEATS = 8
-"""Times that a word of the question counts, at most."""
 
 
 @dataclass(slots=True)

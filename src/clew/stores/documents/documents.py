@@ -101,9 +101,7 @@ class Documents(Passages):
         found: dict[tuple[str, ...], list[int]] = defaultdict(list)
         for *names, chunk_id in rows:
             found[tuple(names)].append(chunk_id)
-        return [
-            NamedDocument(*names, chunk_ids=tuple(chunk_ids)) for names, chunk_ids in found.items()
-        ]
+        return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""

@@ -16,10 +16,11 @@ import numpy as np
 from clew.errors import InputError
 from clew.shingles import sketch
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.lookup import name_keys
 from clew.stores.documents.versions import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.values import half_character, to_text
-from clew.text import entity_key, name_key, split_file_name, terms
+from clew.text import entity_key, terms
 from clew.times import date_of
 from clew.types import (
     Chunk,
@@ -167,11 +168,6 @@ def _document_row(entry: IndexedDocument) -> Row:
         "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
     }
-
-
-def name_keys(title: str, source: str) -> dict[str, str]:
-    """What a document is looked up by: the keys of its title and of its file."""
-    return {"title_key": name_key(title), "file_key": name_key(split_file_name(source)[0])}
 
 
 def _date(document: Document) -> PartialDate | None:

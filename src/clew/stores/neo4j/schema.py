@@ -11,8 +11,8 @@ Nodes, with their properties beside `namespace`:
   (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, copying (JSON: how far a
   copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
-  date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version, derived_from,
-  title_key, file_key
+  date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
+  derived_from, title_key, file_key
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
