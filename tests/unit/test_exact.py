@@ -41,7 +41,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
         yield engine
 
 
-@pytest.mark.parametrize("strategy", sorted(EXACT_FIRST - {"local", "temporal"}))
+@pytest.mark.parametrize("strategy", ["auto", *sorted(EXACT_FIRST)])
 @pytest.mark.parametrize(
     ("question", "source"),
     [
