@@ -46,6 +46,8 @@ class ExtractedRelation:
     """From when on it held, as far as the text or its date says."""
     valid_until: datetime | None = None
     """Until when it held; None where no end is said."""
+    tail_type: str = "name"
+    """`concept` where the tail is no name: "lighthouse" of "is a lighthouse"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -19,7 +19,8 @@ from clew.indexing.ner.entity_types import (
     type_of_name,
 )
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
-from clew.indexing.relations.patterns import Antecedent, find_relations
+from clew.indexing.relations.antecedents import Antecedent, TopicSentence, find_topics
+from clew.indexing.relations.patterns import find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import STOP_WORDS, entity_key
 from clew.times import written_at
@@ -136,16 +137,21 @@ def _read_chunk(
     mentions: list[Mention] = []
     relations: list[ExtractedRelation] = []
     shortened: set[str] = set()
-    for ordinal, sentence in enumerate(found):
-        spans = [span for span in sentence.spans if names.is_name(span)]
+    kept = [[span for span in sentence.spans if names.is_name(span)] for sentence in found]
+    told = [
+        TopicSentence(sentence.start, sentence.end, _apart(spans, names))
+        for sentence, spans in zip(found, kept, strict=True)
+    ]
+    topics = find_topics(text, told, context.subject)
+    for ordinal, (sentence, spans, topic) in enumerate(zip(found, kept, topics, strict=True)):
         given = {alias.alias for alias in sentence.aliases}
         mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
-        antecedents = list(_antecedents(sentence.start, context.subject, turns, names))
-        if len(spans) > 1 or antecedents:
+        antecedents = list(_antecedents(sentence.start, topic, context, turns, names))
+        if spans:
             place = (sentence.start, sentence.end, ordinal)
-            told = _apart(spans, names)
-            relations.extend(find_relations(text, place, told, antecedents, context.written))
+            stated = find_relations(text, place, told[ordinal].names, antecedents, context.written)
+            relations.extend(stated)
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),
         mentions=tuple(mentions),
@@ -154,14 +160,21 @@ def _read_chunk(
 
 
 def _antecedents(
-    start: int, subject: str | None, turns: Sequence[Turn], names: Coreference
+    start: int,
+    topic: NameSpan | None,
+    context: _ChunkContext,
+    turns: Sequence[Turn],
+    names: Coreference,
 ) -> Iterator[Antecedent]:
     """What a pronoun that opens the sentence at `start` may stand for."""
-    if subject:
-        yield Antecedent(subject, start)
     turn = turn_at(turns, start)
     if turn and turn.speaker:
         yield Antecedent(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
+    if topic:
+        yield Antecedent(topic.name, start, entity_type=topic.entity_type)
+    elif context.subject:
+        kind = names.types.get(entity_key(context.subject), "name")
+        yield Antecedent(context.subject, start, entity_type=kind, is_described=True)
 
 
 def _mentions(
