@@ -57,16 +57,16 @@ def find_descriptions(
             yield name, IS_A, found, 0.75
     first = names[0]
     if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
-        found := _what_it_is(text, first, end)
+        concept := concept_of(text[:end], first.end, is_person(first))
     ):
-        yield first, IS_A, found, 0.8
+        yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
 
 
-def _what_it_is(text: str, name: NameSpan, end: int) -> NameSpan | None:
-    """What "X is a 2016 Indian drama film directed by Y" says: "drama film"."""
-    said = _IS_A.match(text, name.end, end)
+def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:
+    """What " is a 2016 Indian drama film directed by Y" says at a position: "drama film"."""
+    said = _IS_A.match(text, position)
     if said is None:
         return None
     words = said["what"].split()
@@ -74,14 +74,14 @@ def _what_it_is(text: str, name: NameSpan, end: int) -> NameSpan | None:
     if noun in _NO_NOUNS or noun.endswith(("ed", "ing", "ly", "ous", "ful")):
         return None
     if not STOP_WORDS.isdisjoint(words) or (
-        said["joined"] and noun not in (PERSON_NOUNS if is_person(name) else KINDS)
+        said["joined"] and noun not in (PERSON_NOUNS if is_person else KINDS)
     ):
         return None
-    is_compound = len(words) > 1 and _WORD.fullmatch(words[-2]) and _MODIFIER.match(words[-2])
-    concept = " ".join(words[-2:]) if is_compound else noun
-    if is_compound and words[-2] in _NO_NOUNS:
-        concept = noun
-    return NameSpan(said.start("what"), said.end("what"), concept, CONCEPT)
+    modifier = words[-2] if len(words) > 1 else ""
+    is_compound = (
+        _WORD.fullmatch(modifier) and _MODIFIER.match(modifier) and modifier not in _NO_NOUNS
+    )
+    return f"{modifier} {noun}" if is_compound else noun
 
 
 def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:

@@ -9,6 +9,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.indexing.structure.citations import citations
+from clew.indexing.structure.definitions import definitions
+from clew.indexing.structure.fields import fields
+from clew.indexing.structure.tables import tables
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -16,7 +20,7 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-READERS: tuple[Callable[[Document], Structure], ...] = ()
+READERS: tuple[Callable[[Document], Structure], ...] = (fields, tables, definitions, citations)
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 
