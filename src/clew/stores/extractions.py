@@ -19,6 +19,7 @@ from clew.stores.statements.relations import STATED_BY_CHUNKS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.validity import heads_around, recompute_valid_until
 from clew.stores.values import now
+from clew.stores.weights import facts_of, recompute_weights, recompute_weights_around
 from clew.text import entity_key
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
 
@@ -71,7 +72,8 @@ class Extractions(StoreState):
         if rows:
             self.backend.insert({"relations": [row._asdict() for row in rows]}, changes=1)
             heads = {head for head, _, _ in facts}
-            recompute_valid_until(self.backend, heads, State(state).functional)
+            changed = recompute_valid_until(self.backend, heads, State(state).functional)
+            recompute_weights(self.backend, changed | facts)
         return facts, len(rows)
 
     @writing
@@ -140,7 +142,9 @@ class Extractions(StoreState):
     def _recompute(self, plan: Plan, moved: Set[int], functional: Sequence[str]) -> None:
         heads = {row.from_entity_id for row in (*plan.new, *plan.changed)}
         around = heads_around(self.backend, moved, functional)
-        recompute_valid_until(self.backend, heads | around, functional)
+        changed = recompute_valid_until(self.backend, heads | around, functional)
+        recompute_weights(self.backend, changed | facts_of((*plan.new, *plan.changed)))
+        recompute_weights_around(self.backend, moved)
 
 
 def _keys(found: Iterable[FoundRelation]) -> list[str]:
