@@ -96,6 +96,7 @@ RELATIONAL = word_list(_LISTS["relational_nouns"])
 """Nouns that say what somebody or something is to another: "founder", "capital", "fork"."""
 _NO_RELATION_NOUNS = word_list(_LISTS["no_relation_nouns"])
 _NO_RELATION_VERBS = word_list(_LISTS["no_relation_verbs"])
+_INTRANSITIVE = word_list(_LISTS["intransitive"])
 _WITH_A_PLACE = PLACE_NOUNS | ORGANISATION_NOUNS
 """What "is a … in" says where it lies."""
 _NEGATION = re.compile(
@@ -193,6 +194,8 @@ def _verb_phrase(words: str) -> Phrase | None:
     if passive:
         return Phrase(f"{passive['verb']}_{passive['prep']}".replace("-", "_"), 0.75)
     active = _ACTIVE.fullmatch(words)
+    if active and active["verb"] in _INTRANSITIVE and not active["prep"]:
+        return None
     if active and active["verb"] not in _NO_RELATION_VERBS:
         relation = "_".join(part for part in (active["verb"], active["prep"]) if part)
         return Phrase(relation.replace("-", "_"), 0.6)

@@ -22,8 +22,8 @@ DEFINED_IN = "defined_in"
 _MOST = 1_000
 """Definitions of a document."""
 _DEFINITION = re.compile(
-    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]+|[ ]{2,8})"
-    r"|[-*+][ \t]+\*\*(?P<bold>[^*\n]{1,60}?):?\*\*[ \t]*[:–—-]?[ \t]+)"
+    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]{1,8}|[ ]{2,8})"
+    r"|[-*+][ \t]{1,4}\*\*(?P<bold>[^*\n]{1,60})\*\*(?:[ \t]?[:–—-])?[ \t]{1,4})"
     r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
     re.MULTILINE,
 )
@@ -39,7 +39,7 @@ def definitions(document: Document) -> Structure:
 
 def _statements(document: Document) -> Iterator[Statement]:
     for match in _DEFINITION.finditer(document.text):
-        term = (match["term"] or match["bold"]).strip(" `*_")
+        term = (match["term"] or match["bold"]).strip(" `*_:")
         if not is_name(term) or len(term.split()) > 4:
             continue
         place = {"start": match.start(), "end": match.end()}

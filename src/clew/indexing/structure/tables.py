@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 _MOST = 2_000
 """Statements of a document."""
 _LINE = re.compile(r"^[ \t]*\|[^\n]+", re.MULTILINE)
-_SEPARATOR = re.compile(r"[\s|:-]+-[\s|:-]*")
+_SEPARATOR = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL = re.compile(r"(?<!\\)\|")
 _MARKS = re.compile(r"[*`]+|\[(?P<text>[^\[\]]{0,200})\]\([^()\s]{0,500}\)")
 _FIELD_NAMES = frozenset("field key property attribute name item".split())

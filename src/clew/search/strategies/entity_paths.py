@@ -31,7 +31,7 @@ PAIRED = 4
 """Entities of the question, from the rarest, between which paths are looked for."""
 PATHS = 8
 """Paths shown, the fewest hops first."""
-TOGETHER = "mentioned_with"
+TOGETHER = "co_occurs_with"
 """What ties two names of one sentence that states no relation of them."""
 
 
