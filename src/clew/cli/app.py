@@ -23,6 +23,7 @@ from clew.cli.commands import (
     serving,
     subgraphs,
     tools,
+    watching,
 )
 from clew.cli.common import (
     Common,
@@ -78,6 +79,7 @@ def _common_options(
 
 app.command("demo")(command(demo.demo))
 app.command("index")(command(indexing.index))
+app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("documents")(command(inspect.documents))

@@ -23,6 +23,22 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+SinceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="Only what is of this time or later: 2019, 2019-05, 'last week'.",
+        show_default=False,
+    ),
+]
+UntilOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="Only what is of this time or earlier; the day or year named counts.",
+        show_default=False,
+    ),
+]
 AsOfOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -70,8 +70,12 @@ class Options:
     """Use the reranker where one is configured."""
     explain: bool = True
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
+    given: frozenset[str] = frozenset()
+    """Names of the options that the caller gave, rather than the settings."""
     context: bool = True
     """Assemble the context; without it that is empty."""
+    context_passages: bool = True
+    """Put passages into the context, beside what the strategy made: paths, reports, a timeline."""
 
     def __post_init__(self) -> None:
         _check("limit", self.limit, 1, None)

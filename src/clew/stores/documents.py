@@ -112,6 +112,8 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
         **{
             **values,
             "created_at": to_time(values["created_at"]),
+            "date_source": values["date_source"] or "",
+            "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
             "metadata": json.loads(values["metadata"]),

@@ -9,7 +9,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import AsOfOption, NameArgument
+from clew.cli.options import AsOfOption, NameArgument, SinceOption, UntilOption
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import steps
 from clew.text import one_line, quoted
@@ -58,11 +58,13 @@ def timeline(
     common: Common,
     name: NameArgument,
     limit: LimitOption = 100,
+    since: SinceOption = None,
+    until: UntilOption = None,
     as_of: AsOfOption = None,
 ) -> None:
     """Print what is known of an entity, in order of time."""
     with common.open() as engine:
-        found = engine.graph.timeline(name, limit=limit, as_of=as_of)
+        found = engine.graph.timeline(name, limit=limit, since=since, until=until, as_of=as_of)
     if common.json:
         write_json(found)
     elif found:
@@ -89,6 +91,14 @@ def communities(
     common: Common,
     level: Annotated[int, typer.Option(metavar="N", min=0, help="Level; 0 is the coarsest.")] = 0,
     limit: LimitOption = 20,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Those nearest in meaning first, else the largest.",
+            show_default=False,
+        ),
+    ] = None,
     reports: Annotated[
         bool, typer.Option("--reports", help="Print the reports, not the list alone.")
     ] = False,
@@ -96,7 +106,7 @@ def communities(
     """List the communities of the graph: entities that are tied to each other most."""
     with common.open() as engine:
         _update(engine, common)
-        found = engine.graph.communities(level, limit)
+        found = engine.graph.communities(level, limit, query)
         origins = engine.store.provenance([id_ for c in found for id_ in c.sources])
     sources = {c.id: [origins[id_] for id_ in c.sources if id_ in origins] for c in found}
     if common.json:

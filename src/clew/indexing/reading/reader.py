@@ -27,6 +27,7 @@ from clew.indexing.reading.formats.common import (
     one_line,
     text_digest,
 )
+from clew.indexing.reading.formats.mail.recognise import may_be_mail
 from clew.indexing.reading.formats.markup import (
     markdown_document,
     read_markdown,
@@ -58,6 +59,7 @@ __all__ = [
 
 _Reader = Callable[[RawFile], ReadResult]
 
+_MAIL = frozenset({"message/rfc822", "application/mbox"})
 _TEXT_READERS: Mapping[str, _Reader] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
@@ -93,7 +95,7 @@ def read_file(
     digest: str | None = None,
     limits: LimitSettings | None = None,
 ) -> ReadResult:
-    """The documents of a file: one, or one a record for JSON Lines and lists of records.
+    """The documents of a file: one, or one a record for JSON Lines, lists of records, mailboxes.
 
     `source` is the absolute path; that of a record is `<path>#<its _id, id or number>`, with
     `origin` = the path. A file's document has the file's digest (`digest`, where the caller knows
@@ -105,7 +107,11 @@ def read_file(
     """
     data, modified = _load(path, settings)
     raw = RawFile(
-        source=file_source(path), data=data, settings=settings, limits=limits or LimitSettings()
+        source=file_source(path),
+        data=data,
+        settings=settings,
+        path=path,
+        limits=limits or LimitSettings(),
     )
     return read_raw(raw, digest=digest, modified=modified)
 
@@ -225,6 +231,14 @@ def _reader(raw: RawFile) -> _Reader:
         from clew.indexing.reading.formats.html import read_html
 
         return read_html
+    if media_type == "application/zip":
+        from clew.indexing.reading.formats.chats.zip_export import read_zip_export
+
+        return read_zip_export
+    if media_type in _MAIL or (media_type == "text/plain" and may_be_mail(raw.data)):
+        from clew.indexing.reading.formats.mail.mailbox import read_mail
+
+        return read_mail
     return _TEXT_READERS.get(media_type, read_text)
 
 

@@ -9,9 +9,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.indexing.structure.chat import chat_structure
 from clew.indexing.structure.citations import citations
 from clew.indexing.structure.definitions import definitions
 from clew.indexing.structure.fields import fields
+from clew.indexing.structure.mail import mail_structure
+from clew.indexing.structure.minutes import minutes_structure
 from clew.indexing.structure.tables import tables
 from clew.types import Structure
 
@@ -20,7 +23,15 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-READERS: tuple[Callable[[Document], Structure], ...] = (fields, tables, definitions, citations)
+READERS: tuple[Callable[[Document], Structure], ...] = (
+    mail_structure,
+    chat_structure,
+    minutes_structure,
+    fields,
+    tables,
+    definitions,
+    citations,
+)
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 

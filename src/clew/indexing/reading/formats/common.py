@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import LimitError, UnreadableError
@@ -46,6 +46,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    path: Path | None = None
+    """Where it lies, for what is read with what lies beside it."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     """What reading it may take."""
 

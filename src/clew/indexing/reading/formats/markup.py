@@ -6,6 +6,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.indexing.reading.formats.chats.conversation import read_result
+from clew.indexing.reading.formats.chats.whatsapp import is_whatsapp, whatsapp
 from clew.indexing.reading.formats.common import (
     Properties,
     RawFile,
@@ -31,12 +33,14 @@ _BLANK = re.compile(r"\s*+")
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of plain text, or of source code, as it is."""
+    """A file of plain text, or of source code, as it is; a chat of WhatsApp turn by turn."""
     media_type = media_type_of(raw.suffix)
     title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
+    if media_type == "text/plain" and is_whatsapp(text):
+        return read_result(raw, whatsapp(text, raw.source))
     return ReadResult(
         documents=(Document(source=raw.source, text=text, title=title, media_type=media_type),)
     )
