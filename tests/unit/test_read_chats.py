@@ -62,6 +62,7 @@ DAY = [
 
 def test_a_day_of_a_slack_channel_is_one_conversation(tmp_path: Path) -> None:
     (tmp_path / "users.json").write_text(json.dumps(USERS))
+    (tmp_path / "channels.json").write_text("[]")
     document = read_one(tmp_path / "harbour" / "2020-01-02.json", DAY)
     assert document.title == "#harbour, 2020-01-02"
     assert document.created_at == datetime(2020, 1, 2, 10, tzinfo=UTC)

@@ -21,7 +21,6 @@ from clew.cli.commands import (
     maintenance,
     search,
     serving,
-    subgraphs,
     tools,
     watching,
 )
@@ -110,7 +109,7 @@ app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))
 app.command("communities")(command(graph.communities))
 app.command("topics")(command(graph.topics))
-app.command("subgraph")(command(subgraphs.subgraph))
+app.command("subgraph")(command(graph.subgraph))
 app.command("stats")(command(inspect.stats))
 app.command("check")(command(maintenance.check))
 app.command("audit")(command(maintenance.audit))

@@ -28,10 +28,14 @@ def read_chat(raw: RawFile, value: object) -> ReadResult | None:
 
 
 def _users_beside(raw: RawFile) -> object:
-    """What `users.json` says, which lies above the folders of the channels."""
+    """What `users.json` says, which lies above the folders of the channels, with their list."""
     if raw.path is None:
         return None
-    file = raw.path.parent.parent / "users.json"
+    export = raw.path.parent.parent
+    # Nothing outside of the file's folder is read but what shows itself as the same export.
+    if not (export / "channels.json").is_file():
+        return None
+    file = export / "users.json"
     with suppress(OSError, ValueError, RecursionError), open_real(file) as opened:
         limit = int(raw.settings.max_megabytes * 1_000_000)
         return json.loads(opened.read(limit))
