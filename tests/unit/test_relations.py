@@ -111,6 +111,8 @@ def test_what_a_sentence_states(text: str, fact: Fact) -> None:
         "Then Zorblax sold its Linux division.",
         "There Zorblax uses the Quux routing code.",
         "Then Zorblax uses Quux-specific tricks.",
+        "Good alternatives to Foobar/Zorblax include Quux.",
+        "Then Ann Lee came Bob Ray.",
         # The first name is the object of what stands before it.
         "Those who hired Ann Lee directed Zorblax.",
         "Here Foobar(Zorblax) = Quux uses Acme.",

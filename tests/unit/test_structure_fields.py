@@ -59,6 +59,10 @@ no separator, no table
     }
 
 
+def test_a_bar_of_navigation_states_nothing() -> None:
+    assert facts("| Chapter 2 | Next |\n| --- | --- |\n| Prev | Chapter 4 |\n") == set()
+
+
 def test_a_table_of_fields_is_about_the_document() -> None:
     text = "| Field | Value |\n| --- | --- |\n| Editor | Ann Lee |\n| Size | 12 |\n"
     assert facts(text) == {("Guide", "edited_by", "Ann Lee")}

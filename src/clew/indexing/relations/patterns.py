@@ -221,6 +221,6 @@ def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     if gap.lstrip(" ,").startswith(("which ", "who ", "that ")):
         return False
     before = text[max(start, name.start - 30) : name.start].lower().removesuffix("the ")
-    if _WITHIN_CLAUSE.search(before):
+    if before.endswith("/") or _WITHIN_CLAUSE.search(before):
         return True
     return before.endswith(_GOVERNING) or (gap.startswith(",") and before.endswith(" and "))

@@ -42,10 +42,22 @@ def _statements(document: Document) -> Iterator[Statement]:
         term = (match["term"] or match["bold"]).strip(" `*_:")
         if not is_name(term) or len(term.split()) > 4:
             continue
-        place = {"start": match.start(), "end": match.end()}
+        start, end = match.span()
         if entity_key(term) != entity_key(document.title):
             yield Statement(
-                head=term, head_type=CONCEPT, relation_type=DEFINED_IN, tail=document.title, **place
+                head=term,
+                head_type=CONCEPT,
+                relation_type=DEFINED_IN,
+                tail=document.title,
+                start=start,
+                end=end,
             )
         if concept := concept_of(f" is {match['text'][:1].lower()}{match['text'][1:200]}"):
-            yield Statement(head=term, relation_type=IS_A, tail=concept, tail_type=CONCEPT, **place)
+            yield Statement(
+                head=term,
+                relation_type=IS_A,
+                tail=concept,
+                tail_type=CONCEPT,
+                start=start,
+                end=end,
+            )

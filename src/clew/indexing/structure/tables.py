@@ -27,7 +27,8 @@ _FIELD_NAMES = frozenset("field key property attribute name item".split())
 _VALUE_NAMES = frozenset("value".split())
 _NO_RELATION = frozenset(
     "description descriptions note notes comment comments remark remarks example examples meaning"
-    " explanation details usage default date time year size number no id link url value".split()
+    " explanation details usage default date time year size number no id link url value"
+    " next prev previous home up back".split()
 )
 """Columns that do not hold names."""
 _NAME = re.compile(r"[^\W\d_]")
