@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import pytest
 
 from clew.indexing.structure import structure_of
@@ -10,9 +12,11 @@ from clew.types import Document
 Fact = tuple[str, str, str]
 
 
-def facts(text: str, *, title: str = "Guide", **metadata: object) -> set[Fact]:
+def facts(
+    text: str, *, title: str = "Guide", metadata: Mapping[str, object] | None = None
+) -> set[Fact]:
     document = Document(
-        source="a.md", text=text, title=title, media_type="text/markdown", metadata=metadata
+        source="a.md", text=text, title=title, media_type="text/markdown", metadata=metadata or {}
     )
     return {(s.head, s.relation_type, s.tail) for s in structure_of(document).statements}
 
@@ -38,7 +42,7 @@ def facts(text: str, *, title: str = "Guide", **metadata: object) -> set[Fact]:
     ],
 )  # fmt: skip
 def test_fields(metadata: dict[str, object], expected: set[Fact]) -> None:
-    assert facts("Some text.", **metadata) == expected
+    assert facts("Some text.", metadata=metadata) == expected
 
 
 def test_a_table_says_what_its_cells_are_to_the_first_of_their_row() -> None:
@@ -88,7 +92,7 @@ def test_citations() -> None:
     text = (
         "See RFC 2616, RFC2616 and PEP-8 (ISO 8601). The DRFC 1 and RFC are none; nor is PEP 257."
     )
-    assert facts(text, title="PEP 257 Docstrings", pep=257) == {
+    assert facts(text, title="PEP 257 Docstrings", metadata={"pep": 257}) == {
         ("PEP 257 Docstrings", "cites", name) for name in ("RFC 2616", "PEP 8", "ISO 8601")
     }
 
