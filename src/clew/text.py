@@ -19,6 +19,15 @@ _UNSPACED = (
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fa1f"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
+# In prose "JavaScript" and "YouTube" are one word; where it is defined, a name has parts.
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+_CAMEL = re.compile(
+    r"(?<![A-Za-z0-9])(?:class|struct|interface|enum|trait|type|func|fn|def|function|impl) "
+    r"(?P<named>[A-Za-z][A-Za-z0-9]{2,80}+)"
+    r"|(?<=[\w>\]*&] )(?P<typed>[A-Za-z][A-Za-z0-9]{2,80}+)(?=\()"
+)
+_COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,80}+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _DIGITS = 18  # of the largest whole number that every store can hold
@@ -74,12 +83,27 @@ def words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """Search terms in order, repeats kept: stems of spaced words, bigrams of unspaced scripts.
 
-    Stop words are left out. The same function reads documents and questions.
+    Stop words are left out. The parts of `ParseHTTPDate`, where that is defined, come last.
+    Documents and questions are read alike; see `question_terms`.
     """
     found: list[str] = []
     for word in words(text):
         found.extend(_word_terms(word))
+    if _HUMP.search(text):
+        for match in _CAMEL.finditer(text):
+            found.extend(_part_terms(match["named"] or match["typed"]))
     return found
+
+
+def question_terms(text: str) -> list[str]:
+    """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it."""
+    compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
+    return list(dict.fromkeys([*terms(text), *(t for one in compound for t in _part_terms(one))]))
+
+
+def _part_terms(name: str) -> list[str]:
+    parts = _PART.findall(name)
+    return [t for part in parts for t in _word_terms(fold(part))] if len(parts) > 1 else []
 
 
 @lru_cache(maxsize=500_000)
@@ -149,10 +173,22 @@ _ABBREVIATION = re.compile(
 _BREAK = re.compile(
     r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’'»)\]]*+)(?=\s)"
     r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
-    r"|(?P<lines>\n\s*\n|\n(?=\s*(?:[-*#>|•]|\d+[.)]\s)))"
+    # Headings and rows of tables are lines of their own, and so is what underlines a heading.
+    r"|(?P<line>^(?:[ ]{0,3}#{1,6}[ \t]|[ \t]*\|)[^\n]*(?:\n|\Z)"
+    r"|^[ \t]*(?P<rule>[=\-~^\"'`*+#<>_:.])(?P=rule){2,}[ \t]*$)"
+    # A blank line; before items of lists, quotations, rows and fields.
+    r"|(?P<lines>\n\s*\n|\n(?=[ \t]*(?:[-*+•‣–][ \t]|[>|]|#{1,6}[ \t]|\(?(?:\d{1,4}|[a-z])[.)]\s"
+    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))",
+    re.MULTILINE,
 )
+_LABEL = re.compile(
+    r"(?:[-*+•‣–]|\(?(?:\d{1,4}|[a-z])[.)])?[ \t]*\*\*[^*\n]{1,80}(?:\*\*[.:!?]|[.:!?]\*\*)"
+)
+"""The bold words that open a paragraph or an item: they name it and are no sentence."""
 
 
+_LONGEST_LABEL = 120
+"""Characters of a label, blanks before it among them."""
 _LONGEST_NUMBER = 40
 """Characters of a list's number, blanks before it among them."""
 
@@ -164,6 +200,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     for match in _BREAK.finditer(text):
         if match.lastgroup == "stop" and not _ends_sentence(text, start, match):
             continue
+        if match.lastgroup == "line" and match["rule"] is None:
+            start = _add_range(text, start, match.start(), found)
         start = _add_range(text, start, match.end(), found)
     _add_range(text, start, len(text), found)
     return found
@@ -177,6 +215,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
+    if match.end() - start < _LONGEST_LABEL and _LABEL.fullmatch(text[start : match.end()].strip()):
+        return False
     number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
     if after[:1].islower() or number.strip().isdecimal():
         return False

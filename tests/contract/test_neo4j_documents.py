@@ -87,6 +87,7 @@ def shown(store: Store) -> object:
         [store.document_chunks(d.id) for d in documents],
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
+        store.sketches(chunks),
         store.chunk_times(chunks),
         store.published_at(chunks),
         store.matching_chunks(where).tolist(),
@@ -228,8 +229,8 @@ class TestSaving(OnNeo4j):
         with neo4j_store.batch():
             neo4j_store.delete([make_entry("b").document.id])
             assert neo4j_store.matching_chunks(where).tolist() == []
-        unknown = Condition(name="year", operator="~", value="1")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="unknown operator '~'"):
+        unknown = Condition(name="year", operator="~=", value="1")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="unknown operator '~='"):
             neo4j_store.matching_chunks([unknown])
 
 

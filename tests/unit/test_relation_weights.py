@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew.errors import NotFoundError
-from clew.stores.weights import CONTRADICTED, Evidence, belief_in, changed_weights
+from clew.stores.relations.weights import CONTRADICTED, Evidence, belief_in, changed_weights
 from clew.testing.fakes import HashEmbedder
 from clew.types import Relation
 

@@ -19,7 +19,8 @@ WhereOption: TypeAlias = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Only where the metadata meets it, such as year>=2020 or author=Brontë; repeatable.",
+        help="Only where the document meets it, such as year>=2020, author=Brontë, path~docs/*.md,"
+        " type=pdf or date>=2019-03; ~ and !~ match globs; repeatable.",
         show_default=False,
     ),
 ]

@@ -106,6 +106,10 @@ class PassageStore(Protocol):
         """Character ranges of the sentences in the document, by chunk id; unknown ids left out."""
         ...
 
+    def sketches(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
+        """Sketches of the chunks' texts (`shingles.sketch`), by chunk id; unknown ids left out."""
+        ...
+
     def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
         """Where each chunk comes from, by chunk id; unknown ids are left out."""
         ...
@@ -114,8 +118,10 @@ class PassageStore(Protocol):
         """Ids (sorted) of the chunks whose metadata meets every condition.
 
         A chunk's own metadata goes before its document's. Both sides are compared as numbers where
-        both are numbers, as times where both are ISO dates, else as text. A missing name meets no
-        condition, not even `!=`. Lists meet `=` where one of their items does.
+        both are numbers, as periods where both are ISO dates or parts of them, else as text. A
+        missing name meets no condition, not even `!=`. Lists meet `=` where one of their items
+        does. `path` is the file, matched by its last folders; `type` its media type or ending.
+        Raises `InputError` for an operator that there is not, and for a name that no document has.
         """
         ...
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
 
-Operator = Literal["=", "!=", ">=", "<=", ">", "<"]
+Operator = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
 
 CharRange: TypeAlias = tuple[int, int]
 """Half-open, in code points."""
@@ -110,7 +110,7 @@ class PartialDate:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
-    """A filter on metadata, or on title, source, media_type and times: `year>=2020`."""
+    """A filter on metadata, or on path, type, date, title and such: `year>=2020`, `path~docs/*`."""
 
     name: str
     operator: Operator

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
@@ -15,7 +17,7 @@ from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import WhereOption
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
-from clew.errors import InputError, NotFoundError
+from clew.errors import BINARY, EMPTY, InputError, NotFoundError
 from clew.text import one_line
 
 if TYPE_CHECKING:
@@ -89,7 +91,7 @@ def index(
         write_json(report)
     else:
         print_report(report)
-    if report.skipped:
+    if any(item.reason != EMPTY for item in report.skipped):
         raise typer.Exit(INCOMPLETE)
 
 
@@ -163,7 +165,14 @@ def print_report(report: IndexReport) -> None:
 def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
     from clew.cli.tables import table
 
-    rows = [(shown_source(item.source), item.reason) for item in skipped]
+    binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
+    kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
+    rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
+    rows += [
+        (shown_source(item.source), item.reason)
+        for item in skipped
+        if item.reason != BINARY or PurePath(item.source).suffix not in kinds
+    ]
     stdout_console().print(table(("skipped", "reason"), rows))
 
 

@@ -10,6 +10,7 @@ from itertools import groupby, repeat
 from clew.indexing.ner.candidate_mentions import STATED_SCORE, CandidateFinder
 from clew.indexing.ner.cased_ner import is_one_name
 from clew.indexing.ner.caseless_ner import CaselessNames, has_caseless
+from clew.indexing.ner.code_identifiers import extract_code
 from clew.indexing.ner.coreference import Coreference, resolve_coreference
 from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
 from clew.indexing.ner.entity_types import (
@@ -43,6 +44,8 @@ class PatternExtractor:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
+        if is_code(document.media_type):
+            return extract_code(document, chunks)
         about = about_names(document.title)
         finder = _candidate_finder(document)
         whole = document.date or date_of(document.metadata)
@@ -96,9 +99,7 @@ def _candidate_finder(document: Document) -> CandidateFinder:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
     phrase = title if " " in title and not is_one_name(title) else ""
-    return CandidateFinder(
-        title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless
-    )
+    return CandidateFinder(title=title, phrase=phrase, caseless=caseless)
 
 
 def _full_name_of_subject(

@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING
 
 from clew.indexing.structure.chat import chat_structure
 from clew.indexing.structure.citations import citations
+from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.definitions import definitions
 from clew.indexing.structure.fields import fields
 from clew.indexing.structure.mail import mail_structure
+from clew.indexing.structure.markdown_links import markdown_links
 from clew.indexing.structure.minutes import minutes_structure
 from clew.indexing.structure.tables import tables
 from clew.types import Structure
@@ -31,6 +33,8 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     tables,
     definitions,
     citations,
+    markdown_links,
+    code_structure,
 )
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 

@@ -149,9 +149,25 @@ def _labels(hits: Sequence[Hit]) -> dict[int, str]:
     known = [moment for moment in moments.values() if moment is not None]
     days = (max(known) - min(known)).days if known else 0
     form = "%Y" if days > 3 * 366 else "%B %Y" if days > 62 else "%d %B %Y"
+    spans = {hit.chunk.id: _span(hit.times) for hit in hits}
     return {
-        id_: UNDATED if moment is None else _format(moment, form) for id_, moment in moments.items()
+        id_: UNDATED if moment is None else _format(moment, _coarser(form, spans[id_]))
+        for id_, moment in moments.items()
     }
+
+
+def _span(times: Sequence[Period]) -> int:
+    """Days of the time that `moment_of` finds; 0 where a side of it is open."""
+    first = next((period for period in times if period.start or period.end), None)
+    both = first is not None and first.start is not None and first.end is not None
+    return (first.end - first.start).days if both else 0  # type: ignore[union-attr, operator]
+
+
+def _coarser(form: str, days: int) -> str:
+    """The form of a label that says no more than what is stated: "2019" is no day of that year."""
+    if days > 31:
+        return "%Y"
+    return form.removeprefix("%d ") if days > 1 else form
 
 
 def _format(moment: datetime, form: str) -> str:

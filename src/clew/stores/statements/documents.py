@@ -41,6 +41,12 @@ DOCUMENTS_BY_ORIGIN = Statement(
 DOCUMENTS_BY_ID = Statement(
     f"{_SQL_DOCUMENT} WHERE d.id {_AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
 )
+ANY_DOCUMENT = Statement(
+    "SELECT 1 FROM documents LIMIT 1",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= '' RETURN [1] AS row LIMIT 1
+""",
+)
 DIGESTS = Statement(
     "SELECT source, origin, sha256, recipe FROM documents",
     """
@@ -147,6 +153,12 @@ RETURN [{_SECTION}] AS row ORDER BY s.document_id, s.ordinal
 SENTENCES = Statement(
     f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {_AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.text, c.start, c.sentences] AS row",
+)
+# The text only where there is no sketch. Columns: id, sketch, text.
+SKETCHES = Statement(
+    "SELECT c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END"
+    f" FROM chunks c WHERE c.id {_AMONG}",
+    f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END] AS row",
 )
 # Columns: id, then those of PROVENANCE.
 PROVENANCES = Statement(

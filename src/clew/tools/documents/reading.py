@@ -199,6 +199,9 @@ def _document(info: DocumentInfo) -> Result:
         "characters": info.characters,
         "chunks": info.chunks,
         "version": info.version,
+        "date": info.date.iso if info.date else None,
+        "date_source": info.date_source,
+        "date_precision": info.date_precision,
         "indexed_at": info.indexed_at.isoformat(),
         "metadata": dict(info.metadata),
     }

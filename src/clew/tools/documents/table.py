@@ -14,7 +14,8 @@ _QUERY = text("query", "The question, in words.", max_length=10_000, required=Tr
 _WHERE = array(
     "where",
     "strings",
-    "Filters on metadata, such as year>=2020. Default none.",
+    "Filters on metadata, path, type or date, such as year>=2020, path~docs/*.md, type=pdf,"
+    " date>=2019-03. Default none.",
     max_items=20,
     max_length=1000,
 )

@@ -122,6 +122,7 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
         sha256=digest,
         media_type=media_type,
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )
