@@ -8,13 +8,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from clew.errors import InputError
 from clew.indexing.contextualise import context_of, fitted_context
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.splitting.code_blocks import is_code
 from clew.indexing.splitting.code_definitions import source_outline, source_units
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
 from clew.indexing.splitting.pack import CharRange, pack
+from clew.indexing.splitting.pieces import check_pieces
 from clew.indexing.splitting.sections import make_sections, section_spans
 from clew.indexing.splitting.units import (
     CHARACTERS_A_TOKEN,
@@ -85,7 +85,7 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     """
     if not document.text or document.text.isspace():
         return Split(sections=make_sections(document.text, [], Outline((0,), ((),))), chunks=())
-    _check_pieces(document)
+    check_pieces(document)
     return _Splitter(document, settings, tokens).split()
 
 
@@ -288,15 +288,3 @@ class _Splitter:
                 self._document, trail, self._weigh, self._context_room
             )
         return self._contexts[trail]
-
-
-def _check_pieces(document: Document) -> None:
-    at = 0
-    for piece in document.pieces:
-        if not at <= piece.start <= piece.end <= len(document.text):
-            raise InputError(
-                f"piece {piece.key!r} of {document.source!r} is [{piece.start}, {piece.end}):"
-                f" expected a range within [{at}, {len(document.text)}), after the piece before it;"
-                " give pieces in order, in code points, without overlap"
-            )
-        at = piece.end

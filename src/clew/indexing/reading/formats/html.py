@@ -25,6 +25,7 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.markdown_table import table_lines
+from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.formats.web.boilerplate import boilerplate, is_invisible
 from clew.types import Document
 
@@ -100,9 +101,8 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
     if language:
         values["language"] = str(language)
     heading = (soup.title and one_line(soup.title.get_text())) or ""
-    if not heading and (first := soup.find("h1")):
-        heading = one_line(first.get_text())
-    return properties({**values, "title": heading})
+    shown = [one_line(found.get_text()) for found in soup.find_all("h1", limit=2)]
+    return properties({**values, "title": page_title(heading, list(filter(None, shown)))})
 
 
 def _markdown(root: Tag, dropped: Collection[int]) -> str:
