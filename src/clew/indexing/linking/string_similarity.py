@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from clew.indexing.ner.type_lexicon import FIRST_NAMES
+from clew.indexing.ner.name_lexicon import FIRST_NAMES
 from clew.text import terms
 
 SHORTEST_KEY = 6

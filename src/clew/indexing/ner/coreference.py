@@ -7,9 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
+from clew.indexing.ner.name_lexicon import (
+    COMMON_WORDS,
+    DEMONYMS,
+    FIRST_NAMES,
+    PLACES,
+    STARTERS,
+    is_ordinary,
+)
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
-from clew.indexing.ner.type_lexicon import DEMONYMS, FIRST_NAMES, PLACES
 from clew.text import entity_key
 from clew.types import AliasEvidence
 
@@ -45,10 +51,14 @@ class Coreference:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
         if not span.initial or span.name in self.told or span.name in self.full:
             return True
+        if " " in span.name:
+            return not all(map(is_ordinary, span.name.split()))
         lower = span.name.casefold()
         if lower in COMMON_WORDS or lower in self.words:
             return False
-        return lower in FIRST_NAMES or lower in PLACES or not _DERIVED.search(lower)
+        if lower in FIRST_NAMES or lower in PLACES:
+            return True
+        return not (is_ordinary(lower) or _DERIVED.search(lower))
 
     def resolve(self, name: str) -> str:
         """The name in full."""

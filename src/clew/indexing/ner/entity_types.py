@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clew.indexing.ner.type_lexicon import (
+from clew.indexing.ner.name_lexicon import (
     DEMONYMS,
     FIRST_NAMES,
     NAME_SUFFIXES,

@@ -9,8 +9,8 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import AFTER_NAME
+from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import DEMONYMS, PERSON_NOUNS
 from clew.indexing.relations.periods import read_validity
 from clew.indexing.relations.phrases import KINDS, Phrase, phrase_between, read_attribute
 from clew.text import entity_key
