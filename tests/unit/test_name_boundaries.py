@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.test_extract import names
+from tests.unit.test_extract import names, types
 
 
 @pytest.mark.parametrize(
@@ -43,6 +43,8 @@ def test_no_name_runs_over_the_end_of_a_line_or_a_company(text: str, expected: s
         "See Appendix A, Figure 3 and Section 7.1 for more.",
         "It is read from https://wiki.example.org/AutomaticDebugPackages or /usr/Shared/Docs.",
         "Set ORIG_HEAD first.",
+        "It was signed on Fri 02 Dec, at 10:03 AM PST.",
+        "Try this:\n\n```cypher\nMATCH all RETURN\n```\n\nand that.",
         "He spoke to me on November 19 and on Thursday, November 20th.",
     ],
 )
@@ -62,3 +64,34 @@ def test_the_first_part_of_an_adjective_is_the_name() -> None:
 def test_instructions_do_not_begin_names() -> None:
     assert names("Install Debian on it.") == ["Debian"]
     assert names("Using Kubernetes is easy.") == ["Kubernetes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "entity_type"),
+    [
+        ("It came from Wietse Venema <wietse@example.org> today.", "Wietse Venema", "person"),
+        ("It was maintained by Benoit Guillonnet then.", "Benoit Guillonnet", "person"),
+        ("We heard that Jarkko Moilanen said no.", "Jarkko Moilanen", "person"),
+        ("It is based in ES6 modules.", "ES6", "name"),
+        ("The code is located in Git repositories.", "Git", "name"),
+        ("They fought at the Battle of Hastings then.", "Battle of Hastings", "event"),
+        ("She went to the Brussels Film Festival.", "Brussels Film Festival", "event"),
+        ("Use the **Frobnicator** for it.", "Frobnicator", "name"),
+    ],
+)
+def test_types_follow_what_is_said_of_a_name(text: str, name: str, entity_type: str) -> None:
+    assert types(text)[name] == entity_type
+
+
+@pytest.mark.parametrize("label", ["License", "PEP"])
+def test_a_field_does_not_speak(label: str) -> None:
+    found = types(f"{label}: 8 it is.", f"{label}: the same again.")
+
+    assert found.get(label) != "person"
+
+
+@pytest.mark.parametrize(
+    "text", ["- **Get Help**: ask here.", 'case "$ADT_REBOOT_MARK" in', "*All* of it."]
+)
+def test_what_is_stressed_or_code_is_no_title(text: str) -> None:
+    assert "work" not in types(text).values()

@@ -12,6 +12,7 @@ from clew.indexing.ner.cased_ner import find_names
 from clew.indexing.ner.caseless_ner import CaselessNames
 from clew.indexing.ner.code_identifiers import find_identifiers, find_ticked
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
+from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.quoted_titles import find_quoted
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
@@ -41,12 +42,18 @@ class CandidateFinder:
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
         stated = may_state(text)
-        return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
+        fences = find_fences(text)
+        return [
+            SentenceSpans(start, end, _ordered(find_identifiers(text, start, end)))
+            if any(left <= start < right for left, right in fences)
+            else self._sentence(text, start, end, stated, written)
+            for start, end in sentences(text)
+        ]
 
     def _sentence(
         self, text: str, start: int, end: int, stated: bool, written: datetime | None
     ) -> SentenceSpans:
-        if self.is_code:
+        if self.is_code or is_code_line(text, start):
             return SentenceSpans(start, end, _ordered(find_identifiers(text, start, end)))
         spans = self._candidates(text, start, end, written)
         aliases = []

@@ -73,7 +73,7 @@ _NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z]|[IVX]{1,5})")
 _NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
-_AMBIGUOUS_CALENDAR = frozenset(("may", "april", "june", "august", "march"))
+_AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
 _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
     "center centre foundation campaign fund prize agency movement coalition alliance award"
 )

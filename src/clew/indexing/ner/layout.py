@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import zip_longest
 
 _SHORTEST_WRAPPED = 30
 """Characters of a line that goes on with the next one, at least."""
@@ -10,6 +11,8 @@ _LONGEST_HEADING = 120
 _LABEL = re.compile(r"(?:\*\*|__)?:(?=\s|$|\*\*|__)")
 _MARK = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
 _UNDERLINE = re.compile(r"\n[ \t]{0,3}([=~^*+#-])\1{2,200}[ \t]*(?:\n|$)")
+_FENCE = re.compile(r"^[ \t]{0,12}(?:```|~~~)", re.MULTILINE)
+_PROMPT = re.compile(r"(?:>>>|\.\.\.|[$%]) \S")
 _WORD = re.compile(r"[^\W\d_]{4,60}")
 _NO_HEADING = ".!?,;|"
 _SENTENCE_WORDS = re.compile(
@@ -74,6 +77,19 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     is_whole = last == len(text) or text[last : last + 1] == "\n"
     capitals = sum(word[0].isupper() for word in words)
     return min(last, end) if is_whole and capitals * 4 >= len(words) * 3 else position
+
+
+def find_fences(text: str) -> list[tuple[int, int]]:
+    """Ranges of the fenced code of a text; one that does not end goes on to the end."""
+    if "```" not in text and "~~~" not in text:
+        return []
+    marks = [match.start() for match in _FENCE.finditer(text)]
+    return [(a, b) for a, b in zip_longest(marks[::2], marks[1::2], fillvalue=len(text))]
+
+
+def is_code_line(text: str, start: int) -> bool:
+    """Whether a sentence begins with the prompt of a shell or an interpreter."""
+    return _PROMPT.match(text, start) is not None
 
 
 def is_label(text: str, right: int) -> bool:

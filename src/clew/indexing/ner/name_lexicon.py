@@ -17,7 +17,8 @@ COMMON_WORDS = word_list(_LISTS["common"])
 """Ordinary words that often open a sentence; a name alone only where the document shows it."""
 WEEKDAYS = word_list(_LISTS["weekdays"])
 CALENDAR = frozenset((*MONTH.casefold().split("|"), *WEEKDAYS, *(f"{day}s" for day in WEEKDAYS)))
-"""Months and weekdays; never names alone."""
+CALENDAR |= word_list(_LISTS["times"])
+"""Months, weekdays, their short forms and words of the clock; never names alone."""
 CONNECTORS = word_list(_LISTS["connectors"])
 """Lower-case words inside names."""
 
@@ -46,6 +47,7 @@ SURNAME_SUFFIXES = word_list(_TYPE_LISTS["surname_suffixes"])
 """Words for places that are surnames, too: "Rose Hill"."""
 PLACE_PREFIXES = word_list(_TYPE_LISTS["place_prefixes"])
 ORGANISATION_PREFIXES = word_list(_TYPE_LISTS["organisation_prefixes"])
+EVENT_PREFIXES = word_list(_TYPE_LISTS["event_prefixes"])
 PLACES = word_list(_TYPE_LISTS["places"])
 """Well-known places, which are never persons' surnames to be completed."""
 FIRST_NAMES = word_list(_TYPE_LISTS["first_names"])

@@ -18,6 +18,7 @@ from clew.indexing.ner.entity_types import (
     type_of_description,
     type_of_name,
 )
+from clew.indexing.ner.known_terms import add_known_terms
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.patterns import Antecedent, find_relations
 from clew.indexing.splitting.code_blocks import is_code
@@ -46,6 +47,8 @@ class PatternExtractor:
         whole = written_at(document.metadata, document.created_at)
         written = list(_written(chunks, whole))
         found = [finder.find(c.text, at) for c, at in zip(chunks, written, strict=True)]
+        if not finder.is_code:
+            found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
