@@ -43,6 +43,7 @@ class KnownAlias:
     """An alias that the store holds, with what is asked of its entity."""
 
     id: int
+    name: str
     entity_id: int
     method: AliasMethod
     entity_type: str
@@ -110,18 +111,6 @@ def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
             first = found[key].name if key in found else name
             found[key] = Named(name=first, entity_type=entity_type)
     return found
-
-
-def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
-    """The keys that a `KnownNames` has to tell of."""
-    return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))
-
-
-def groups_asked(names: Iterable[str], rules: Mapping[str, str]) -> list[str]:
-    """The targets of rules that names have to do with: a group of names is called by its target."""
-    targets = set(rules.values())
-    groups = [rules.get(key, key) for key in names if key in rules or key in targets]
-    return list(dict.fromkeys(groups))
 
 
 def plan_names(
@@ -200,23 +189,29 @@ class _Planner:
         alias = self._known.aliases[key]
         self._alias_ids[key] = alias.id
         link = self._links.get(key)
-        if link is None or alias.method != "exact" or self._is_ruled(key):
+        if self._is_ruled(key):
+            return alias.entity_id
+        if alias.method == "acronym" and _written_otherwise(self._names[key].name, alias.name):
+            apart = self._add_entity(self._names[key].name, key)
+            return self._move(alias, apart, "exact", 1.0, "")
+        if link is None or alias.method != "exact":
+            return alias.entity_id
+        if link.method == "acronym" and _written_otherwise(alias.name, link.alias):
             return alias.entity_id
         target = self._linked_entity(link)
         # Of an entity with several names, one alone would be torn from the others.
         if target in (None, alias.entity_id) or self._counts[alias.entity_id] > 1:
             return alias.entity_id
         assert target is not None
+        return self._move(alias, target, link.method, link.score, link.evidence)
+
+    def _move(
+        self, alias: KnownAlias, target: int, method: AliasMethod, score: float, evidence: str
+    ) -> int:
         self._count(alias.entity_id, -1)
         self._count(target, 1)
         self._moves.append(
-            AliasMove(
-                id=alias.id,
-                entity_id=target,
-                method=link.method,
-                score=link.score,
-                evidence=link.evidence,
-            )
+            AliasMove(id=alias.id, entity_id=target, method=method, score=score, evidence=evidence)
         )
         self._moved |= {alias.entity_id, target}
         return target
@@ -305,3 +300,8 @@ class _Planner:
         """The first type that says something stays."""
         if self._types.get(entity_id) == _UNKNOWN_TYPE:
             self._types[entity_id] = self._names[key].entity_type
+
+
+def _written_otherwise(name: str, acronym: str) -> bool:
+    """Whether a name is not meant by an acronym of the same letters: "Guido" and "GUIDO"."""
+    return acronym.isupper() and not name.isupper() and name != acronym

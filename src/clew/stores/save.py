@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from clew.errors import StoreMismatchError
 from clew.stores import alias_resolution
-from clew.stores.alias_planner import keys_asked
+from clew.stores.alias_resolution import keys_asked
 from clew.stores.backend import Backend, Found, Row, Rows
 from clew.stores.entities import delete_orphans
 from clew.stores.relations import History, RelationRow, count_by_entity, document_rows, heads_of

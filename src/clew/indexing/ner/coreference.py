@@ -24,6 +24,7 @@ _WORD = re.compile(r"\w+")
 _DERIVED = re.compile(
     r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$"
 )
+_INITIALLED = re.compile(r"(?:[^\W\d_]\. ?){1,3}[^\W\d_]{2,40}")
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
 _SHORTEST_NICKNAME = 3
 _NICKNAME_SCORE = 0.8
@@ -95,7 +96,9 @@ def resolve_coreference(
             types.setdefault(entity_key(name), kind)
     told = frozenset(span.name for span in spans if not span.initial) | speakers
     nicknames = tuple(_nicknames(spans, speakers))
-    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(_persons(spans, about, types))
+    persons = _persons(spans, about, types)
+    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
+    short |= _initialled(spans, persons)
     return Coreference(
         full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
         short=frozenset(short),
@@ -128,6 +131,17 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         for part, names in owners.items()
         if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
     }
+
+
+def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
+    """Names with initials ("J. Smith") that may be one person's of the document only."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(s.name for s in spans if _INITIALLED.fullmatch(s.name)):
+        owners = [p for p in persons if p[0] == name[0] and p.split()[-1] == name.split()[-1]]
+        owners = [p for p in owners if not _INITIALLED.fullmatch(p)]
+        if owners and all(_same_person(owners[0], other) for other in owners[1:]):
+            found[name] = owners[0]
+    return found
 
 
 def _stands_alone(part: str) -> bool:

@@ -34,6 +34,9 @@ from clew.types import (
     Mention,
 )
 
+_SHORTEST_SHARED = 3
+"""Letters of an acronym that holds beyond its document, at least."""
+
 
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
@@ -64,7 +67,7 @@ class PatternExtractor:
                 for chunk, sentences, at in zip(chunks, found, written, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
-            aliases=tuple(dict.fromkeys(aliases)),
+            aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
         )
 
 
@@ -119,6 +122,11 @@ def _full_name_of_subject(
             score=STATED_SCORE,
             evidence=f"{first.name} opens the text titled {title}",
         )
+
+
+def _holds_elsewhere(alias: AliasEvidence) -> bool:
+    """Whether another document may mean the same by it: two letters may mean anything."""
+    return alias.method != "acronym" or len(alias.alias) >= _SHORTEST_SHARED
 
 
 @dataclass(frozen=True, slots=True)
