@@ -52,3 +52,12 @@ def test_terms_found_are_the_terms_given(terms: list[str], text: str) -> None:
         assert term_words(text[start:end]) == term_words(name)
         assert name in terms
         last = end
+
+
+def test_words_that_no_dictionary_knows_are_found_in_small_letters() -> None:
+    assert names("It is on PyPI. We took it from pypi then.") == ["PyPI", "PyPI"]
+    assert names("Run `dhelper` first. Then dhelper ends; see /etc/dhelper.conf.")[:2] == [
+        "dhelper",
+        "dhelper",
+    ]
+    assert names("We met Dickens. A dickens of a noise.") == ["Dickens"]

@@ -124,13 +124,19 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
             tokens.pop()
-        for part in dict.fromkeys((tokens[0], tokens[-1])):
+        parts = (tokens[-1],) if _is_no_first_name(tokens[0]) else (tokens[0], tokens[-1])
+        for part in dict.fromkeys(parts):
             owners.setdefault(part, []).append(person)
     return {
         part: names[0]
         for part, names in owners.items()
         if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
     }
+
+
+def _is_no_first_name(word: str) -> bool:
+    """Whether a word that opens a name is an ordinary one: "Project Leader"."""
+    return is_ordinary(word) and word.casefold() not in FIRST_NAMES
 
 
 def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:

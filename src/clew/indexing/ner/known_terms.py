@@ -1,7 +1,7 @@
 """Terms that a document makes known, found wherever it uses them, in small letters too.
 
-A heading, bold text and a name of several words make a term known. It counts once the text uses it
-in small letters; plural, hyphens and case make no difference.
+A heading, bold text, an identifier and a name that is no ordinary word make a term known. It counts
+once the text uses it in small letters; plural, hyphens and case make no difference.
 """
 
 from __future__ import annotations
@@ -27,6 +27,10 @@ _HEADING = re.compile(r"^[ ]{0,3}#{1,6}[ \t]++(?P<text>[^\n#]{3,80})", re.MULTIL
 _UNDERLINED = re.compile(r"^(?P<text>[^\s#|>*-][^\n]{2,79})\n(?:={3,}|-{3,}|~{3,})$", re.MULTILINE)
 _BOLD = re.compile(r"(?<![\w*])\*\*(?P<text>[^\s*][^*\n]{2,60})\*\*(?![\w*])")
 _JOINED = frozenset((" ", "-", "\u2010", "\n"))
+_PARTS = frozenset("/_.@-\\=")
+_LONE_TYPES = frozenset(("name", "product", "organisation", "code"))
+_SHORTEST_LONE = 4
+"""Letters of a term of one word, at least."""
 
 Words = tuple[str, ...]
 
@@ -102,8 +106,9 @@ def add_known_terms(
     )
     if not kept.names:
         return [list(sentences) for sentences in found]
+    kinds = {span.name: span.entity_type for span in _sure_names(found)}
     return [
-        [_with_terms(chunk, sentence, kept) for sentence in sentences]
+        [_with_terms(chunk, sentence, kept, kinds) for sentence in sentences]
         for chunk, sentences in zip(chunks, found, strict=True)
     ]
 
@@ -123,8 +128,10 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
     for sentences in found:
         for sentence in sentences:
             for span in sentence.spans:
-                is_sure = not (span.initial or span.nested) and span.entity_type in _TERM_TYPES
-                if is_sure and _may_be_term(span.name):
+                if span.initial or span.nested:
+                    continue
+                several = span.entity_type in _TERM_TYPES and _may_be_term(span.name)
+                if several or _may_stand_alone(span):
                     yield span
 
 
@@ -143,17 +150,36 @@ def _may_be_term(name: str) -> bool:
     return words[0] not in CONNECTORS and not all(word in COMMON_WORDS for word in words)
 
 
-def _with_terms(text: str, sentence: SentenceSpans, known: KnownTerms) -> SentenceSpans:
+def _may_stand_alone(span: NameSpan) -> bool:
+    """A word that no dictionary knows and that is no surname: "PyPI", written "pypi"; `pytest`."""
+    return (
+        not (span.entity_type == "name" and span.name[1:].islower())
+        and span.entity_type in _LONE_TYPES
+        and len(span.name) >= _SHORTEST_LONE
+        and span.name.isalpha()
+        and not is_ordinary(span.name)
+    )
+
+
+def _with_terms(
+    text: str, sentence: SentenceSpans, known: KnownTerms, kinds: Mapping[str, str]
+) -> SentenceSpans:
     taken = [(span.start, span.end) for span in sentence.spans if not span.initial]
     new = [
-        NameSpan(left, right, name, "concept" if _is_small(name) else "name")
+        NameSpan(left, right, name, kinds.get(name, "concept" if _is_small(name) else "name"))
         for left, right, name in known.find(text, sentence.start, sentence.end)
-        if not any(a < right and left < b for a, b in taken)
+        if not any(a < right and left < b for a, b in taken) and _stands_apart(text, left, right)
     ]
     if not new:
         return sentence
     spans = sorted([*sentence.spans, *new], key=lambda s: (s.start, -s.end, s.nested))
     return sentence._replace(spans=tuple(spans))
+
+
+def _stands_apart(text: str, left: int, right: int) -> bool:
+    """Whether the words are no part of a path, an address or a variable."""
+    before, after = text[left - 1 : left] if left else "", text[right : right + 2]
+    return before not in _PARTS and not (after[:1] in _PARTS and after[1:].isalnum())
 
 
 def _is_small(name: str) -> bool:
