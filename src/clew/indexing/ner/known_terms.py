@@ -164,11 +164,16 @@ def _may_stand_alone(span: NameSpan) -> bool:
 def _with_terms(
     text: str, sentence: SentenceSpans, known: KnownTerms, kinds: Mapping[str, str]
 ) -> SentenceSpans:
-    taken = [(span.start, span.end) for span in sentence.spans if not span.initial]
+    taken = bytearray(sentence.end - sentence.start)
+    for span in sentence.spans:
+        if not span.initial:
+            left, right = span.start - sentence.start, span.end - sentence.start
+            taken[left:right] = b"\1" * (right - left)
     new = [
         NameSpan(left, right, name, kinds.get(name, "concept" if _is_small(name) else "name"))
         for left, right, name in known.find(text, sentence.start, sentence.end)
-        if not any(a < right and left < b for a, b in taken) and _stands_apart(text, left, right)
+        if not any(taken[left - sentence.start : right - sentence.start])
+        and _stands_apart(text, left, right)
     ]
     if not new:
         return sentence

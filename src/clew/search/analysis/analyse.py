@@ -34,6 +34,7 @@ LONGEST_NAME = 10
 
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
+_PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A character of a script without spaces between words."""
 
@@ -137,6 +138,10 @@ def _candidate_names(question: str) -> Iterator[_Span]:
             if len(key) > 1 and not all(w in STOP_WORDS for w in words[start:end]):
                 named = not all(token.islower() for token in tokens[start:end])
                 yield _Span(start, end, key, named)
+                if not named and _PLURAL.search(
+                    key
+                ):  # a concept that the store has in the singular
+                    yield _Span(start, end, key[:-1], named)
 
 
 def _tokens(question: str) -> list[str]:
