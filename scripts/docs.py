@@ -257,7 +257,8 @@ for call in answer.choices[0].message.tool_calls or ():
     print(store.tools.call(call.function.name, json.loads(call.function.arguments)).text)
 ```
 
-Formats are `mcp`, `openai` (chat completions), `openai-strict`, `ollama` and `anthropic`. A result
+Formats are `mcp`, `openai` (chat completions), `openai-strict`, `openai-responses`, `ollama` and
+`anthropic`. A result
 carries `success`; one that failed says what was given, what is allowed and what to do next. Null
 stands for a parameter's default. `core` is what a server offers unless told otherwise, `full` is
 everything but the tools of `memory`, which are named after those of the reference memory server."""

@@ -2,8 +2,8 @@
 
     python -m training.train BENCH_DIR [--out FILE]
 
-Everything below BENCH_DIR that has the BEIR layout is learned from. The same data and the same
-versions of the tools make the same file.
+Everything below BENCH_DIR that has the BEIR layout is learned from, but for the families that
+`NOT_LEARNED_FROM` names. The same data and the same versions of the tools make the same file.
 """
 
 from __future__ import annotations
@@ -12,16 +12,20 @@ import argparse
 import sys
 from pathlib import Path
 
+from clew.search.ranking import ranker
 from clew.search.ranking.ranker import FILE, save_ranker
 from training.prepare import prepare, read_sources
 from training.regime import fit
 
-PACKAGE = Path(__file__).resolve().parent.parent / "src" / "clew" / "query"
+FOLDER = Path(ranker.__file__).parent
+NOT_LEARNED_FROM = frozenset({"locomo", "realtalk", "scifact"})
+"""Families whose licence does not let a ranker under Apache-2.0 learn from them."""
 
 
 def train(bench: Path, out: Path) -> None:
-    """Learn from every data set below `bench`, and write the ranker to `out`."""
-    sources = read_sources(bench)
+    """Learn from the data sets below `bench` whose licence allows it, and write the ranker."""
+    sources = [one for one in read_sources(bench) if one.family not in NOT_LEARNED_FROM]
+    say(f"learning from {', '.join(source.name for source in sources)}")
     digests = frozenset(source.data.digest for source in sources)
     save_ranker(fit(prepare(sources, say), digests), out)
     say(f"wrote {out} ({out.stat().st_size} bytes)")
@@ -36,7 +40,7 @@ def main() -> None:
     """Read the command line and train."""
     parser = argparse.ArgumentParser(description="Train the ranker that ships with the package.")
     parser.add_argument("bench", type=Path, help="folder of folders in the BEIR layout")
-    parser.add_argument("--out", type=Path, default=PACKAGE / FILE)
+    parser.add_argument("--out", type=Path, default=FOLDER / FILE)
     given = parser.parse_args()
     train(given.bench, given.out)
 

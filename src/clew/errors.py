@@ -18,6 +18,9 @@ ClewError
 
 from __future__ import annotations
 
+EMPTY, BINARY = "empty", "binary"
+"""Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
+
 
 class ClewError(Exception):
     """Root of every error that Clew raises on purpose."""

@@ -149,10 +149,22 @@ _ABBREVIATION = re.compile(
 _BREAK = re.compile(
     r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’'»)\]]*+)(?=\s)"
     r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
-    r"|(?P<lines>\n\s*\n|\n(?=\s*(?:[-*#>|•]|\d+[.)]\s)))"
+    # Headings and rows of tables are lines of their own, and so is what underlines a heading.
+    r"|(?P<line>^(?:[ ]{0,3}#{1,6}[ \t]|[ \t]*\|)[^\n]*(?:\n|\Z)"
+    r"|^[ \t]*(?P<rule>[=\-~^\"'`*+#<>_:.])(?P=rule){2,}[ \t]*$)"
+    # A blank line; before items of lists, quotations, rows and fields.
+    r"|(?P<lines>\n\s*\n|\n(?=[ \t]*(?:[-*+•‣–][ \t]|[>|]|#{1,6}[ \t]|\(?(?:\d{1,4}|[a-z])[.)]\s"
+    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))",
+    re.MULTILINE,
 )
+_LABEL = re.compile(
+    r"(?:[-*+•‣–]|\(?(?:\d{1,4}|[a-z])[.)])?[ \t]*\*\*[^*\n]{1,80}(?:\*\*[.:!?]|[.:!?]\*\*)"
+)
+"""The bold words that open a paragraph or an item: they name it and are no sentence."""
 
 
+_LONGEST_LABEL = 120
+"""Characters of a label, blanks before it among them."""
 _LONGEST_NUMBER = 40
 """Characters of a list's number, blanks before it among them."""
 
@@ -164,6 +176,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     for match in _BREAK.finditer(text):
         if match.lastgroup == "stop" and not _ends_sentence(text, start, match):
             continue
+        if match.lastgroup == "line" and match["rule"] is None:
+            start = _add_range(text, start, match.start(), found)
         start = _add_range(text, start, match.end(), found)
     _add_range(text, start, len(text), found)
     return found
@@ -177,6 +191,8 @@ def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
     after = text[match.end() : match.end() + 40].lstrip()
     if match.group("stop")[0] in "!?…":
         return not after[:1].islower()
+    if match.end() - start < _LONGEST_LABEL and _LABEL.fullmatch(text[start : match.end()].strip()):
+        return False
     number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
     if after[:1].islower() or number.strip().isdecimal():
         return False

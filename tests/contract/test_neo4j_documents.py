@@ -228,8 +228,8 @@ class TestSaving(OnNeo4j):
         with neo4j_store.batch():
             neo4j_store.delete([make_entry("b").document.id])
             assert neo4j_store.matching_chunks(where).tolist() == []
-        unknown = Condition(name="year", operator="~", value="1")  # type: ignore[arg-type]
-        with pytest.raises(InputError, match="unknown operator '~'"):
+        unknown = Condition(name="year", operator="~=", value="1")  # type: ignore[arg-type]
+        with pytest.raises(InputError, match="unknown operator '~='"):
             neo4j_store.matching_chunks([unknown])
 
 

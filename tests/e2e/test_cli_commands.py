@@ -146,6 +146,7 @@ def test_search_filters_on_metadata(in_process: Run, indexed: Library) -> None:
 
 
 def test_finding_nothing_is_not_a_failure(in_process: Run) -> None:
+    library_api.open(".clew").close()
     done = in_process("search", "anything")
 
     assert (done.returncode, done.stdout) == (0, "")
@@ -159,6 +160,8 @@ def test_option_goes_before_environment(
     in_process: Run, indexed: Library, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("CLEW_STORE", str(indexed.store))
+    library_api.open(tmp_path / "other").close()
+    library_api.open(tmp_path, namespace="work").close()
 
     from_environment = in_process("documents", "--json")
     from_option = in_process("documents", "--json", "--store", tmp_path / "other")

@@ -86,9 +86,10 @@ def test_a_full_disk_is_one_line_and_changes_nothing(clew: Run, library: Library
     failed = limited(size // 2, *arguments, CLEW_SPLIT__CHUNK_TOKENS="40")
 
     assert (failed.returncode, failed.stdout) == (2, "")
-    assert len(failed.stderr.splitlines()) == 1
-    assert failed.stderr.startswith("Error: the store ")
-    assert "disk" in failed.stderr
+    # A slow machine says now and then how far it is.
+    (error,) = (s for s in failed.stderr.splitlines() if not re.fullmatch(r"\w+: \d+ of \d+", s))
+    assert error.startswith("Error: the store ")
+    assert "disk" in error
     assert content(folder / "clew.db") == held
     assert clew(*arguments, CLEW_SPLIT__CHUNK_TOKENS="40").stdout == "4 documents indexed again\n"
 

@@ -173,6 +173,7 @@ def test_subgraph_is_bounded(in_process: Run, workshop: Library) -> None:
 
 
 def test_a_subgraph_of_nothing_says_so(in_process: Run) -> None:
+    library_api.open(".clew").close()
     done = in_process("subgraph", "anything")
 
     assert (done.returncode, done.stdout) == (0, "")

@@ -100,8 +100,9 @@ DOCUMENTS = 1500
 
 
 @pytest.mark.parametrize("case", WRONG_USE)
-def test_wrong_use_is_told_in_a_line(in_process: Run, case: str) -> None:
+def test_wrong_use_is_told_in_a_line(in_process: Run, case: str, tmp_path: Path) -> None:
     arguments, message = WRONG_USE[case]
+    library_api.open(tmp_path / ".clew").close()
 
     done = in_process(*arguments)
 
@@ -170,6 +171,7 @@ def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: P
 
 
 def test_an_export_to_a_device_leaves_the_device(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
@@ -183,6 +185,7 @@ def test_an_export_to_a_device_leaves_the_device(in_process: Run, tmp_path: Path
 
 
 def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
     (tmp_path / "real.xml").write_text("old")
     (tmp_path / "link.xml").symlink_to("real.xml")
 
@@ -276,3 +279,13 @@ def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> Non
                 return
         time.sleep(0.05)
     pytest.fail("no document was stored")
+
+
+@pytest.mark.parametrize("command", [["search", "who"], ["stats"], ["documents"], ["topics"]])
+def test_a_store_that_is_not_there_is_named_and_not_made(
+    in_process: Run, tmp_path: Path, command: list[str]
+) -> None:
+    done = in_process(*command, "--store", "mistyped")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert re.fullmatch(r"Error: there is no store '.*mistyped.*clew index.*\n", done.stderr)
+    assert not (tmp_path / "mistyped").exists()

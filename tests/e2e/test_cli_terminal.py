@@ -105,14 +105,14 @@ def test_what_takes_a_while_is_shown_until_it_is_done(library: Library, tmp_path
     assert "\x1b" not in data
 
 
-def test_a_strategy_with_more_to_say_points_to_its_context(
-    indexed: Library, tmp_path: Path
-) -> None:
+def test_what_a_strategy_made_comes_before_the_passages(indexed: Library, tmp_path: Path) -> None:
     question = "How is Jonas Reed connected to the Lorne Estate?"
 
-    shown = on_terminal("search", question, "--store", indexed.store, cwd=tmp_path)
+    shown = _STYLE.sub("", on_terminal("search", question, "--store", indexed.store, cwd=tmp_path))
 
-    assert "With --context: the paths between the question's entities.\n" in shown
+    paths, _, passages = shown.partition("[1] ")
+    assert paths.startswith("Path of 2 hops\n    Jonas Reed — ")
+    assert "Path of" not in passages
 
 
 def test_a_path_is_folded_behind_its_margin(indexed: Library, tmp_path: Path) -> None:

@@ -66,9 +66,9 @@ def test_what_does_not_fit_is_counted() -> None:
 def test_the_best_are_chosen_and_then_stand_in_their_places_under_their_groups() -> None:
     section = _section(1, "one two three")
     parts = [
-        passage_block(_chunk(1, section, 8, 13), group="2021", place=3),
-        passage_block(_chunk(2, section, 0, 3), group="2019", place=1),
-        passage_block(_chunk(3, section, 4, 7), group="2019", place=2),
+        replace(passage_block(_chunk(1, section, 8, 13)), group="2021", place=3),
+        replace(passage_block(_chunk(2, section, 0, 3)), group="2019", place=1),
+        replace(passage_block(_chunk(3, section, 4, 7)), group="2019", place=2),
     ]
     context = assemble(parts, 100, _words)
     assert context.text == (
@@ -107,7 +107,9 @@ def test_the_context_never_exceeds_its_budget(
     blocks = []
     for n, (size, group, place) in enumerate(parts):
         section = _section(n, "word " * size)
-        blocks.append(passage_block(_chunk(n, section, 0, 5 * size), group=group, place=place))
+        blocks.append(
+            replace(passage_block(_chunk(n, section, 0, 5 * size)), group=group, place=place)
+        )
     context = assemble(blocks, budget, _words)
     assert _words(context.text) <= context.tokens <= budget
     assert len(context.citations) + context.left_out == len(blocks)

@@ -67,7 +67,8 @@ def test_a_text_file_is_read_as_it_is(tmp_path: Path) -> None:
         == file_digest(path, SETTINGS)
     )
     assert document.updated_at == datetime(2023, 11, 14, 22, 13, 20, tzinfo=UTC)
-    assert document.created_at is None
+    assert document.created_at == datetime(2024, 5, 1, tzinfo=UTC)
+    assert (document.date_source, document.date_precision) == ("path", "day")
 
 
 def test_a_digest_that_the_caller_knows_is_used(tmp_path: Path) -> None:

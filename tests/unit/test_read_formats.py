@@ -123,7 +123,7 @@ def test_pdf_pages_are_kept(tmp_path: Path) -> None:
 
 def test_words_divided_at_the_end_of_a_line_are_whole(tmp_path: Path) -> None:
     text = read_one(tmp_path / "a.pdf", pdf("some infor-\nmation, pages 3-\n4")).text
-    assert "some information, pages 3-\n4" in text
+    assert text == "some information, pages 3-4"
 
 
 @pytest.mark.parametrize("title", ["untitled", "Microsoft Word - "])

@@ -143,6 +143,8 @@ def test_an_unknown_strategy_lists_those_there_are() -> None:
         ("a!=b", ("a", "!=", "b")),
         ("created_at<2024-01-01", ("created_at", "<", "2024-01-01")),
         ("note=x=y", ("note", "=", "x=y")),
+        ("path~docs/*.rst", ("path", "~", "docs/*.rst")),
+        ("author !~ *Keller", ("author", "!~", "*Keller")),
     ],
 )
 def test_conditions_are_read_as_people_write_them(text: str, expected: tuple[str, ...]) -> None:
@@ -152,7 +154,9 @@ def test_conditions_are_read_as_people_write_them(text: str, expected: tuple[str
     )
 
 
-@pytest.mark.parametrize("text", ["year", "=2020", "year>=", "", ">"])
+@pytest.mark.parametrize(
+    "text", ["year", "=2020", "year>=", "", ">", "year>>2020", "year==2020", "a~~b"]
+)
 def test_what_is_no_condition_says_what_one_looks_like(text: str) -> None:
     with pytest.raises(InputError, match=r"cannot read the filter .* such as year>=2020"):
         parse_conditions([text])

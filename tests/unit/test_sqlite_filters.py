@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -23,7 +24,22 @@ from clew.types import Condition
         ('"nan"', "=", "nan", True),  # text: it is no number that could be compared
         ('"2024-01-01"', "<", "2024-01-01T00:00:01", True),
         ('"2024-01-01T00:00:00Z"', "=", "2024-01-01T01:00:00+01:00", True),
-        ('"2024-05-01"', ">=", "2024-05", True),  # text, which orders parts of ISO dates rightly
+        ('"2024-05-01"', ">=", "2024-05", True),
+        ('"2024-05-01"', "=", "2024-05", True),
+        ('"2024-05-01"', ">", "2024-05", False),
+        ('"2024-05-01"', "<=", "2024-04", False),
+        ('"2024"', "=", "2024-05-01", True),
+        ('"2024"', "<", "2024-05", True),
+        ('"2024"', ">", "2024-05", True),
+        ('"2024"', "!=", "2025-01", True),
+        ('"2024-05-01T10:00:00Z"', "=", "2024-05-01", True),
+        ('"Maria Keller"', "~", "*keller", True),
+        ('"Maria Keller"', "~", "keller", False),
+        ('"Maria Keller"', "!~", "*keller", False),
+        ('["Ann", "Bo"]', "~", "b?", True),
+        ('["Ann", "Bo"]', "!~", "c*", True),
+        ("2020", "~", "20*", True),
+        (None, "!~", "x", False),
         ("true", "=", "true", True),
         ("true", "=", "1", False),
         ("[1, 2]", "=", "2.0", True),
@@ -41,11 +57,41 @@ def test_how_values_compare(value: str | None, operator: str, wanted: str, expec
     assert meets(value, operator, wanted) is expected
 
 
+@pytest.mark.parametrize(
+    ("path", "glob", "expected"),
+    [
+        ("/home/a/docs/x.rst", "docs/*.rst", True),
+        ("/home/a/docs/x.rst", "*.rst", True),
+        ("/home/a/docs/x.rst", "docs/", True),
+        ("/home/a/docs/b/x.rst", "docs/", True),
+        ("/home/a/docs/b/x.rst", "docs/*.rst", False),
+        ("/home/a/docs/b/x.rst", "docs/**/*.rst", True),
+        ("/home/a/docs/x.rst", "docs/**/x.rst", True),
+        ("/home/a/docs/x.rst", "/home/**", True),
+        ("/home/a/docs/x.rst", "/docs/x.rst", False),
+        ("/home/a/docs/x.rst", "ocs/x.rst", False),
+        ("/home/a/docs/x.rst", "docs", False),
+        ("x", "**", True),
+        ("x", "**/x", True),
+    ],
+)
+def test_a_path_ends_as_its_glob_says(path: str, glob: str, expected: bool) -> None:
+    assert meets(json.dumps(path), "path", glob) is expected
+    assert meets(json.dumps(path), "!path", glob) is not expected
+
+
+def test_a_hostile_glob_costs_little() -> None:
+    name = json.dumps("/".join(["a" * 200] * 15))
+    for glob in ("*a" * 400 + "b", "**/" * 300 + "b", "[" * 900, "?" * 900):
+        assert not meets(name, "path", glob)
+        assert not meets(name, "~", glob)
+
+
 def test_an_unknown_operator_is_named(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path, embedder=EMBEDDER)
-    where = [Condition(name="year", operator="~", value="1")]  # type: ignore[arg-type]
+    where = [Condition(name="year", operator="~=", value="1")]  # type: ignore[arg-type]
     with pytest.raises(
-        InputError, match="unknown operator '~' in a filter on 'year'; expected one"
+        InputError, match="unknown operator '~=' in a filter on 'year'; expected one"
     ):
         store.matching_chunks(where)
     store.close()

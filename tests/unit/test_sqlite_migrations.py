@@ -205,9 +205,42 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.record_readings({1: ChunkExtraction()})
     store.close()
     with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_9(connection)
         connection.execute("ALTER TABLE agent_extractions RENAME TO readings")
         connection.execute("UPDATE meta SET value = 8 WHERE name = 'schema_version'")
     store = SqliteStore(tmp_path)
     assert (store.unread(0, 10), store.count_unread()) == ([2], 1)
+    assert store.check().problems == ()
+    store.close()
+
+
+def _take_back_to_9(connection: sqlite3.Connection) -> None:
+    for name in ("date_source", "date_precision"):
+        connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+    connection.execute("UPDATE meta SET value = 9 WHERE name = 'schema_version'")
+
+
+def test_an_old_stores_dates_are_as_precise_as_their_documents_say(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("year", "One.", metadata={"date": "2019"}, created_at=_at(2019, 1, 1)))
+    store.save(make_entry("day", "Two.", created_at=_at(2019, 3, 2)))
+    store.save(make_entry("time", "Three.", created_at=_at(2019, 3, 2).replace(hour=8)))
+    store.save(make_entry("undated", "Four.", "Five.", chunk_metadata=[{"date": "2020-05"}]))
+    chunks = store.chunk_ids().tolist()
+    dates = {document.source: document.date for document in store.documents()}
+    times = store.chunk_times(chunks)
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_9(connection)
+        connection.execute('UPDATE chunk_times SET "end" = start + 1')
+    store = SqliteStore(tmp_path)
+    found = {document.source: document for document in store.documents()}
+    assert {source: document.date for source, document in found.items()} == dates
+    assert [found[s].date_precision for s in ("year", "day", "time", "undated")] == [
+        *("year", "day", "time"),
+        "",
+    ]
+    assert {document.date_source for document in found.values()} == {"metadata", ""}
+    assert store.chunk_times(chunks) == times
     assert store.check().problems == ()
     store.close()

@@ -10,17 +10,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.times import (
+    date_of,
+    day_order,
     find_periods,
     find_relative,
     name_of,
     read_period,
+    to_date,
     to_time,
-    written_at,
 )
 from clew.times.names import MONTHS
 from clew.times.phrases import RECENT_DAYS
 from clew.times.ranges import find_yearless
-from clew.types import Period
+from clew.types import DatePrecision, PartialDate, Period, partial_date
 
 DAYS = st.dates(date(1000, 1, 1), date(2999, 12, 31))
 MOMENTS = st.datetimes(datetime(1001, 1, 1), datetime(2900, 1, 1), timezones=st.just(UTC))
@@ -373,30 +375,91 @@ def test_day_that_no_year_has() -> None:
     ],
 )
 def test_written_forms(value: object) -> None:
-    assert written_at({"created_at": value}, None) == MONDAY
+    assert date_of({"created_at": value}) == PartialDate(MONDAY, "time")
 
 
 @pytest.mark.parametrize(
     "value", [None, True, 5, "5", 99, "13:56", "Friday", "May", "", "soon", [], {}, float("nan")]
 )
 def test_values_that_are_no_date(value: object) -> None:
-    assert written_at({"date": value}, None) is None
-    assert written_at({"date": value}, MONDAY) == MONDAY
+    assert date_of({"date": value}) is None
+    monday = PartialDate(MONDAY, "time")
+    assert date_of({"date": value}, monday) == monday
 
 
 def test_first_readable_name_wins() -> None:
     metadata = {"published": "2020-01-01", "date": "unknown", "Sent At": "2021-01-01"}
-    assert written_at(metadata, MONDAY) == day(2021)
-    assert written_at({**metadata, "created_at": "2022-01-01"}, MONDAY) == day(2022)
+    assert date_of(metadata, PartialDate(MONDAY, "time")) == PartialDate(day(2021), "day")
+    assert date_of({**metadata, "created_at": "2022"}) == PartialDate(day(2022), "year")
 
 
-def test_documents_own_date_is_in_utc() -> None:
+def test_a_documents_own_date_is_in_utc() -> None:
     there = datetime(2023, 5, 8, 1, tzinfo=ZoneInfo("Asia/Tokyo"))
-    found = written_at({}, there)
-    assert found == there
-    assert found.tzinfo is UTC
-    assert written_at({}, datetime(2023, 5, 8)) == day(2023, 5, 8)
-    assert written_at({}, None) is None
+    found = partial_date(there)
+    assert found == PartialDate(there, "time")
+    assert found.start.tzinfo is UTC
+    assert partial_date(datetime(2023, 5, 8)) == PartialDate(day(2023, 5, 8), "day")
+    assert partial_date(None) is None
+
+
+@pytest.mark.parametrize(
+    ("value", "iso", "precision"),
+    [
+        ("2019", "2019", "year"),
+        (2019, "2019", "year"),
+        ("2019-03", "2019-03", "month"),
+        ("March 2019", "2019-03", "month"),
+        ("2019-03-02", "2019-03-02", "day"),
+        ("20190302", "2019-03-02", "day"),
+        ("2-Mar-2019", "2019-03-02", "day"),
+        ("02 Mar 2019", "2019-03-02", "day"),
+        ("Sat, 2 March 2019", "2019-03-02", "day"),
+        ("25/04/2019", "2019-04-25", "day"),
+        ("04/25/2019", "2019-04-25", "day"),
+        ("05/05/2019", "2019-05-05", "day"),
+        ("03.04.2019", "2019-04-03", "day"),
+        ("2019-03-02T23:30:00-08:00", "2019-03-03T07:30:00+00:00", "time"),
+        ("2019-03-02 10:00:00 +02:00", "2019-03-02T08:00:00+00:00", "time"),
+        ("2019-03-02 10:00:00 +0200", "2019-03-02T08:00:00+00:00", "time"),
+        ("2019-03-02T00:00:00Z", "2019-03-02T00:00:00+00:00", "time"),
+        ("1551484800.000200", "2019-03-02T00:00:00.000200+00:00", "time"),
+    ],
+)
+def test_a_date_keeps_the_precision_in_which_it_is_stated(
+    value: object, iso: str, precision: DatePrecision
+) -> None:
+    found = to_date(value)
+    assert found is not None
+    assert (found.iso, found.precision) == (iso, precision)
+
+
+@pytest.mark.parametrize("value", ["03/04/2019", "3-4-2019", "01-02-03", "03/04/19", "Mar 2"])
+def test_what_may_be_two_dates_is_none(value: str) -> None:
+    assert to_date(value) is None
+
+
+def test_a_document_may_say_how_its_numeric_dates_are_read() -> None:
+    assert to_date("03/04/2019", day_first=True) == PartialDate(day(2019, 4, 3), "day")
+    assert to_date("03/04/2019", day_first=False) == PartialDate(day(2019, 3, 4), "day")
+    assert day_order("due 25/04/2019, sent 03/04/2019") is True
+    assert day_order("due 04/25/2019") is False
+    assert day_order("due 04/25/2019 or 25/04/2019") is None
+    assert day_order("sent 03/04/2019, version 25.4.2019") is None
+
+
+@given(DAYS, st.sampled_from(["year", "month", "day"]))
+def test_a_partial_date_is_the_period_of_its_unit(date: date, precision: DatePrecision) -> None:
+    start = datetime(
+        date.year,
+        date.month if precision != "year" else 1,
+        date.day if precision == "day" else 1,
+        tzinfo=UTC,
+    )
+    found = PartialDate(start, precision)
+    assert to_date(found.iso) == found
+    named = read_period(found.iso if precision != "month" else f"{date:%B} {date.year}")
+    assert named is not None
+    assert (found.period.start, found.period.end) == (named.start, named.end)
 
 
 @given(st.one_of(st.text(max_size=40), st.floats(), st.integers(), st.lists(st.integers())))

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from mcp import types as mcp_types
 from ollama import Tool as OllamaTool
 from openai.types.chat import ChatCompletionFunctionToolParam
+from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
 from clew.errors import InputError
@@ -226,8 +227,33 @@ def test_an_object_and_its_text_are_the_same_argument(value: dict[str, Any]) -> 
     assert as_object == as_text
 
 
+@given(
+    share=st.floats(0, 1),
+    really=st.booleans(),
+    names=st.lists(st.text("abc"), max_size=3),
+    ids=st.lists(st.integers(-9, 9), max_size=3),
+)
+def test_values_that_a_model_sends_as_text_are_what_the_text_says(
+    share: float, really: bool, names: list[str], ids: list[int]
+) -> None:
+    values = {"share": share, "really": really, "names": names, "ids": ids, "must": {"a": 1}}
+    as_text = {name: json.dumps(value) for name, value in values.items()}
+    assert complete("everything", EVERY_KIND, {"text": "[1]", **as_text}) == complete(
+        "everything", EVERY_KIND, {"text": "[1]", **values}
+    )
+
+
+def test_function_tools_of_the_responses_api_are_as_its_client_has_them() -> None:
+    for tool, given_tool in zip(TOOLS, definitions(TOOLS, "openai-responses"), strict=True):
+        parsed = TypeAdapter(FunctionToolParam).validate_python(given_tool)
+        assert (parsed["name"], parsed["strict"]) == (tool.name, True)
+        assert parsed["parameters"] == ensure_strict_json_schema(dict(given_tool["parameters"]))
+
+
 def test_an_unknown_format_names_the_known_ones() -> None:
-    with pytest.raises(InputError, match="'gemini'; expected one of openai, openai-strict, ollama"):
+    with pytest.raises(
+        InputError, match="'gemini'; expected one of openai, openai-strict, openai-r"
+    ):
         definitions(TOOLS, "gemini")  # type: ignore[arg-type]
 
 

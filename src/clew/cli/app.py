@@ -21,8 +21,8 @@ from clew.cli.commands import (
     maintenance,
     search,
     serving,
-    subgraphs,
     tools,
+    watching,
 )
 from clew.cli.common import (
     Common,
@@ -78,6 +78,7 @@ def _common_options(
 
 app.command("demo")(command(demo.demo))
 app.command("index")(command(indexing.index))
+app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("documents")(command(inspect.documents))
@@ -101,7 +102,7 @@ app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))
 app.command("communities")(command(graph.communities))
 app.command("topics")(command(graph.topics))
-app.command("subgraph")(command(subgraphs.subgraph))
+app.command("subgraph")(command(graph.subgraph))
 app.command("stats")(command(inspect.stats))
 app.command("check")(command(maintenance.check))
 app.command("audit")(command(maintenance.audit))

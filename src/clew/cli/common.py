@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
 import typer
 
 from clew.cli.errors import reported_errors
+from clew.errors import NotFoundError
 
 if TYPE_CHECKING:
     from clew import Clew
+    from clew.settings import Settings
 
 P = ParamSpec("P")
 
@@ -52,11 +54,17 @@ class Common:
     json: bool = False
     verbose: bool = False
 
-    def open(self) -> Clew:
-        """The engine on the store that the options name; a context manager."""
+    def open(self, *, make: bool = False) -> Clew:
+        """The engine on the store that the options name; a context manager.
+
+        Raises `NotFoundError` where there is no store, unless one may be made.
+        """
         import clew
 
-        return clew.open(self.store, namespace=self.namespace)
+        settings = clew.load_settings(store=self.store, namespace=self.namespace)
+        if not make:
+            _check_exists(settings)
+        return clew.open(settings=settings)
 
     def over(self, before: Common) -> Common:
         """These values, and for those not given the ones given before the command's name."""
@@ -66,6 +74,30 @@ class Common:
             json=self.json or before.json,
             verbose=self.verbose or before.verbose,
         )
+
+
+def _check_exists(settings: Settings) -> None:
+    """Raise `NotFoundError` where there is no store; what is left of a damaged one is a store."""
+    from clew.wiring import store_exists
+
+    folder = settings.folder
+    if store_exists(settings) or (
+        not settings.on_server and folder.is_dir() and any(folder.iterdir())
+    ):
+        return
+    place = settings.store if settings.on_server else folder
+    raise NotFoundError(
+        f"there is no store {str(place)!r}{_others(settings)}; make one with clew index PATH, or"
+        " name the one that you mean with --store and --namespace"
+    )
+
+
+def _others(settings: Settings) -> str:
+    """The namespaces that there are, where the one asked for is none of them."""
+    if settings.on_server or not settings.stores_folder.is_dir():
+        return ""
+    found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
+    return f" (namespaces there: {', '.join(found[:10])})" if found else ""
 
 
 COMMON_OPTIONS = {

@@ -19,7 +19,24 @@ WhereOption: TypeAlias = Annotated[
     typer.Option(
         "--where",
         metavar="CONDITION",
-        help="Only where the metadata meets it, such as year>=2020 or author=Brontë; repeatable.",
+        help="Only where the document meets it, such as year>=2020, author=Brontë, path~docs/*.md,"
+        " type=pdf or date>=2019-03; ~ and !~ match globs; repeatable.",
+        show_default=False,
+    ),
+]
+SinceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="Only what is of this time or later: 2019, 2019-05, 'last week'.",
+        show_default=False,
+    ),
+]
+UntilOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="DATE",
+        help="Only what is of this time or earlier; the day or year named counts.",
         show_default=False,
     ),
 ]

@@ -26,10 +26,13 @@ def reporting(*, bars: bool) -> Iterator[Report]:
 
     Args:
         bars: Draw bars with rate and remaining time where standard error is a terminal; without,
-            or elsewhere, a line every five seconds, so that logs stay short.
+            nothing there. Elsewhere a line every five seconds, so that logs stay short.
     """
-    if not (bars and sys.stderr.isatty()):
+    if not sys.stderr.isatty():
         yield _lines()
+        return
+    if not bars:
+        yield lambda step, done, total: None
         return
     with _progress() as progress:
         yield _bars(progress)

@@ -14,6 +14,7 @@ from clew.cli.safe_stream import printable
 from clew.search.strategies.entity_paths import TOGETHER
 from clew.text import one_line, terms
 from clew.types import (
+    ContextPart,
     Hit,
     PathStep,
     Provenance,
@@ -23,9 +24,12 @@ from clew.types import (
 )
 
 MATCH = "bold yellow"
+ANSWER = "underline"
 ENTITY = "bold cyan"
 FAINT = "dim"
 INDENT = "    "
+SHOWN_PARTS, SHOWN_LINES = 5, 8
+"""Parts that a strategy made, and lines of each, that are shown beside passages."""
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
@@ -56,6 +60,26 @@ def _time_line(info: TemporalInfo) -> str:
     return f"time: {', '.join(part for part in parts if part)}"
 
 
+def print_parts(console: Console, result: SearchResult) -> None:
+    """Print what the strategy made (paths, reports, a neighbourhood), in a short form."""
+    made = [part for part in result.context.parts if part.kind not in ("passage", "hierarchy")]
+    for part in made[:SHOWN_PARTS]:
+        heading, *lines = part.text.splitlines()
+        # Passages have the numbers here; those of the context would be others.
+        bare = heading.partition("] ")[2] if part.citations else heading
+        console.print(Text(one_line(bare), style="bold"))
+        for line in lines[:SHOWN_LINES]:
+            _print_indented(console, Text(one_line(line.removeprefix("> "))), INDENT)
+        console.print()
+    if len(made) > SHOWN_PARTS or any(_is_long(part) for part in made):
+        console.print(Text("All of it: --context", style=FAINT))
+        console.print()
+
+
+def _is_long(part: ContextPart) -> bool:
+    return part.text.count("\n") > SHOWN_LINES
+
+
 def print_passages(
     console: Console, result: SearchResult, limit: int | None = None, *, explain: bool = False
 ) -> None:
@@ -66,7 +90,7 @@ def print_passages(
     asked = frozenset(terms(result.query))
     for number, hit in enumerate(result.hits[:limit], start=1):
         console.print(citation(number, hit))
-        _print_indented(console, marked(hit.chunk.text.strip(), asked), INDENT)
+        _print_indented(console, _passage(hit, asked), INDENT)
         _print_indented(console, scores(hit), INDENT)
         if explain:
             for line in trail(hit):
@@ -77,13 +101,25 @@ def print_passages(
 
 
 def citation(number: int, hit: Hit) -> Text:
-    """`[1] Title, page 3, source`, or the range of characters where there are no pages."""
+    """`[1] Title, Ada Ray, 2020-01-02, page 3, source`: author and date where there is an author.
+
+    Without pages, the range of characters.
+    """
     chunk = hit.chunk
     place = f"characters {chunk.start}–{chunk.end}" if chunk.page is None else f"page {chunk.page}"
     source = shown_source(chunk.source)
     title = one_line(chunk.title) or source
-    text = Text.assemble((f"[{number}] {title}", "bold"), (f", {place}", FAINT))
+    text = Text.assemble((f"[{number}] {title}", "bold"), _said_by(hit), (f", {place}", FAINT))
     return text if title == source else text.append(f", {source}", style=FAINT)
+
+
+def _said_by(hit: Hit) -> str:
+    """Who wrote or said a passage, and on which day."""
+    origin = hit.provenance
+    if origin is None or not origin.author:
+        return ""
+    day = f", {origin.date[:10]}" if origin.date else ""
+    return f", {one_line(origin.author)}{day}"
 
 
 def scores(hit: Hit) -> Text:
@@ -118,7 +154,7 @@ def _origin(origin: Provenance) -> str:
     parts += [f"sha256 {origin.sha256[:12]}"] if origin.sha256 else []
     parts += [f"derived from {origin.derived_from[:12]}"] if origin.derived_from else []
     parts += [f"by {one_line(origin.author)}"] if origin.author else []
-    parts += [f"written {origin.written_at:%Y-%m-%d}"] if origin.written_at else []
+    parts += [f"written {origin.date[:10]}"] if origin.date else []
     parts += [f"indexed {origin.indexed_at:%Y-%m-%d}"]
     parts += [f"read by {origin.extractor}"] if origin.extractor else []
     return ", ".join(parts)
@@ -150,6 +186,17 @@ def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
                 said.append(f" ({one_line(place)})", style=FAINT)
             _print_indented(console, said, INDENT * 2)
     console.print()
+
+
+def _passage(hit: Hit, asked: frozenset[str]) -> Text:
+    """The passage with the answering sentence and the question's words marked."""
+    if hit.answer is None:
+        return marked(hit.chunk.text.strip(), asked)
+    text, (start, end) = hit.chunk.text, (place - hit.chunk.start for place in hit.answer)
+    before, answer, after = text[:start], text[start:end], text[end:]
+    shown = marked(answer, asked)
+    shown.stylize_before(ANSWER)
+    return Text.assemble(marked(before.lstrip(), asked), shown, marked(after.rstrip(), asked))
 
 
 def marked(text: str, asked: frozenset[str]) -> Text:

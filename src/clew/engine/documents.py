@@ -19,11 +19,19 @@ from clew.types import IndexReport, document_id
 from clew.wiring import make_refusals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from clew.engine.state import EngineState, Progress
-    from clew.indexing.inputs import Input
-    from clew.types import Document, DocumentInfo, DocumentVersion, StoredChunk, StoredSection
+    from clew.indexing.incremental import IncrementalIndexer
+    from clew.indexing.inputs import FileInput, Input
+    from clew.types import (
+        Document,
+        DocumentInfo,
+        DocumentVersion,
+        IndexPreview,
+        StoredChunk,
+        StoredSection,
+    )
 
 
 class Documents:
@@ -41,6 +49,7 @@ class Documents:
         prune: bool = False,
         retry: bool = False,
         follow_links: bool = False,
+        only: Collection[Path] | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
@@ -49,19 +58,45 @@ class Documents:
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
         or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone. Raises `InputError` for a path that does not exist.
+        paths is gone; `only` leaves all other files alone. Raises `InputError` for a path that
+        does not exist.
         """
+        roots = [Path(path).expanduser() for path in paths]
+        there = [root for root in roots if os.path.exists(root) or not prune]
+        inputs = self._files(there, include, exclude, follow_links)
+        if only is not None:
+            wanted = {os.path.realpath(path) for path in only}
+            inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
+        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+
+    def preview(
+        self,
+        paths: Sequence[str | Path],
+        *,
+        include: Sequence[str] = (),
+        exclude: Sequence[str] = (),
+        follow_links: bool = False,
+    ) -> IndexPreview:
+        """What `index` would do; nothing is read or written."""
+        roots = [Path(path).expanduser() for path in paths]
+        inputs = self._files(roots, include, exclude, follow_links)
+        return self._indexer().preview(inputs, roots)
+
+    def _files(
+        self,
+        roots: Sequence[Path],
+        include: Sequence[str],
+        exclude: Sequence[str],
+        follow_links: bool,
+    ) -> list[FileInput]:
         from clew.indexing.inputs import FileInput
         from clew.indexing.reading.file_discovery import find_files
 
-        roots = [Path(path).expanduser() for path in paths]
-        there = [root for root in roots if os.path.exists(root) or not prune]
         read = self._state.settings.read
         files = find_files(
-            there, include=include, exclude=exclude, settings=read, follow_links=follow_links
+            roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
-        inputs = [FileInput(path, read) for path in files]
-        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        return [FileInput(path, read) for path in files]
 
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
@@ -108,19 +143,9 @@ class Documents:
         progress: Progress | None = None,
     ) -> IndexReport:
         """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
-        from clew.indexing.incremental import IncrementalIndexer
-
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
-        run = IncrementalIndexer(
-            state.store,
-            ingest,
-            make_refusals(state.journal),
-            state.settings.limits,
-            full=self.quota_reached,
-            retry=retry,
-            progress=progress,
-        )
+        run = self._indexer(retry=retry, progress=progress)
         with state.store.grouping():
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         with state.writing:
@@ -136,6 +161,23 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
+            moved=() if prune else tuple(run.moved),
+        )
+
+    def _indexer(
+        self, *, retry: bool = False, progress: Progress | None = None
+    ) -> IncrementalIndexer:
+        from clew.indexing.incremental import IncrementalIndexer
+
+        state = self._state
+        return IncrementalIndexer(
+            state.store,
+            state.bound_ingest(),
+            make_refusals(state.journal),
+            state.settings.limits,
+            full=self.quota_reached,
+            retry=retry,
+            progress=progress,
         )
 
     def quota_reached(self, documents: int = 0) -> str | None:

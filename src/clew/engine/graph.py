@@ -10,11 +10,14 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.answer.relation_evidence import read_relations, stating_sentences
+from clew.types import Period
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.engine.entities import Entities
     from clew.engine.state import EngineState
-    from clew.graph.statistics import GraphOverview
+    from clew.graph.statistics import GraphOverview, RankedEntity
     from clew.search.options import Moment
     from clew.search.strategies.subgraph import QuestionSubgraph
     from clew.types import Community, Entity, RelationEvidence, TimelineEntry, Topic
@@ -97,7 +100,7 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.traversal.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_paths import entity_rows, read_paths
+        from clew.search.strategies.entity_paths import entity_rows, read_paths, without_detours
 
         ends = self._entities.resolve(source), self._entities.resolve(target)
         graph = self._state.entity_graph
@@ -109,31 +112,50 @@ class Graph:
         if weighted:
             found = strongest_path(graph, rows[0], rows[1], max_hops)
         else:
-            found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=limit)
-        return read_paths(self._state.store, graph, found.paths), found.limits_hit
+            found = all_paths(graph, rows[0], rows[1], max_hops=max_hops, limit=4 * limit)
+        paths = without_detours(graph, found.paths)[:limit]
+        return read_paths(self._state.store, graph, paths), found.limits_hit
 
     def timeline(
-        self, name: str, *, limit: int = 100, as_of: Moment | None = None
+        self,
+        name: str,
+        *,
+        limit: int = 100,
+        since: Moment | None = None,
+        until: Moment | None = None,
+        as_of: Moment | None = None,
     ) -> list[TimelineEntry]:
-        """What is known of an entity, in order of time."""
+        """What is known of an entity, in order of time; of a period, whatever overlaps it."""
         from clew.search.answer.timeline import read_timeline
-        from clew.search.options import read_last
+        from clew.search.options import read_end, read_last, read_start
 
-        moment = read_last("as_of", as_of, self._state.now())
+        now = self._state.now()
         return read_timeline(
-            self._state.store, self._entities.resolve(name).id, limit=limit, as_of=moment
+            self._state.store,
+            self._entities.resolve(name).id,
+            limit=limit,
+            period=Period(start=read_start("since", since, now), end=read_end("until", until, now)),
+            as_of=read_last("as_of", as_of, now),
         )
 
-    def communities(self, level: int = 0, limit: int = 50) -> list[Community]:
-        """The communities of a level (0: the coarsest), largest first, with their reports.
+    def communities(
+        self, level: int = 0, limit: int = 50, query: str | None = None
+    ) -> list[Community]:
+        """The communities of a level (0: the coarsest) with their reports, largest first.
 
-        Each says where its report's sentences come from. Raises `InputError` for a level that
-        there is not.
+        With a query, those nearest to it in meaning first. Each says where its report's sentences
+        come from. Raises `InputError` for a level that there is not.
         """
-        from clew.search.strategies.community_reports import check_level
+        from clew.search.strategies.community_reports import check_level, nearest_communities
 
         kept = self._state.communities
-        found = kept.communities(level=check_level(kept, level))[:limit]
+        check_level(kept, level)
+        if query is None:
+            found = kept.communities(level=level)[:limit]
+        else:
+            self._state.bind_embedder()
+            vector = self._state.embedder.embed_query(query)
+            found = nearest_communities(kept, level, vector, limit)
         origins = self._state.store.provenance([id_ for c in found for id_ in c.sources])
         return [
             replace(c, provenance=tuple(origins[id_] for id_ in c.sources if id_ in origins))
@@ -143,6 +165,19 @@ class Graph:
     def topics(self, limit: int = 50) -> list[Topic]:
         """Key phrases that several passages are on, those of most documents first."""
         return self._state.communities.topics()[:limit]
+
+    def importance(self, names: Sequence[str] = (), *, limit: int = 20) -> list[RankedEntity]:
+        """How much entities matter, in the order of their names; without names, the most important.
+
+        At most `limit` entities. Raises `NotFoundError` for a name that the store does not know.
+        """
+        from clew.graph.statistics import most_important, ranked_entities
+
+        store, graph = self._state.store, self._state.entity_graph
+        if not names:
+            return most_important(store, graph, limit)
+        ids = [self._entities.resolve(name).id for name in names[:limit]]
+        return ranked_entities(store, graph, ids)
 
     def statistics(self, limit: int = 10) -> GraphOverview:
         """The graph of entities in numbers, its hubs and bridges, at most `limit` of each kind."""

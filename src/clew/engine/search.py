@@ -42,6 +42,7 @@ class SearchOptions(TypedDict, total=False):
     rerank: bool
     explain: bool
     context: bool
+    context_passages: bool
 
 
 class Search:
@@ -99,6 +100,7 @@ class Search:
                 as_of=read_last("as_of", as_of, now),
                 temporal=temporal,
                 now=now,
+                given=frozenset(name for name, value in options.items() if value is not None),
                 **{
                     **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
                     **{name: value for name, value in given.items() if value is not None},

@@ -18,6 +18,7 @@ from clew.graph.importance import (
     hubs,
     summary,
 )
+from clew.graph.snapshot import find_sorted
 from clew.graph.traversal.cut_vertices import cut_vertices
 
 if TYPE_CHECKING:
@@ -102,6 +103,23 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
             )
         ),
         notes=found.notes,
+    )
+
+
+def most_important(store: GraphStore, graph: EntityGraph, limit: int) -> list[RankedEntity]:
+    """The connected entities of highest PageRank."""
+    ranks = entity_ranks(graph)
+    rows = [hub.entity for hub in hubs(graph, ranks.pagerank, limit)]
+    return list(_ranked(store, graph, ranks, betweenness(graph), rows))
+
+
+def ranked_entities(
+    store: GraphStore, graph: EntityGraph, entity_ids: Sequence[int]
+) -> list[RankedEntity]:
+    """Those of the entities that the graph has, in the order given."""
+    rows, known = find_sorted(graph.entity_ids, np.array(entity_ids, dtype=np.int64))
+    return list(
+        _ranked(store, graph, entity_ranks(graph), betweenness(graph), rows[known].tolist())
     )
 
 

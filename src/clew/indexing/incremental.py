@@ -13,7 +13,7 @@ from clew.indexing.isolation.requests import Contents, Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.indexing.reading.formats.common import text_digest
 from clew.indexing.reading.reader import file_source
-from clew.types import Skipped
+from clew.types import IndexPreview, Skipped
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -77,6 +77,8 @@ class IncrementalIndexer:
         self.updated = 0
         self.unchanged = 0
         self.pruned = 0
+        self.moved: list[tuple[str, str]] = []
+        self._by_digest = {sha256: source for source, (_, sha256, _) in self._known.items()}
         self.skipped: list[Skipped] = []
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
@@ -95,16 +97,39 @@ class IncrementalIndexer:
             self.updated += 1
         else:
             self.added += 1
+            before = self._by_digest.get(document.sha256)
+            if before is not None and _is_gone(Path(self._known[before][0])):
+                self.moved.append((before, document.source))
         if document.source in self._last:
             self._advance()
 
     def prune(self, roots: Sequence[Path]) -> None:
         """Delete documents whose file lay below one of the roots and no longer exists."""
+        for origin in self._gone(roots):
+            self._drop(self._stored[origin])
+
+    def preview(self, inputs: Sequence[Input], roots: Sequence[Path]) -> IndexPreview:
+        """What `changed` would read of the inputs, and `prune` drop below the roots."""
+        found: dict[str, list[str]] = {"new": [], "changed": [], "unchanged": []}
+        for item in inputs:
+            if self._is_unchanged(item.source, item.digest()):
+                found["unchanged"].append(item.source)
+            else:
+                found["changed" if item.source in self._stored else "new"].append(item.source)
+        return IndexPreview(
+            **{name: tuple(sources) for name, sources in found.items()},
+            gone=tuple(source for origin in self._gone(roots) for source in self._stored[origin]),
+        )
+
+    def _gone(self, roots: Sequence[Path]) -> list[str]:
+        """Origins below the roots whose files no longer exist."""
         below = [file_source(root) for root in roots]
-        for origin, sources in self._stored.items():
-            lies_below = any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
-            if lies_below and _is_gone(Path(origin)):
-                self._drop(sources)
+        return [
+            origin
+            for origin in self._stored
+            if any(origin == b or origin.startswith(b.rstrip("/") + "/") for b in below)
+            and _is_gone(Path(origin))
+        ]
 
     def _changed_in(self, item: Input) -> Iterator[Prepared]:
         source, digest = item.source, item.digest()

@@ -91,6 +91,8 @@ def _document(
         media_type=info.media_type,
         origin=info.origin if info.origin != info.source else "",
         created_at=info.created_at,
+        date_source=info.date_source,
+        date_precision=info.date_precision,
         updated_at=info.updated_at,
         metadata=info.metadata,
         page_starts=_page_starts(chunks),

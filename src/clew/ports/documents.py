@@ -114,8 +114,10 @@ class PassageStore(Protocol):
         """Ids (sorted) of the chunks whose metadata meets every condition.
 
         A chunk's own metadata goes before its document's. Both sides are compared as numbers where
-        both are numbers, as times where both are ISO dates, else as text. A missing name meets no
-        condition, not even `!=`. Lists meet `=` where one of their items does.
+        both are numbers, as periods where both are ISO dates or parts of them, else as text. A
+        missing name meets no condition, not even `!=`. Lists meet `=` where one of their items
+        does. `path` is the file, matched by its last folders; `type` its media type or ending.
+        Raises `InputError` for an operator that there is not, and for a name that no document has.
         """
         ...
 

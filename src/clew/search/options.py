@@ -70,8 +70,12 @@ class Options:
     """Use the reranker where one is configured."""
     explain: bool = True
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
+    given: frozenset[str] = frozenset()
+    """Names of the options that the caller gave, rather than the settings."""
     context: bool = True
     """Assemble the context; without it that is empty."""
+    context_passages: bool = True
+    """Put passages into the context, beside what the strategy made: paths, reports, a timeline."""
 
     def __post_init__(self) -> None:
         _check("limit", self.limit, 1, None)
@@ -105,9 +109,11 @@ def _check(name: str, value: float, least: float, most: float | None) -> None:
         raise InputError(f"{name} {value!r} cannot be; expected {expected}")
 
 
-# --- filters on metadata: `year>=2020`, `author=Ada` ----------------------------------------
+# --- filters: `year>=2020`, `author=Ada`, `path~docs/*.md` -----------------------------------
 
-_CONDITION = re.compile(r"(?P<name>[^=!<>]++)(?P<operator>(?>[<>!]?=|[<>]))(?P<value>.++)")
+_CONDITION = re.compile(
+    r"(?P<name>[^=!<>~]++)(?P<operator>(?>[<>!]?=|!?~|[<>]))(?P<value>[^=<>~].*+)"
+)
 
 
 def parse_conditions(texts: Sequence[str]) -> tuple[Condition, ...]:
@@ -120,8 +126,8 @@ def _parse(text: str) -> Condition:
     name, value = (match["name"].strip(), match["value"].strip()) if match else ("", "")
     if not match or not name or not value:
         raise InputError(
-            f"cannot read the filter {text!r}; expected a name, one of = != >= <= > <, and a value,"
-            " such as year>=2020"
+            f"cannot read the filter {text!r}; expected a name, one of = != >= <= > < ~ !~, and a"
+            " value, such as year>=2020 or path~docs/*.md"
         )
     return Condition(name=name, operator=cast(Operator, match["operator"]), value=value)
 

@@ -6,13 +6,14 @@ import logging
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.errors import InputError
 from clew.search.answer.assemble import assemble
 from clew.search.answer.hits import build_hits
 from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, find_strategy
+from clew.search.strategies import AUTO, find_strategy, without_effect
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -59,13 +60,17 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
 
 def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
     """The strategy and the reason for it; `there_is` anything to choose by."""
-    if session.options.strategy != AUTO:
-        find_strategy(session.options.strategy)
-        return session.options.strategy, "asked for"
+    asked = session.options.strategy
+    if asked != AUTO:
+        find_strategy(asked)
+        for sentence in without_effect(session.options, asked):
+            raise InputError(f"{sentence}. Leave it out, or name another strategy")
+        return asked, "asked for"
     if not there_is:
         return "graph", "there is nothing to choose by"
     chosen = session.route
     session.note(*([chosen.note] if chosen.note else []))
+    session.note(*without_effect(session.options, chosen.strategy))
     return chosen.strategy, chosen.reason
 
 
@@ -104,6 +109,8 @@ def _assemble(session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ..
     embedder = session.resources.embedder
     wanted = hits and session.options.context
     blocks = found.arrange(session, hits) if wanted else []
+    if not session.options.context_passages:
+        blocks = [block for block in blocks if block.kind != "passage"]
     return assemble(blocks, session.options.max_tokens, embedder.count_tokens, embedder.name)
 
 

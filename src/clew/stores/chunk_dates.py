@@ -19,11 +19,11 @@ from clew.stores.statements import dates as statements
 from clew.stores.statements.dates import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
 from clew.stores.values import to_text, to_time
-from clew.times import in_utc, read_period
-from clew.types import Period
+from clew.times import date_of, in_utc, read_period
+from clew.types import PartialDate, Period, partial_date
 
 if TYPE_CHECKING:
-    from clew.types import Ids
+    from clew.types import Ids, Metadata
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _SECOND = timedelta(seconds=1)
@@ -51,15 +51,22 @@ class DateMention(NamedTuple):
     """Occurrences within the sentence."""
 
 
+def stated_date(metadata: Metadata, created_at: datetime | None) -> PartialDate | None:
+    """The date of a document that came without its precision, which its metadata may tell."""
+    stated, kept = date_of(metadata), partial_date(created_at)
+    return stated if kept is None or (stated and stated.start == kept.start) else kept
+
+
 # --- making rows -------------------------------------------------------------------------
 
 
-def time_rows(said: datetime | None, dates: Sequence[DateMention]) -> list[TimeRow]:
+def time_rows(said: PartialDate | None, dates: Sequence[DateMention]) -> list[TimeRow]:
     """The times of one chunk: when it was said, if that is known, and those that it speaks of."""
     rows: dict[tuple[int, int, int], TimeRow] = {}
     if said is not None:
-        second = seconds(said)
-        row = TimeRow(1, second, second + 1, said.date().isoformat())
+        start = seconds(said.start)
+        end = start + 1 if said.precision == "time" else seconds(said.end)
+        row = TimeRow(1, start, end, said.iso[: len("2019-03-02")])
         rows[row[:3]] = row
     for name in _names_apart(dates):
         named = _named_bounds(name)

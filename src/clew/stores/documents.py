@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.errors import StoreError
 from clew.stores.backend import writing
+from clew.stores.metadata import check_fields
 from clew.stores.passages import Passages, stored_chunk, stored_section
 from clew.stores.row_builder import PreparedDocument, prepare
 from clew.stores.save import delete_documents, write_document
@@ -80,7 +81,16 @@ class Documents(Passages):
 
     @abstractmethod
     def matching_documents(self, where: Sequence[Condition]) -> list[str]:
-        """Ids of the documents that meet every condition."""
+        """Ids of the documents that meet every condition; `check_fields` where none does."""
+
+    @abstractmethod
+    def metadata_names(self) -> set[str]:
+        """Names of all metadata, of documents and of chunks."""
+
+    def check_fields(self, where: Sequence[Condition], found: Sequence[object]) -> None:
+        """Raise `InputError` where nothing was found since no document has such a field."""
+        if where and not found and self.backend.rows(statements.ANY_DOCUMENT):
+            check_fields(where, self.metadata_names())
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
@@ -112,6 +122,8 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
         **{
             **values,
             "created_at": to_time(values["created_at"]),
+            "date_source": values["date_source"] or "",
+            "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
             "metadata": json.loads(values["metadata"]),

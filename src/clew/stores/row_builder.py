@@ -15,12 +15,20 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.stores.alias_planner import Named, ResolvedNames, names_by_key
-from clew.stores.chunk_dates import DateMention, TimeRow, time_rows
+from clew.stores.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.values import half_character, to_text
 from clew.stores.versions import Version
 from clew.text import entity_key, terms
-from clew.times import written_at
-from clew.types import Chunk, ChunkExtraction, IndexedDocument, Mention, Metadata
+from clew.times import date_of
+from clew.types import (
+    Chunk,
+    ChunkExtraction,
+    Document,
+    IndexedDocument,
+    Mention,
+    Metadata,
+    PartialDate,
+)
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -84,7 +92,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
     document, split = entry.document, entry.split
     _check_counts(entry, dimension)
     found = entry.extraction.chunks or (ChunkExtraction(),) * len(split.chunks)
-    whole = written_at(document.metadata, document.created_at)
+    whole = _date(document)
     return PreparedDocument(
         entry=entry,
         document=_document_row(entry),
@@ -106,7 +114,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
         terms=[" ".join(terms(chunk.embedding_text)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
-            time_rows(written_at(chunk.metadata, whole), _dates(extraction.mentions))
+            time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
         names=_names(entry),
@@ -141,6 +149,7 @@ def _check_counts(entry: IndexedDocument, dimension: int) -> None:
 
 def _document_row(entry: IndexedDocument) -> Row:
     document = entry.document
+    date = _date(document)
     return {
         "id": document.id,
         "source": document.source,
@@ -148,12 +157,21 @@ def _document_row(entry: IndexedDocument) -> Row:
         "title": document.title,
         "sha256": document.sha256,
         "media_type": document.media_type,
-        "created_at": to_text(document.created_at),
+        "created_at": to_text(date.start if date else None),
+        "date_source": (document.date_source or "metadata") if date else "",
+        "date_precision": date.precision if date else "",
         "updated_at": to_text(document.updated_at),
         "characters": len(document.text),
         "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
     }
+
+
+def _date(document: Document) -> PartialDate | None:
+    """Its own date, else that of its metadata."""
+    if document.date_precision:
+        return document.date
+    return stated_date(document.metadata, document.created_at)
 
 
 def _chunk_row(entry: IndexedDocument, chunk: Chunk, sentences: Sequence[tuple[int, int]]) -> Row:

@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any, NamedTuple
 
 from clew.stores.values import to_time
-from clew.times import written_at
-from clew.types import Document, DocumentVersion, Metadata, Provenance
+from clew.times import date_of
+from clew.types import Document, DocumentVersion, Metadata, Provenance, partial_date
 
 _AUTHOR_NAMES = ("author", "authors", "speaker", "from", "by", "creator")
 
@@ -63,11 +63,13 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
     """Where a chunk comes from, of what is stored.
 
     `row`: `document` (id), title, source, version, sha256, derived_from, page, start, end,
-    indexed_at, created_at, recipe, `document_metadata` and `metadata` (JSON).
+    indexed_at, created_at, date_source, date_precision, recipe, `document_metadata` and `metadata`
+    (JSON).
     """
     of_document = json.loads(row["document_metadata"])
     own = json.loads(row["metadata"])
-    whole = written_at(of_document, to_time(row["created_at"]))
+    stated = date_of(own)
+    date = stated or partial_date(to_time(row["created_at"]), row["date_precision"] or "")
     return Provenance(
         document=row["document"],
         title=row["title"],
@@ -79,7 +81,9 @@ def provenance(row: Mapping[str, Any]) -> Provenance:
         start=row["start"],
         end=row["end"],
         author=_author(own) or _author(of_document),
-        written_at=written_at(own, whole),
+        written_at=date.start if date else None,
+        date=date.iso if date else "",
+        date_source="metadata" if stated else row["date_source"] or "",
         indexed_at=datetime.fromisoformat(row["indexed_at"]),
         extractor=extractor_of(row["recipe"]),
     )

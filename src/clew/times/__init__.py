@@ -6,18 +6,24 @@
 
 from __future__ import annotations
 
+from clew.times.found import find_date, path_date
 from clew.times.names import name_of, read_period
 from clew.times.phrases import FoundPeriod, find_relative
 from clew.times.ranges import find_periods
-from clew.times.written import in_utc, to_time, written_at
+from clew.times.written import date_of, day_order, to_date, to_time
+from clew.types import in_utc
 
 __all__ = [
     "FoundPeriod",
+    "date_of",
+    "day_order",
+    "find_date",
     "find_periods",
     "find_relative",
     "in_utc",
     "name_of",
+    "path_date",
     "read_period",
+    "to_date",
     "to_time",
-    "written_at",
 ]

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from clew.tools.spec import Parameter, Schema, Tool
 
-Format = Literal["openai", "openai-strict", "ollama", "anthropic", "mcp"]
+Format = Literal["openai", "openai-strict", "openai-responses", "ollama", "anthropic", "mcp"]
 FORMATS: tuple[Format, ...] = get_args(Format)
 
 _OLLAMA_KEYS = ("type", "description", "enum", "items")
@@ -29,6 +29,7 @@ def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
 
     - `openai`: function tools of chat completions, which other servers of that API take, too;
     - `openai-strict`: the same in strict mode, see `strict_schema`;
+    - `openai-responses`: strict function tools of the Responses API, which are flat;
     - `ollama`: the same with what Ollama keeps of a schema;
     - `anthropic`: `name`, `description`, `input_schema`;
     - `mcp`: as `tools/list` of the Model Context Protocol gives them.
@@ -40,6 +41,7 @@ def definitions(tools: Iterable[Tool], format: Format) -> list[dict[str, Any]]:
     write = {
         "openai": _openai,
         "openai-strict": _openai_strict,
+        "openai-responses": _openai_responses,
         "ollama": _ollama,
         "anthropic": _anthropic,
         "mcp": mcp_definition,
@@ -55,6 +57,10 @@ def _openai_strict(tool: Tool) -> dict[str, Any]:
     definition = _function(tool, strict_schema(tool.parameters))
     definition["function"]["strict"] = True
     return definition
+
+
+def _openai_responses(tool: Tool) -> dict[str, Any]:
+    return {"type": "function", **_openai_strict(tool)["function"]}
 
 
 def _ollama(tool: Tool) -> dict[str, Any]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -18,7 +17,6 @@ if TYPE_CHECKING:
 
 
 _LARGEST = sys.float_info.max
-_DECIMAL = re.compile(r"-?\d{1,18}", re.ASCII)
 
 
 def load_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
@@ -55,7 +53,17 @@ def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  #
                 f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
             )
         return parameter.default
+    if parameter.kind != "string":
+        value = _unquoted(value)
     return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
+
+
+def _unquoted(value: object) -> object:
+    """What JSON text says: small models, and formats without free-form objects, send values so."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            return load_json(value)
+    return value
 
 
 def _string(where: str, parameter: Parameter, value: object) -> str:
@@ -80,9 +88,8 @@ def _number(where: str, parameter: Parameter, value: object) -> float:
 
 
 def _integer(where: str, parameter: Parameter, value: object) -> int:
-    # Some models write 2.0 or "2" where 2 is meant, ids above all.
-    if isinstance(value, str) and _DECIMAL.fullmatch(value):
-        value = int(value)
+    # Some models write 2.0 where 2 is meant, and ids of lists as text.
+    value = _unquoted(value)
     if not _is_number(value) or value != value // 1:
         raise _wrong(where, value, "a whole number")
     return int(_within(where, parameter, value))
@@ -141,10 +148,6 @@ def _objects(where: str, parameter: Parameter, value: object) -> list[Arguments]
 
 
 def _object(where: str, _: Parameter, value: object) -> dict[str, Any]:
-    # Formats without free-form objects have them as JSON text; see `formats.strict_schema`.
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = load_json(value)
     if not isinstance(value, dict) or not all(isinstance(name, str) for name in value):
         raise _wrong(where, value, "an object")
     try:

@@ -20,6 +20,7 @@ from clew.types.documents import (
     StoredChunk,
     StoredSection,
     document_id,
+    partial_date,
 )
 from clew.types.entities import (
     Alias,
@@ -45,6 +46,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    IndexPreview,
     IndexReport,
     Problem,
     Skipped,
@@ -52,7 +54,9 @@ from clew.types.reports import (
 from clew.types.results import (
     Citation,
     Context,
+    ContextPart,
     Hit,
+    PartKind,
     PathStep,
     RelationEvidence,
     SearchResult,
@@ -61,11 +65,16 @@ from clew.types.results import (
 )
 from clew.types.values import (
     AliasMethod,
+    CharRange,
     Condition,
+    DatePrecision,
+    DateSource,
     Fusion,
     Metadata,
     Operator,
+    PartialDate,
     Period,
+    in_utc,
 )
 
 if TYPE_CHECKING:
@@ -75,6 +84,7 @@ __all__ = [
     "Alias",
     "AliasEvidence",
     "AliasMethod",
+    "CharRange",
     "CheckReport",
     "Chunk",
     "ChunkExtraction",
@@ -82,6 +92,9 @@ __all__ = [
     "Community",
     "Condition",
     "Context",
+    "ContextPart",
+    "DatePrecision",
+    "DateSource",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
@@ -91,6 +104,7 @@ __all__ = [
     "Fusion",
     "Hit",
     "Ids",
+    "IndexPreview",
     "IndexReport",
     "IndexedDocument",
     "Mention",
@@ -99,6 +113,8 @@ __all__ = [
     "NewRelation",
     "Observation",
     "Operator",
+    "PartKind",
+    "PartialDate",
     "PassageRecord",
     "PassageRecords",
     "PathStep",
@@ -123,4 +139,6 @@ __all__ = [
     "Vector",
     "Vectors",
     "document_id",
+    "in_utc",
+    "partial_date",
 ]

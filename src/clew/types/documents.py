@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, time
 
-from clew.types.values import Metadata
+from clew.types.values import DatePrecision, DateSource, Metadata, PartialDate, in_utc
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -39,7 +39,13 @@ class Document:
     origin: str = ""
     """What the document was read from, where one file holds several documents; else `source`."""
     created_at: datetime | None = None
+    """The first moment of its own date, never that of its file."""
+    date_source: DateSource = ""
+    """What says `created_at`; empty means "metadata" where there is one."""
+    date_precision: DatePrecision = ""
+    """How precisely it is said; empty means a day where it is a midnight, else a time."""
     updated_at: datetime | None = None
+    """When it was last changed, by its own word or that of its file."""
     metadata: Metadata = field(default_factory=dict)
     page_starts: tuple[int, ...] = ()
     """Offset in `text` at which each page starts; empty where there are no pages."""
@@ -50,6 +56,19 @@ class Document:
     def id(self) -> str:
         """See `document_id`."""
         return document_id(self.source)
+
+    @property
+    def date(self) -> PartialDate | None:
+        """`created_at` with its precision; None where it has no date."""
+        return partial_date(self.created_at, self.date_precision)
+
+
+def partial_date(start: datetime | None, precision: DatePrecision = "") -> PartialDate | None:
+    """A date by its first moment; without a precision a day where that is a midnight in UTC."""
+    if start is None:
+        return None
+    utc = in_utc(start)
+    return PartialDate(utc, precision or ("day" if utc.time() == time() else "time"))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -107,6 +126,10 @@ class DocumentInfo:
     sha256: str
     media_type: str
     created_at: datetime | None
+    """The first moment of its own date; see `date_precision`."""
+    date_source: DateSource
+    """What says `created_at`."""
+    date_precision: DatePrecision
     updated_at: datetime | None
     indexed_at: datetime
     metadata: Metadata
@@ -118,6 +141,11 @@ class DocumentInfo:
     """Counts the texts that this source has had in this store, from 1."""
     derived_from: str = ""
     """Hex SHA-256 of the version before; empty for the first."""
+
+    @property
+    def date(self) -> PartialDate | None:
+        """`created_at` with its precision; None where it has no date."""
+        return partial_date(self.created_at, self.date_precision)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -152,7 +180,11 @@ class Provenance:
     author: str
     """As the document's or the passage's metadata names one; else empty."""
     written_at: datetime | None
-    """The passage's own date, else its document's."""
+    """The first moment of the passage's own date, else of its document's."""
+    date: str
+    """That date as precisely as it is stated: "2019", "2019-03", "2019-03-02", a time; or empty."""
+    date_source: DateSource
+    """What says it."""
     indexed_at: datetime
     extractor: str
     """Identity of what read names and relations here."""

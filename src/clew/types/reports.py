@@ -26,6 +26,21 @@ class IndexReport:
     skipped: tuple[Skipped, ...] = ()
     seconds: float = 0.0
     embedding_seconds: float = 0.0
+    moved: tuple[tuple[str, str], ...] = ()
+    """(source that is gone and still stored, new source with the same content)"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class IndexPreview:
+    """What a run of `index` would do, as far as files tell without being read: their sources."""
+
+    new: tuple[str, ...] = ()
+    changed: tuple[str, ...] = ()
+    """Stored from another state of the file, or by other settings; also every file that holds
+    several documents, of which only reading tells which have changed."""
+    unchanged: tuple[str, ...] = ()
+    gone: tuple[str, ...] = ()
+    """Stored, and their files below the paths given have vanished; `prune` drops them."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -8,10 +8,15 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from clew.types.documents import Provenance, StoredChunk
-from clew.types.values import Period
+from clew.types.values import CharRange, Period
 
 if TYPE_CHECKING:
-    pass
+    from typing import TypeAlias
+
+PartKind: TypeAlias = Literal[
+    "passage", "path", "report", "timeline", "subgraph", "hierarchy", "topic"
+]
+"""What a part of a context is: a passage, or what a strategy made."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -57,6 +62,8 @@ class Hit:
     """Ids of the children that matched, where the strategy finds parents by their children."""
     times: tuple[Period, ...] = ()
     """When it was said, then the times that it speaks of; where the strategy asks for them."""
+    answer: CharRange | None = None
+    """Range in the document of the sentence that answers best; None where none stands out."""
     provenance: Provenance | None = None
 
 
@@ -104,6 +111,17 @@ class Citation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class ContextPart:
+    """One part of a context."""
+
+    kind: PartKind
+    text: str
+    """As it stands in the context's text: a line of heading, and every line below it quoted."""
+    tokens: int
+    citations: tuple[Citation, ...]
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Context:
     """Passages put together for a reader or a language model, within a budget."""
 
@@ -115,6 +133,8 @@ class Context:
     """Passages (reports, paths) found that did not fit."""
     tokenizer: str = ""
     """What counted the tokens."""
+    parts: tuple[ContextPart, ...] = ()
+    """What `text` is made of, in its order."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -173,6 +193,8 @@ def _provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
     return {
         **{name: getattr(origin, name) for name in origin.__slots__},
         "written_at": _iso(origin.written_at),
+        "date": origin.date or None,
+        "date_source": origin.date_source or None,
         "indexed_at": _iso(origin.indexed_at),
     }
 
@@ -212,8 +234,22 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
             "path": [f"{s.entity} — {s.sentence} ({s.document})" for s in hit.path],
         },
         "matched": list(hit.matched),
+        "answer": _answer_dict(hit),
         "times": [{"start": _iso(t.start), "end": _iso(t.end), "text": t.text} for t in hit.times],
         "provenance": _provenance_dict(hit.provenance),
+    }
+
+
+def _answer_dict(hit: Hit) -> dict[str, Any] | None:
+    """The answering sentence, its range in the document; cut to the passage."""
+    if hit.answer is None:
+        return None
+    start, end = hit.answer
+    first = hit.chunk.start
+    return {
+        "text": hit.chunk.text[max(0, start - first) : max(0, end - first)],
+        "char_start": start,
+        "char_end": end,
     }
 
 
@@ -223,16 +259,28 @@ def _context_dict(context: Context) -> dict[str, Any]:
         "tokens": context.tokens,
         "tokenizer": context.tokenizer,
         "left_out": context.left_out,
-        "citations": [
-            {
-                "number": c.number,
-                "ids": list(c.chunk_ids),
-                "title": c.title,
-                "source": c.source,
-                "page": c.page,
-                "char_start": c.start,
-                "char_end": c.end,
-            }
-            for c in context.citations
-        ],
+        "citations": list(map(_citation_dict, context.citations)),
+        "parts": [part_dict(part) for part in context.parts],
+    }
+
+
+def part_dict(part: ContextPart) -> dict[str, Any]:
+    """A part of a context as JSON values."""
+    return {
+        "kind": part.kind,
+        "text": part.text,
+        "tokens": part.tokens,
+        "citations": list(map(_citation_dict, part.citations)),
+    }
+
+
+def _citation_dict(citation: Citation) -> dict[str, Any]:
+    return {
+        "number": citation.number,
+        "ids": list(citation.chunk_ids),
+        "title": citation.title,
+        "source": citation.source,
+        "page": citation.page,
+        "char_start": citation.start,
+        "char_end": citation.end,
     }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
@@ -24,11 +24,21 @@ if TYPE_CHECKING:
 Metadata: TypeAlias = Mapping[str, Any]
 """JSON values by name."""
 
-Operator = Literal["=", "!=", ">=", "<=", ">", "<"]
+Operator = Literal["=", "!=", ">=", "<=", ">", "<", "~", "!~"]
+
+CharRange: TypeAlias = tuple[int, int]
+"""Half-open, in code points."""
 
 Fusion = Literal["rrf", "weighted"]
 
 AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
+
+DatePrecision = Literal["", "year", "month", "day", "time"]
+"""The unit that a date is stated in; empty for no date."""
+
+DateSource = Literal["", "metadata", "title", "path", "message"]
+"""What of a document says its date: properties and headers, title or first heading, name of file
+or folder, time of a message; empty for no date."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -49,9 +59,58 @@ def _before(start: datetime | None, end: datetime | None) -> bool:
     return start is None or end is None or start < end
 
 
+def in_utc(time: datetime) -> datetime:
+    """The time in UTC; a time without a zone is taken as UTC."""
+    if time.tzinfo is None:
+        return time.replace(tzinfo=UTC)
+    try:
+        return time.astimezone(UTC)
+    except OverflowError:  # the first or last day of the calendar, moved out of it by its zone
+        return time.replace(tzinfo=UTC)
+
+
+_ISO_LENGTH: Mapping[DatePrecision, int] = {"year": 4, "month": 7, "day": 10}
+
+
+@dataclass(frozen=True, slots=True)
+class PartialDate:
+    """A date with the precision in which it is stated: "2019" is no day of that year."""
+
+    start: datetime
+    """Its first moment, in UTC."""
+    precision: DatePrecision
+
+    @property
+    def end(self) -> datetime:
+        """The first moment after it; a time lasts for a second."""
+        year, month = self.start.year, self.start.month
+        first = datetime(year, 1, 1, tzinfo=UTC)
+        try:
+            match self.precision:
+                case "year":
+                    return first.replace(year=year + 1)
+                case "month":
+                    return first.replace(year=year + month // 12, month=month % 12 + 1)
+                case "day":
+                    return self.start + timedelta(days=1)
+            return self.start + timedelta(seconds=1)
+        except (ValueError, OverflowError):  # the calendar ends with the year 9999
+            return datetime.max.replace(tzinfo=UTC)
+
+    @property
+    def period(self) -> Period:
+        """From its first moment to the first one after it, named by its ISO form."""
+        return Period(start=self.start, end=self.end, text=self.iso)
+
+    @property
+    def iso(self) -> str:
+        """ISO 8601 as far as it is stated: "2019", "2019-03", "2019-03-02", or a time in UTC."""
+        return self.start.isoformat()[: _ISO_LENGTH.get(self.precision)]
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Condition:
-    """A filter on metadata, or on title, source, media_type and times: `year>=2020`."""
+    """A filter on metadata, or on path, type, date, title and such: `year>=2020`, `path~docs/*`."""
 
     name: str
     operator: Operator

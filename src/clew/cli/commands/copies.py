@@ -48,7 +48,7 @@ def restore(
     ] = False,
 ) -> None:
     """Put a backup in place of all that the store holds."""
-    with common.open() as engine:
+    with common.open(make=True) as engine:
         held = engine.maintenance.stats()["documents"]
         if held and not confirmed:
             _confirm(held)

@@ -62,7 +62,7 @@ def demo(common: Common) -> None:
 def _store(common: Common) -> Iterator[Engine]:
     """A temporary store, or the one that `--store` names, for going on with the questions."""
     if common.store is not None:
-        with common.open() as engine:
+        with common.open(make=True) as engine:
             yield engine
         return
     import clew

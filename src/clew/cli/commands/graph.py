@@ -1,21 +1,36 @@
-"""`clew path`, `timeline`, `communities` and `topics`."""
+"""`clew path`, `timeline`, `communities`, `topics` and `subgraph`."""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import note
-from clew.cli.options import AsOfOption, NameArgument
-from clew.cli.output import stdout_console, write_json, write_line
+from clew.cli.options import (
+    AsOfOption,
+    MaxTokensOption,
+    NameArgument,
+    OutputOption,
+    QuestionArgument,
+    SinceOption,
+    UntilOption,
+    read_question,
+)
+from clew.cli.output import stdout_console, to_json, write_json, write_line, write_whole
 from clew.cli.progress import steps
+from clew.cli.safe_stream import printable
 from clew.text import one_line, quoted
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clew.engine import Engine
+    from clew.search.strategies.subgraph import QuestionSubgraph
     from clew.types import Community, Provenance, TimelineEntry
 
 LimitOption = Annotated[int, typer.Option(metavar="N", min=1, help="Entries, at most.")]
@@ -58,11 +73,13 @@ def timeline(
     common: Common,
     name: NameArgument,
     limit: LimitOption = 100,
+    since: SinceOption = None,
+    until: UntilOption = None,
     as_of: AsOfOption = None,
 ) -> None:
     """Print what is known of an entity, in order of time."""
     with common.open() as engine:
-        found = engine.graph.timeline(name, limit=limit, as_of=as_of)
+        found = engine.graph.timeline(name, limit=limit, since=since, until=until, as_of=as_of)
     if common.json:
         write_json(found)
     elif found:
@@ -89,6 +106,14 @@ def communities(
     common: Common,
     level: Annotated[int, typer.Option(metavar="N", min=0, help="Level; 0 is the coarsest.")] = 0,
     limit: LimitOption = 20,
+    query: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Those nearest in meaning first, else the largest.",
+            show_default=False,
+        ),
+    ] = None,
     reports: Annotated[
         bool, typer.Option("--reports", help="Print the reports, not the list alone.")
     ] = False,
@@ -96,7 +121,7 @@ def communities(
     """List the communities of the graph: entities that are tied to each other most."""
     with common.open() as engine:
         _update(engine, common)
-        found = engine.graph.communities(level, limit)
+        found = engine.graph.communities(level, limit, query)
         origins = engine.store.provenance([id_ for c in found for id_ in c.sources])
     sources = {c.id: [origins[id_] for id_ in c.sources if id_ in origins] for c in found}
     if common.json:
@@ -140,3 +165,60 @@ def _update(engine: Engine, common: Common) -> None:
     """Make what is missing of communities and topics; it may take a while, so it is shown."""
     with steps(shown=not common.json) as progress:
         engine.state.update_communities(progress)
+
+
+class SubgraphFormat(StrEnum):
+    """What `clew subgraph` writes."""
+
+    text = "text"
+    json = "json"
+    graphml = "graphml"
+
+
+def subgraph(
+    common: Common,
+    question: QuestionArgument,
+    format: Annotated[
+        SubgraphFormat,
+        typer.Option(
+            "--format", metavar="FORMAT", help="`text`, for a language model; `json`; `graphml`."
+        ),
+    ] = SubgraphFormat.text,
+    hops: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            max=3,
+            help="All within so many hops of the question's entities; else the tree that ties"
+            " them together.",
+            show_default=False,
+        ),
+    ] = None,
+    limit: Annotated[int, typer.Option(metavar="N", min=2, help="Entities, at most.")] = 50,
+    max_tokens: MaxTokensOption = None,
+    output: OutputOption = None,
+) -> None:
+    """Print the part of the graph that matters to a question."""
+    with common.open() as engine:
+        engine.state.warm()
+        found = engine.graph.subgraph(
+            read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
+        )
+    pieces = _pieces(found, SubgraphFormat.json if common.json else format)
+    if output is None:
+        sys.stdout.writelines(pieces)
+    else:
+        write_whole(output, pieces)
+        note(f"{output.stat().st_size:,} bytes written to {output}")
+    for remark in found.notes:
+        note(f"Note: {remark}")
+
+
+def _pieces(found: QuestionSubgraph, format: SubgraphFormat) -> Iterator[str]:
+    if format is SubgraphFormat.graphml:
+        yield from found.to_graphml()
+    elif format is SubgraphFormat.json:
+        yield f"{to_json(found.to_dict())}\n"
+    elif found.context.text:
+        yield f"{printable(found.context.text)}\n"

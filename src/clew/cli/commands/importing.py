@@ -27,7 +27,7 @@ def import_memory(
     ],
 ) -> None:
     """Take over another memory's entities, observations and relations; again adds nothing."""
-    with common.open() as engine:
+    with common.open(make=True) as engine:
         report = engine.entities.import_memory(file)
     if common.json:
         write_json(report)

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Annotated
+import tempfile
+from collections import Counter
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import typer
 
@@ -12,12 +17,23 @@ from clew.cli.errors import FAILED, INCOMPLETE, note
 from clew.cli.options import WhereOption
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
-from clew.errors import InputError
+from clew.errors import BINARY, EMPTY, InputError, NotFoundError
 from clew.text import one_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clew.engine import Engine
-    from clew.types import DocumentInfo, IndexReport, Skipped
+    from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
+
+IncludeOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
+]
+ExcludeOption: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
+]
 
 
 def index(
@@ -26,14 +42,8 @@ def index(
         list[str],
         typer.Argument(metavar="PATH", help="Files and folders; `-` reads standard input."),
     ],
-    include: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
-    ] = None,
-    exclude: Annotated[
-        list[str] | None,
-        typer.Option(metavar="GLOB", help="Not these files; repeatable.", show_default=False),
-    ] = None,
+    include: IncludeOption = None,
+    exclude: ExcludeOption = None,
     prune: Annotated[
         bool, typer.Option("--prune", help="Drop documents whose files have vanished.")
     ] = False,
@@ -44,6 +54,9 @@ def index(
     follow_links: Annotated[
         bool,
         typer.Option("--follow-links", help="Follow links that lead out of PATH, too."),
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what would be read; change nothing.")
     ] = False,
     source: Annotated[
         str | None,
@@ -57,7 +70,14 @@ def index(
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
-    with common.open() as engine, reporting(bars=not common.json) as progress:
+    if dry_run:
+        with _opened_or_empty(common) as engine:
+            found = engine.documents.preview(
+                paths, include=include or (), exclude=exclude or (), follow_links=follow_links
+            )
+        _print_preview(common, found)
+        return
+    with common.open(make=True) as engine, reporting(bars=not common.json) as progress:
         report = engine.index(
             paths,
             include=include or (),
@@ -71,8 +91,34 @@ def index(
         write_json(report)
     else:
         print_report(report)
-    if report.skipped:
+    if any(item.reason != EMPTY for item in report.skipped):
         raise typer.Exit(INCOMPLETE)
+
+
+@contextmanager
+def _opened_or_empty(common: Common) -> Iterator[Engine]:
+    """The store, or an empty one that is gone afterwards: nothing is made by looking."""
+    with ExitStack() as stack:
+        try:
+            engine = stack.enter_context(common.open())
+        except NotFoundError:
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="clew-empty-"))
+            engine = stack.enter_context(replace(common, store=folder).open(make=True))
+        yield engine
+
+
+def _print_preview(common: Common, found: IndexPreview) -> None:
+    if common.json:
+        write_json(found)
+        return
+    for name in ("new", "changed", "gone"):
+        for source in getattr(found, name):
+            write_line(f"{name:8} {shown_source(source)}")
+    gone = f", {len(found.gone):,} gone (--prune drops them)" if found.gone else ""
+    note(
+        f"{len(found.new):,} new, {len(found.changed):,} to read again, {len(found.unchanged):,}"
+        f" unchanged{gone}; nothing was changed"
+    )
 
 
 def _index_standard_input(
@@ -81,7 +127,7 @@ def _index_standard_input(
     if paths != ["-"]:
         raise typer.BadParameter("`-` reads standard input and stands alone: clew index -")
     text = _standard_input()
-    with common.open() as engine:
+    with common.open(make=True) as engine:
         document = engine.add(text, source=source, title=title)
     if common.json:
         write_json({"document": document})
@@ -110,6 +156,8 @@ def print_report(report: IndexReport) -> None:
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
+    for before, now in report.moved:
+        note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     if report.skipped:
         _print_skipped(report.skipped)
 
@@ -117,7 +165,14 @@ def print_report(report: IndexReport) -> None:
 def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
     from clew.cli.tables import table
 
-    rows = [(shown_source(item.source), item.reason) for item in skipped]
+    binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
+    kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
+    rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
+    rows += [
+        (shown_source(item.source), item.reason)
+        for item in skipped
+        if item.reason != BINARY or PurePath(item.source).suffix not in kinds
+    ]
     stdout_console().print(table(("skipped", "reason"), rows))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import asdict
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -37,13 +37,26 @@ def documents(common: Common, where: WhereOption = None) -> None:
     with common.open() as engine:
         found = engine.documents.list(where or ())
     if common.json:
-        write_json([asdict(document) for document in found])
+        write_json([_with_date(document) for document in found])
     elif found:
         from clew.cli.tables import table
         from clew.tools.truncate import shortened
 
-        rows = [(d.id, d.chunks, shortened(d.title, TITLED), shown_source(d.source)) for d in found]
-        stdout_console().print(table(("id", "chunks", "title", "source"), rows))
+        rows = [
+            (d.id, d.chunks, _date(d), shortened(d.title, TITLED), shown_source(d.source))
+            for d in found
+        ]
+        stdout_console().print(table(("id", "chunks", "date", "title", "source"), rows))
+
+
+def _date(document: DocumentInfo) -> str:
+    """Its date as precisely as it is stated, times without their seconds; empty for none."""
+    return document.date.iso[: len("2019-03-02T10:00")] if document.date else ""
+
+
+def _with_date(document: DocumentInfo) -> dict[str, Any]:
+    """All that is known of it, with its date as precisely as it is stated."""
+    return {**asdict(document), "date": document.date.iso if document.date else None}
 
 
 def show(
@@ -65,7 +78,7 @@ def show(
         content = engine.documents.text(name)
         document = engine.documents.get(name.rpartition("#")[0] if _is_chunk(name) else name)
     if common.json:
-        write_json({**asdict(document), "name": name, "text": content})
+        write_json({**_with_date(document), "name": name, "text": content})
         return
     if not text:
         _print_facts(document)
@@ -92,7 +105,10 @@ def _print_facts(document: DocumentInfo) -> None:
     from clew.cli.tables import facts
 
     known = {name: value for name, value in asdict(document).items() if value not in (None, "")}
-    known.pop("pipeline_fingerprint", None)
+    for name in ("pipeline_fingerprint", "created_at", "date_source", "date_precision"):
+        known.pop(name, None)
+    if document.date:
+        known["date"] = f"{_date(document)} (from its {document.date_source})"
     console = stdout_console()
     console.print(facts(known))
     console.print()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +13,8 @@ from clew.cli.options import (
     AsOfOption,
     MaxTokensOption,
     QuestionArgument,
+    SinceOption,
+    UntilOption,
     WhereOption,
     read_question,
 )
@@ -26,16 +27,6 @@ if TYPE_CHECKING:
 
 _OVER_COMMUNITIES = ("global", "drift", "topic")
 """Strategies that need communities or topics, which may have to be made first."""
-_ARRANGED = {
-    "topic": "topics",
-    "multi_hop": "the paths between the question's entities",
-    "hierarchical": "the outline or the chains around each passage",
-    "temporal": "the passages in order of time",
-    "global": "the reports",
-    "local": "the entities' neighbourhood",
-    "drift": "the reports and the entities' neighbourhood",
-}
-"""What the context of a strategy holds beside the passages that are printed."""
 
 
 class FusionName(StrEnum):
@@ -62,22 +53,8 @@ def search(
         int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
     ] = None,
     where: WhereOption = None,
-    since: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            help="Only passages of this time or later: 2019, 2019-05, 'last week'.",
-            show_default=False,
-        ),
-    ] = None,
-    until: Annotated[
-        str | None,
-        typer.Option(
-            metavar="DATE",
-            help="Only passages of this time or earlier; the day or year named counts.",
-            show_default=False,
-        ),
-    ] = None,
+    since: SinceOption = None,
+    until: UntilOption = None,
     as_of: AsOfOption = None,
     temporal: Annotated[
         bool | None,
@@ -183,25 +160,19 @@ def search(
             write_line(_sources(result))
     else:
         print_result(result, explain=explain)
-        _point_to_context(result)
     if not common.json:
         _print_notes(result)
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:
     """Print the first passages of a result (None: all), each with its citation and its path."""
-    from clew.cli.render import print_passages, print_route
+    from clew.cli.render import print_parts, print_passages, print_route
 
     console = stdout_console()
     if explain:
         print_route(console, result)
+    print_parts(console, result)
     print_passages(console, result, limit, explain=explain)
-
-
-def _point_to_context(result: SearchResult) -> None:
-    """Say, to a person, what else was found."""
-    if result.hits and result.strategy in _ARRANGED and sys.stderr.isatty():
-        note(f"With --context: {_ARRANGED[result.strategy]}.")
 
 
 def _sources(result: SearchResult) -> str:

@@ -28,6 +28,7 @@ class ToolFormat(StrEnum):
     mcp = "mcp"
     openai = "openai"
     openai_strict = "openai-strict"
+    openai_responses = "openai-responses"
     ollama = "ollama"
     anthropic = "anthropic"
 
@@ -50,7 +51,8 @@ def tools(
     format: Annotated[
         ToolFormat,
         typer.Option(
-            metavar="FORMAT", help="`mcp`, `openai`, `openai-strict`, `ollama` or `anthropic`."
+            metavar="FORMAT",
+            help="`mcp`, `openai`, `openai-strict`, `openai-responses`, `ollama` or `anthropic`.",
         ),
     ] = ToolFormat.mcp,
     profile: ProfileOption = ToolProfile.core,
@@ -72,7 +74,7 @@ def call(
 ) -> None:
     """Run one of the tools by hand and print its result as JSON."""
     given = _object(sys.stdin.read() if arguments == "-" else arguments)
-    with common.open() as engine:
+    with common.open(make=True) as engine:
         content = _called(engine.tools, tool, given)
         if content.get("status") in _UNDER_WAY and tool != _STATUS:
             content |= _waited_for(engine.tools, content["job_id"])

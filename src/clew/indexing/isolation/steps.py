@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.indexing.reading.formats.common import check_limit
+from clew.indexing.splitting.prose import without_code
 from clew.indexing.splitting.split import split
 from clew.indexing.structure import structure_of
 from clew.indexing.structure.enter import add_structure
@@ -45,7 +46,7 @@ class Steps:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """What the chunks of a document name and state. Raises `LimitError`."""
-        found = self.extractor.extract(document, chunks)
+        found = self.extractor.extract(*without_code(document, chunks))
         found = add_structure(found, structure_of(document), chunks)
         sentences = sum(len(chunk.sentences) for chunk in found.chunks)
         names = sum(len(chunk.mentions) + len(chunk.relations) for chunk in found.chunks)

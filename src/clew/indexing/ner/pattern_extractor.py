@@ -23,7 +23,7 @@ from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.patterns import Antecedent, find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import STOP_WORDS, entity_key
-from clew.times import written_at
+from clew.times import date_of
 from clew.types import (
     AliasEvidence,
     Chunk,
@@ -32,6 +32,7 @@ from clew.types import (
     ExtractedRelation,
     Extraction,
     Mention,
+    PartialDate,
 )
 
 _SHORTEST_SHARED = 3
@@ -47,9 +48,10 @@ class PatternExtractor:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
         about = about_names(document.title)
         finder = _candidate_finder(document)
-        whole = written_at(document.metadata, document.created_at)
+        whole = document.date or date_of(document.metadata)
         written = list(_written(chunks, whole))
-        found = [finder.find(c.text, at) for c, at in zip(chunks, written, strict=True)]
+        starts = [at.start if at else None for at in written]
+        found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
         if not finder.is_code:
             found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
@@ -64,18 +66,23 @@ class PatternExtractor:
         return Extraction(
             chunks=tuple(
                 _read_chunk(chunk.text, sentences, names, _ChunkContext(subject, speakers, at))
-                for chunk, sentences, at in zip(chunks, found, written, strict=True)
+                for chunk, sentences, at in zip(chunks, found, starts, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
             aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
         )
 
 
-def _written(chunks: Sequence[Chunk], whole: datetime | None) -> Iterator[datetime | None]:
+def _day(date: PartialDate | None) -> datetime | None:
+    """The moment by which "yesterday" is understood; a month or a year has none."""
+    return date.start if date and date.precision in ("day", "time") else None
+
+
+def _written(chunks: Sequence[Chunk], whole: PartialDate | None) -> Iterator[PartialDate | None]:
     """When each chunk was written; the chunks of one row share their metadata, read once."""
     for _, group in groupby(chunks, key=lambda chunk: id(chunk.metadata)):
         same = list(group)
-        yield from repeat(written_at(same[0].metadata, whole), len(same))
+        yield from repeat(date_of(same[0].metadata, whole), len(same))
 
 
 def about_names(title: str) -> tuple[tuple[str, str], ...]:

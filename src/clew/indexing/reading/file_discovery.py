@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 _FOLDER_MARK = "ps_d"
 """The group of pathspec's patterns where a match as a folder ends: its API tells no such place."""
 _NEVER = frozenset({".git", ".clew", SETTINGS_FILE})
+_MAILDIR = ("cur", "new", "tmp")
+_MAIL_INDEX = ".msf"
+"""The ending of what Thunderbird keeps beside each of its mailboxes."""
 
 
 def find_files(
@@ -34,7 +37,8 @@ def find_files(
 
     Paths come in the order given, the files of a folder sorted by their path within it. A file
     given by name is always taken. Of a folder, hidden files and what git ignores are left out
-    (unless the settings want them), and `.git`, `.clew` and `clew.toml` always; symbolic links that
+    (unless the settings want them), and `.git`, `.clew` and `clew.toml` always; of a Maildir and
+    its folders only what lies in `cur` and `new` comes out; symbolic links that
     lead out of all the paths are, unless `follow_links`. `include` and `exclude` are globs in the
     manner of .gitignore (`*.md`, `docs/**`) on the path relative to the folder given.
     A folder that cannot be listed comes out itself, so that reading it reports why.
@@ -129,9 +133,13 @@ class _Wanted:
     def takes(self, path: str, root: str, ignores: Sequence[_Ignores]) -> bool:
         """Whether a file is read, or a folder gone into."""
         name = os.path.basename(path)
-        if name in _NEVER or (name.startswith(".") and not self.settings.hidden):
-            return False
         is_folder = os.path.isdir(path)
+        # The folders of a Maildir begin with a dot: `.Sent`.
+        is_hidden = name.startswith(".") and not (is_folder and _is_maildir(path))
+        if name in _NEVER or (is_hidden and not self.settings.hidden):
+            return False
+        if _is_no_mail(path, is_folder):
+            return False
         # No socket or pipe; a link that leads nowhere counts, so that reading it reports why.
         if not is_folder and not (os.path.isfile(path) or os.path.islink(path)):
             return False
@@ -141,6 +149,22 @@ class _Wanted:
         if not is_folder and self.include.patterns and not self.include.match_file(relative):
             return False
         return not _ignored(path, is_folder, ignores)
+
+
+def _is_maildir(folder: str) -> bool:
+    return all(os.path.isdir(os.path.join(folder, name)) for name in _MAILDIR)
+
+
+def _is_no_mail(path: str, is_folder: bool) -> bool:
+    """Whether it is what programs for mail keep beside their mail.
+
+    Of a Maildir that is its files, all but those in `cur` and `new`, and its `tmp`, where mail is
+    on its way.
+    """
+    folder, name = os.path.split(path)
+    if not is_folder and name.endswith(_MAIL_INDEX):
+        return True
+    return (not is_folder or name == "tmp") and _is_maildir(folder)
 
 
 def _relative(path: str, folder: str) -> str:

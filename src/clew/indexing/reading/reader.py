@@ -9,12 +9,11 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import UnreadableError
@@ -22,11 +21,15 @@ from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
+    bounded_metadata,
     clean_text,
     json_safe,
     one_line,
     text_digest,
 )
+from clew.indexing.reading.formats.gzipped import SUFFIX as GZIPPED
+from clew.indexing.reading.formats.gzipped import unpacked
+from clew.indexing.reading.formats.mail.recognise import may_be_mail
 from clew.indexing.reading.formats.markup import (
     markdown_document,
     read_markdown,
@@ -37,9 +40,9 @@ from clew.indexing.reading.formats.markup import (
 from clew.indexing.reading.formats.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
 from clew.indexing.reading.formats.records import read_json, read_jsonl
 from clew.indexing.reading.formats.tables import read_table
+from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
-from clew.times import in_utc
-from clew.types import Document
+from clew.types import Document, partial_date
 
 if TYPE_CHECKING:
     from io import BufferedReader
@@ -58,6 +61,7 @@ __all__ = [
 
 _Reader = Callable[[RawFile], ReadResult]
 
+_MAIL = frozenset({"message/rfc822", "application/mbox"})
 _TEXT_READERS: Mapping[str, _Reader] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
@@ -93,7 +97,7 @@ def read_file(
     digest: str | None = None,
     limits: LimitSettings | None = None,
 ) -> ReadResult:
-    """The documents of a file: one, or one a record for JSON Lines and lists of records.
+    """The documents of a file: one, or one a record for JSON Lines, lists of records, mailboxes.
 
     `source` is the absolute path; that of a record is `<path>#<its _id, id or number>`, with
     `origin` = the path. A file's document has the file's digest (`digest`, where the caller knows
@@ -105,7 +109,11 @@ def read_file(
     """
     data, modified = _load(path, settings)
     raw = RawFile(
-        source=file_source(path), data=data, settings=settings, limits=limits or LimitSettings()
+        source=file_source(path),
+        data=data,
+        settings=settings,
+        path=path,
+        limits=limits or LimitSettings(),
     )
     return read_raw(raw, digest=digest, modified=modified)
 
@@ -114,8 +122,9 @@ def read_raw(
     raw: RawFile, *, digest: str | None = None, modified: datetime | None = None
 ) -> ReadResult:
     """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
+    file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
-        result = _reader(raw)(raw)
+        result = _reader(file)(file)
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
     if not any(document.text.strip() for document in result.documents):
@@ -150,14 +159,16 @@ def document_from_text(
     extras = {"title": title, "metadata": json_safe(metadata or {}), "created_at": created_at}
     if any(extras.values()):
         digest = text_digest(json.dumps([digest, json_safe(extras)], sort_keys=True))
-    return replace(
+    found = replace(
         parsed,
         title=one_line(clean_text(title)) or parsed.title,
         sha256=digest,
         media_type=media_type,
-        created_at=in_utc(created_at) if created_at else parsed.created_at,
         metadata={**json_safe(parsed.metadata), **extras["metadata"]},
     )
+    if given := partial_date(created_at):
+        found = replace(found, created_at=given.start, date_precision=given.precision)
+    return with_date(found, "" if source.startswith("text:") else source)
 
 
 def text_source(text: str) -> str:
@@ -210,38 +221,43 @@ def _reader(raw: RawFile) -> _Reader:
     """The reader of a file, by its ending; its library loads only now that it is needed."""
     media_type = media_type_of(raw.suffix)
     if media_type == "application/pdf" or raw.data.startswith(b"%PDF-"):
-        from clew.indexing.reading.formats.pdf import read_pdf
+        from clew.indexing.reading.formats.pdf.pages import read_pdf
 
         return read_pdf
     if raw.suffix in WORD_SUFFIXES:
-        from clew.indexing.reading.formats.word import read_word
+        from clew.indexing.reading.formats.office.word import read_word
 
         return read_word
     if raw.suffix in OFFICE_SUFFIXES:
-        from clew.indexing.reading.formats.office import read_office
+        from clew.indexing.reading.formats.office.converted import read_office
 
         return read_office
     if media_type == "text/html":
         from clew.indexing.reading.formats.html import read_html
 
         return read_html
+    if media_type == "application/zip":
+        from clew.indexing.reading.formats.chats.zip_export import read_zip_export
+
+        return read_zip_export
+    if media_type in _MAIL or (media_type == "text/plain" and may_be_mail(raw.data)):
+        from clew.indexing.reading.formats.mail.mailbox import read_mail
+
+        return read_mail
     return _TEXT_READERS.get(media_type, read_text)
 
 
 def _complete(document: Document, digest: str, modified: datetime | None) -> Document:
     """The document with what its reader left to the file."""
     is_record = bool(document.origin)
-    title = document.title or ("" if is_record else _title_from_name(document.source))
-    return replace(
+    complete = replace(
         document,
-        title=title,
+        title=document.title or ("" if is_record else stated_title(document)),
         sha256=document.sha256 or digest,
         updated_at=document.updated_at or modified,
-        metadata=json_safe(document.metadata),
+        metadata=bounded_metadata(document.metadata),
     )
-
-
-def _title_from_name(source: str) -> str:
-    """A file's name as a title: no ending, no underscores, hyphens kept between digits only."""
-    stem = PurePosixPath(source).stem
-    return one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem
+    if is_record:
+        return with_date(complete, "")
+    dated = with_date(complete, document.source)
+    return replace(dated, title=dated.title or title_from_path(document.source))

@@ -9,6 +9,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.indexing.structure.chat import chat_structure
+from clew.indexing.structure.mail import mail_structure
+from clew.indexing.structure.minutes import minutes_structure
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -16,7 +19,11 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-READERS: tuple[Callable[[Document], Structure], ...] = ()
+READERS: tuple[Callable[[Document], Structure], ...] = (
+    mail_structure,
+    chat_structure,
+    minutes_structure,
+)
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 

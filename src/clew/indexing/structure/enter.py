@@ -13,7 +13,7 @@ from clew.types import ChunkExtraction, ExtractedRelation, Mention
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.types import Chunk, Extraction, Statement, Structure
+    from clew.types import AliasEvidence, Chunk, Extraction, Statement, Structure
 
 
 def add_structure(
@@ -22,7 +22,8 @@ def add_structure(
     """The extraction with the statements as relations of the sentences in which they stand.
 
     Both names of a statement become mentions of that sentence unless they are already. A statement
-    outside of all chunks counts for the chunk before it, or else the first.
+    outside of all chunks counts for the chunk before it, or else the first. An alias is mentioned
+    once, beside the first mention of the name that it stands for, so that the store knows it.
     """
     if not chunks or not (structure.statements or structure.aliases):
         return extraction
@@ -31,12 +32,13 @@ def add_structure(
     for statement in structure.statements:
         if entity_key(statement.head) and entity_key(statement.tail):
             placed[max(0, bisect_right(starts, statement.start) - 1)].append(statement)
+    entered = [
+        _with_statements(found, chunk, placed[i]) if i in placed else found
+        for i, (found, chunk) in enumerate(zip(extraction.chunks, chunks, strict=True))
+    ]
     return replace(
         extraction,
-        chunks=tuple(
-            _with_statements(found, chunk, placed[i]) if i in placed else found
-            for i, (found, chunk) in enumerate(zip(extraction.chunks, chunks, strict=True))
-        ),
+        chunks=tuple(_with_aliases(entered, structure.aliases, chunks)),
         aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
     )
 
@@ -46,7 +48,13 @@ def _with_statements(
 ) -> ChunkExtraction:
     sentences = found.sentences or ((0, len(chunk.text)),)
     starts = [start for start, _ in sentences]
-    mentions = list(found.mentions)
+    types = _told_types(statements)
+    mentions = [
+        replace(m, entity_type=types.get(entity_key(m.name), "name"))
+        if m.entity_type == "name"
+        else m
+        for m in found.mentions
+    ]
     relations = {(r.head, r.relation_type, r.tail): r for r in found.relations}
     known = {(mention.sentence, entity_key(mention.name)) for mention in mentions}
     for one in statements:
@@ -70,6 +78,29 @@ def _with_statements(
     return ChunkExtraction(
         sentences=sentences, mentions=tuple(mentions), relations=tuple(relations.values())
     )
+
+
+def _told_types(statements: Sequence[Statement]) -> dict[str, str]:
+    """Types by key, of the names that statements tell one of."""
+    ends = ((n, t) for s in statements for n, t in ((s.head, s.head_type), (s.tail, s.tail_type)))
+    return {entity_key(name): kind for name, kind in ends if kind != "name"}
+
+
+def _with_aliases(
+    entered: Sequence[ChunkExtraction], aliases: Sequence[AliasEvidence], chunks: Sequence[Chunk]
+) -> Iterator[ChunkExtraction]:
+    missing: dict[str, dict[str, str]] = defaultdict(dict)
+    for alias in aliases:
+        missing[entity_key(alias.name)][entity_key(alias.alias)] = alias.alias
+    for found, chunk in zip(entered, chunks, strict=True):
+        added: list[Mention] = []
+        for mention in found.mentions:
+            for name in missing.pop(entity_key(mention.name), {}).values():
+                start, end = found.sentences[mention.sentence]
+                at = chunk.text.find(name, start, end)
+                place = (at, at + len(name)) if at >= 0 else (mention.start, mention.end)
+                added.append(replace(mention, name=name, start=place[0], end=place[1], count=1))
+        yield replace(found, mentions=(*found.mentions, *added)) if added else found
 
 
 def _mentions(

@@ -138,9 +138,7 @@ def _candidate_names(question: str) -> Iterator[_Span]:
             if len(key) > 1 and not all(w in STOP_WORDS for w in words[start:end]):
                 named = not all(token.islower() for token in tokens[start:end])
                 yield _Span(start, end, key, named)
-                if not named and _PLURAL.search(
-                    key
-                ):  # a concept that the store has in the singular
+                if not named and _PLURAL.search(key):  # stored in the singular
                     yield _Span(start, end, key[:-1], named)
 
 

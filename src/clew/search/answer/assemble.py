@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.text import one_line, quoted
-from clew.types import Context
+from clew.types import Context, ContextPart
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from clew.search.answer.blocks import Block, Form
-    from clew.types import Citation
 
 GIVE_UP_AFTER = 3
 """Parts in a row that do not fit before the rest is left out unseen."""
@@ -22,10 +21,11 @@ _BREAK_TOKENS = 2
 """What the empty line between two parts costs, at most."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Chosen:
+class _Chosen(NamedTuple):
     block: Block
     form: Form
+    tokens: int
+    """What it costs in its place, at most."""
 
 
 def assemble(
@@ -43,24 +43,28 @@ def assemble(
     """
     chosen, tokens = _choose(blocks, max_tokens, count_tokens)
     chosen.sort(key=lambda part: part.block.place)
-    texts: list[str] = []
-    citations: list[Citation] = []
-    groups = {""}
-    number = 0
-    for part in chosen:
-        if part.block.group not in groups:
-            groups.add(part.block.group)
-            texts.append(_group_heading(part.block))
-        number += bool(part.form.citations)
-        texts.append(_render(part.block, part.form, number))
-        citations += [replace(citation, number=number) for citation in part.form.citations]
+    parts = tuple(_parts(chosen))
     return Context(
-        text="\n\n".join(texts),
-        citations=tuple(citations),
+        text="\n\n".join(part.text for part in parts),
+        citations=tuple(citation for part in parts for citation in part.citations),
         tokens=tokens,
         left_out=len(blocks) - len(chosen),
         tokenizer=tokenizer,
+        parts=parts,
     )
+
+
+def _parts(chosen: Sequence[_Chosen]) -> Iterator[ContextPart]:
+    """What was chosen, numbered; the first part of a group stands under the group's heading."""
+    groups, number = {""}, 0
+    for block, form, tokens in chosen:
+        number += bool(form.citations)
+        text = _render(block, form, number)
+        if block.group not in groups:
+            groups.add(block.group)
+            text = f"{_group_heading(block)}\n\n{text}"
+        citations = tuple(replace(citation, number=number) for citation in form.citations)
+        yield ContextPart(kind=block.kind, text=text, tokens=tokens, citations=citations)
 
 
 def _choose(
@@ -79,7 +83,7 @@ def _choose(
             cost = heading + count_tokens(_render(block, form, _MEASURED))
             cost += _BREAK_TOKENS if chosen else 0
             if tokens + cost <= max_tokens:
-                chosen.append(_Chosen(block, form))
+                chosen.append(_Chosen(block, form, cost))
                 groups.add(block.group)
                 tokens += cost
                 misses = 0

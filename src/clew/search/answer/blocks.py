@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from clew.search.session import QuerySession
-    from clew.types import Hit, StoredChunk, StoredSection
+    from clew.types import Hit, PartKind, StoredChunk, StoredSection
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +34,7 @@ class Block:
     """Of a part that cites nothing, and so has no number, in Clew's own words alone."""
     forms: tuple[Form, ...]
     """The fullest first; the first that fits is taken."""
+    kind: PartKind = "passage"
     group: str = ""
     """Heading above the first part of this group; parts of one group stand together."""
     place: float = 0.0
@@ -108,13 +109,11 @@ def section_block(section: StoredSection, found: Sequence[StoredChunk]) -> Block
     )
 
 
-def passage_block(
-    chunk: StoredChunk, *, headings: Sequence[str] = (), group: str = "", place: float = 0.0
-) -> Block:
+def passage_block(chunk: StoredChunk, *, headings: Sequence[str] = ()) -> Block:
     """A passage alone."""
     citation = cite(chunk, [chunk], chunk.start, chunk.end)
     form = Form(text=chunk.text.strip(), citations=(citation,))
-    return Block(heading=trail(chunk, headings), forms=(form,), group=group, place=place)
+    return Block(heading=trail(chunk, headings), forms=(form,))
 
 
 def cite(chunk: StoredChunk, covered: Sequence[StoredChunk], start: int, end: int) -> Citation:

@@ -34,7 +34,7 @@ def _line(citation: Citation, origin: Provenance | None) -> str:
     parts = [citation.title or citation.source, place]
     if origin is not None:
         parts += [origin.author] if origin.author else []
-        parts += [f"{origin.written_at:%Y-%m-%d}"] if origin.written_at else []
+        parts += [origin.date[: len("2019-03-02")]] if origin.date else []
         parts += [f"version {origin.version}"] if origin.version > 1 else []
     if citation.title and citation.title != citation.source:
         parts.append(citation.source)

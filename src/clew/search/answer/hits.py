@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.search.answer.answering_sentence import answering_sentences
 from clew.search.answer.explain import ThreadStep, find_threads
 from clew.search.answer.relation_evidence import evidence_of
 from clew.types import Hit, PathStep
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Snapshot
     from clew.search.answer.result import RetrievalResult
     from clew.search.session import QuerySession
-    from clew.types import Ids, PassageRecord, PassageRecords, RelationEvidence
+    from clew.types import CharRange, Ids, PassageRecord, PassageRecords, RelationEvidence
 
     Channel = Literal["vector", "keyword", "graph"]
 
@@ -38,8 +39,10 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     matched = _matched(session, found)
     view = _GraphView.of(session, found.ranking.ids)
     records = session.read_records([*ids, *view.passages], view.entity_ids)
+    passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
+    answers = _answers(session, view, passages)
     hits = []
-    for passage in (records.passages[id_] for id_ in ids if id_ in records.passages):
+    for passage in passages:
         id_ = passage.chunk.id
         hits.append(
             Hit(
@@ -53,9 +56,21 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 matched=matched.get(id_, ()),
                 times=passage.times,
                 provenance=passage.provenance,
+                answer=answers.get(id_),
             )
         )
     return tuple(hits)
+
+
+def _answers(
+    session: QuerySession, view: _GraphView, passages: Sequence[PassageRecord]
+) -> dict[int, CharRange]:
+    """Answering sentences, where hits are explained."""
+    if not session.options.explain:
+        return {}
+    last = {id_: thread[-1] for id_, thread in view.threads.items() if thread}
+    within = {id_: step.sentence for id_, step in last.items() if step.chunk_id == id_}
+    return answering_sentences(session.question, passages, within)
 
 
 def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:

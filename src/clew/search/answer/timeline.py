@@ -21,14 +21,21 @@ RELATIONS = 1000
 
 
 def read_timeline(
-    store: Store, entity_id: int, *, limit: int, as_of: datetime | None = None
+    store: Store,
+    entity_id: int,
+    *,
+    limit: int,
+    period: Period | None = None,
+    as_of: datetime | None = None,
 ) -> list[TimelineEntry]:
     """The entity's relations and the dated sentences that name it, earliest first.
 
-    At most `limit` entries; where there are more, the latest are left out. What has no time is not
-    on a timeline.
+    Of a period, what overlaps it. At most `limit` entries; where there are more, the latest are
+    left out. What has no time is not on a timeline.
     """
     entries = [*_relations(store, entity_id, as_of), *_passages(store, entity_id, as_of)]
+    if period is not None:
+        entries = [entry for entry in entries if entry.period.overlaps(period)]
     entries.sort(key=lambda entry: (_moment(entry.period), entry.reference, entry.text))
     distinct = {(entry.period, entry.text): entry for entry in entries}
     return list(distinct.values())[:limit]

@@ -13,6 +13,7 @@ from clew.search.strategies.temporal import in_period
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from clew.search.options import Options
     from clew.search.session import QuerySession
 
     Strategy = Callable[[QuerySession], RetrievalResult]
@@ -113,6 +114,16 @@ STRATEGIES: Mapping[str, Strategy] = {
     "weighted": weighted,
     "drift": drift,
 }
+USED_BY: Mapping[str, frozenset[str]] = {
+    "max_hops": frozenset({"multi_hop", "local", "drift", "weighted"}),
+    "fusion": frozenset({"hybrid"}),
+    "alpha": frozenset({"hybrid"}),
+    "weights": frozenset({"weighted"}),
+    "layer": frozenset({"hierarchical"}),
+    "hierarchy": frozenset({"hierarchical"}),
+    "level": frozenset({"global", "drift"}),
+}
+"""The strategies that an option has an effect on, by the option's name."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 
@@ -123,6 +134,19 @@ def find_strategy(name: str) -> Strategy:
         known = ", ".join([*STRATEGIES, AUTO])
         raise InputError(f"unknown strategy {name!r}; expected one of {known}")
     return STRATEGIES[name]
+
+
+def without_effect(options: Options, strategy: str) -> list[str]:
+    """A sentence for each option that the caller gave and the strategy has no use for."""
+    idle = [name for name in USED_BY if name in options.given and strategy not in USED_BY[name]]
+    found = [
+        f"{name} has no effect on the strategy {strategy}; it is for "
+        + ", ".join(sorted(USED_BY[name]))
+        for name in idle
+    ]
+    if "alpha" in options.given and "alpha" not in idle and options.fusion != "weighted":
+        found.append("alpha has no effect on the fusion rrf; it is for weighted")
+    return found
 
 
 def _fuse(session: QuerySession) -> Ranking:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from clew.ports import CommunityStore
     from clew.search.session import QuerySession
-    from clew.types import Community, Ids, Scores, StoredChunk, Topic, Vectors
+    from clew.types import Community, Ids, Scores, StoredChunk, Topic, Vector, Vectors
 
 DEEPEST = 5
 """Levels of communities that are looked at."""
@@ -55,10 +55,17 @@ def from_reports(session: QuerySession, communities: Sequence[Community]) -> Ret
 
 def relevant_communities(session: QuerySession) -> list[Community]:
     """The communities of one level, nearest to the question first."""
-    level = _level(session)
-    ids, vectors = session.views.communities.community_vectors(level)
-    order = np.argsort(-_cosines(vectors, session), kind="stable")[:REPORTS]
-    return session.views.communities.communities(ids=ids[order].tolist())
+    communities = session.views.communities
+    return nearest_communities(communities, _level(session), session.vector, REPORTS)
+
+
+def nearest_communities(
+    communities: CommunityStore, level: int, vector: Vector, limit: int
+) -> list[Community]:
+    """The communities of a level nearest to a vector first."""
+    ids, vectors = communities.community_vectors(level)
+    order = np.argsort(-_cosines(vectors, vector), kind="stable")[:limit]
+    return communities.communities(ids=ids[order].tolist())
 
 
 def _level(session: QuerySession) -> int:
@@ -130,6 +137,7 @@ def _report_block(community: Community, sources: Sequence[StoredChunk]) -> Block
     citations = cite_chunks(sources)
     names = f"About {', '.join(community.entities)} ({community.size} entities)."
     return Block(
+        kind="report",
         heading=f"Report: {community.title}",
         forms=(
             Form(text=community.summary, citations=citations),
@@ -180,15 +188,15 @@ def _nearest_topics(session: QuerySession) -> dict[int, float]:
     if not len(ids):
         return {}
     theme_of, themes = session.views.communities.theme_vectors()
-    nearness = np.clip(_cosines(vectors, session), 0, 1)
-    relevance = nearness * np.clip(_cosines(themes, session), 0, 1)[theme_of]
+    nearness = np.clip(_cosines(vectors, session.vector), 0, 1)
+    relevance = nearness * np.clip(_cosines(themes, session.vector), 0, 1)[theme_of]
     order = np.lexsort((ids, -relevance))[:TOPICS]
     return {int(ids[i]): float(relevance[i]) for i in order if relevance[i] > 0}
 
 
-def _cosines(vectors: Vectors, session: QuerySession) -> Scores:
+def _cosines(vectors: Vectors, vector: Vector) -> Scores:
     """(n,) none for no vectors, whatever their dimension."""
-    return vectors @ session.vector if len(vectors) else np.zeros(0, np.float32)
+    return vectors @ vector if len(vectors) else np.zeros(0, np.float32)
 
 
 def _topic_block(session: QuerySession, topics: Sequence[Topic], tied: Ids) -> Block:
@@ -200,4 +208,4 @@ def _topic_block(session: QuerySession, topics: Sequence[Topic], tied: Ids) -> B
         for topic in topics
         if passages[topic.id]
     ]
-    return Block(heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))
+    return Block(kind="topic", heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))

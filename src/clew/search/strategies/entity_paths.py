@@ -31,6 +31,8 @@ PAIRED = 4
 """Entities of the question, from the rarest, between which paths are looked for."""
 PATHS = 8
 """Paths shown, the fewest hops first."""
+LOOKED_AT = 4 * PATHS
+"""Paths between two entities that are looked at."""
 TOGETHER = "mentioned_with"
 """What ties two names of one sentence that states no relation of them."""
 
@@ -45,13 +47,31 @@ def paths_between(session: QuerySession) -> list[Block]:
         return []
     found: list[Path] = []
     for one, other in combinations(rows, 2):
-        paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=PATHS)
+        paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=LOOKED_AT)
         session.note(*paths.limits_hit)
-        found.extend(paths.paths)
+        found.extend(without_detours(graph, paths.paths))
     found.sort(key=lambda path: len(path.edges))
     if not found:
         session.note(f"no path of at most {session.options.max_hops} hops ties them")
     return _blocks(session, found[:PATHS])
+
+
+def without_detours(graph: EntityGraph, paths: Sequence[Path]) -> Sequence[Path]:
+    """The paths that do not pass through a third name of one and the same sentence.
+
+    Such a path says no more than the sentence's own tie of the two ends. Where all do, all stay.
+    """
+    direct = [
+        path
+        for path in paths
+        if not any(
+            graph.chunks[one]
+            and graph.chunks[one] == graph.chunks[other]
+            and graph.sentences[one] == graph.sentences[other]
+            for one, other in pairwise(path.edges)
+        )
+    ]
+    return direct or paths
 
 
 def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
@@ -150,5 +170,5 @@ def _blocks(session: QuerySession, paths: Sequence[Path]) -> list[Block]:
             citations=cite_chunks(stating),
         )
         hops = f"Path of {len(way)} hop{'s' if len(way) > 1 else ''}"
-        blocks.append(Block(heading=hops, forms=(form,)))
+        blocks.append(Block(kind="path", heading=hops, forms=(form,)))
     return blocks

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -107,7 +108,7 @@ def _chains(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
         forms = tuple(
             Form(text=f"{outline}\n\n{form.text}", citations=form.citations) for form in block.forms
         )
-        blocks.append(Block(heading=block.heading, forms=(*forms, *block.forms)))
+        blocks.append(replace(block, kind="hierarchy", forms=(*forms, *block.forms)))
     return blocks
 
 
@@ -228,7 +229,7 @@ def _chain_block(session: QuerySession, relations: Sequence[Relation]) -> Block:
     heading = trail(chunks[0]) if len(chunks) == 1 else "Hierarchy"
     lines = [_line(relation, names) for relation in relations]
     form = Form(text="\n".join(dict.fromkeys(lines)), citations=cite_chunks(chunks))
-    return Block(heading=heading, forms=(form,))
+    return Block(kind="hierarchy", heading=heading, forms=(form,))
 
 
 def _ends(relations: Iterable[Relation]) -> list[int]:

@@ -131,6 +131,7 @@ def _neighbourhood_block(session: QuerySession, relevance: Mapping[int, float]) 
     full = "\n".join([f"Entities: {named}", *lines])
     few = ", ".join(entity.name for entity in entities[:NEAREST])
     return Block(
+        kind="subgraph",
         heading="Around the question's entities",
         forms=(
             Form(text=full, citations=cite_chunks(chunks)),

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import textwrap
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.answer.blocks import passage_block
+from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
+from clew.text import one_line
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.search.answer.blocks import Block
     from clew.search.answer.result import RetrievalResult
     from clew.search.session import QuerySession
     from clew.types import Hit, Ids
@@ -25,6 +26,8 @@ HALF_LIFE_DAYS = 365.0
 """Distance from the period asked for (or from today) at which time counts half."""
 UNDATED = "undated"
 """Label of passages without a time."""
+SAID = 300
+"""Characters of a passage on the timeline, at most."""
 
 
 def in_period(
@@ -99,9 +102,31 @@ def _days(one: Period, other: Period) -> float:
 
 
 def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
-    """A block for each passage, chosen by relevance, standing in order of time under its period."""
+    """A block for each passage, chosen by relevance, standing in order of time under its period.
+
+    Where passages are not wanted, the timeline alone.
+    """
     labels = _labels(hits)
-    return [passage_block(hit.chunk, group=labels[hit.chunk.id], place=_place(hit)) for hit in hits]
+    if not session.options.context_passages:
+        return [_timeline(sorted(hits, key=_place), labels)]
+    return [
+        replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=_place(hit))
+        for hit in hits
+    ]
+
+
+def _timeline(hits: Sequence[Hit], labels: Mapping[int, str]) -> Block:
+    """A line for each passage: its period, and the sentence that answers."""
+    lines = [f"- {labels[hit.chunk.id]}: {_said(hit)} ({trail(hit.chunk)})" for hit in hits]
+    form = Form(text="\n".join(lines), citations=cite_chunks([hit.chunk for hit in hits]))
+    return Block(kind="timeline", heading="In order of time", forms=(form,))
+
+
+def _said(hit: Hit) -> str:
+    """The answering sentence, else how the passage begins; on one line."""
+    start, end = hit.answer or (hit.chunk.start, hit.chunk.end)
+    said = one_line(hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start])
+    return textwrap.shorten(said, SAID, placeholder=" …")
 
 
 def _place(hit: Hit) -> float:
@@ -124,9 +149,25 @@ def _labels(hits: Sequence[Hit]) -> dict[int, str]:
     known = [moment for moment in moments.values() if moment is not None]
     days = (max(known) - min(known)).days if known else 0
     form = "%Y" if days > 3 * 366 else "%B %Y" if days > 62 else "%d %B %Y"
+    spans = {hit.chunk.id: _span(hit.times) for hit in hits}
     return {
-        id_: UNDATED if moment is None else _format(moment, form) for id_, moment in moments.items()
+        id_: UNDATED if moment is None else _format(moment, _coarser(form, spans[id_]))
+        for id_, moment in moments.items()
     }
+
+
+def _span(times: Sequence[Period]) -> int:
+    """Days of the time that `moment_of` finds; 0 where a side of it is open."""
+    first = next((period for period in times if period.start or period.end), None)
+    both = first is not None and first.start is not None and first.end is not None
+    return (first.end - first.start).days if both else 0  # type: ignore[union-attr, operator]
+
+
+def _coarser(form: str, days: int) -> str:
+    """The form of a label that says no more than what is stated: "2019" is no day of that year."""
+    if days > 31:
+        return "%Y"
+    return form.removeprefix("%d ") if days > 1 else form
 
 
 def _format(moment: datetime, form: str) -> str:

@@ -66,6 +66,15 @@ class MetadataFilter:
         documents = self._rows().documents
         return [id_ for id_, of in documents.items() if meets_all(where, of, {})]
 
+    def metadata_names(self) -> set[str]:
+        """Names of all metadata, of documents and of chunks."""
+        rows = self._rows()
+        values = [
+            *(of.metadata for of in rows.documents.values()),
+            *(own for *_, own in rows.chunks),
+        ]
+        return {name for metadata in values for name in metadata}
+
     def _rows(self) -> _Rows:
         kept = self._kept
         known = -1 if kept is None else kept.generation
@@ -86,7 +95,7 @@ def _to_rows(
     return _Rows(
         generation,
         {
-            id_: DocumentValues(dict(zip(COLUMNS, columns, strict=True)), json.loads(metadata))
+            id_: DocumentValues(columns, json.loads(metadata))
             for id_, metadata, *columns in documents
         },
         [(id_, document_id, json.loads(own or "{}")) for id_, document_id, own in chunks],

@@ -10,8 +10,8 @@ Nodes, with their properties beside `namespace`:
 - ClewStore: store_id (its identity for good), generation, epoch, embedder, dimension, functional
   (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, copying (JSON: how far a
   copy into it is)
-- ClewDocument: id, source, origin, title, sha256, media_type, created_at, updated_at, indexed_at,
-  characters, recipe, metadata (JSON), version, derived_from
+- ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
+  date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version, derived_from
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
@@ -46,15 +46,21 @@ dimensions touch another's.
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreError, StoreMismatchError
+from clew.stores.chunk_dates import stated_date, time_rows
 from clew.stores.neo4j.communities import COMMUNITY_INDEXES, m002_communities_and_topics
+from clew.stores.values import to_text, to_time
+from clew.times import date_of
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.types import PartialDate
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _UNIQUE_NODES = {
@@ -100,6 +106,25 @@ _MAKE_STORE = """
 MERGE (s:ClewStore {namespace: $namespace})
 ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
     s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1
+"""
+
+_WITHOUT_PRECISION = """
+MATCH (d:ClewDocument) WHERE d.date_precision IS NULL WITH d LIMIT 200
+RETURN d.namespace, d.id, d.metadata, d.created_at, COLLECT {
+    MATCH (c:ClewChunk {namespace: d.namespace, document_id: d.id}) WHERE c.metadata <> '{}'
+    RETURN [c.id, c.metadata]
+}
+"""
+_SET_PRECISION = """
+UNWIND $rows AS row
+MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.date
+WITH row
+MATCH (c:ClewChunk {namespace: row.namespace, document_id: row.id})
+OPTIONAL MATCH (c)-[:AT {namespace: row.namespace}]->(t:ClewTime {said: 1})
+DETACH DELETE t
+WITH row, c, coalesce(row.own[toString(c.id)], row.whole) AS time WHERE time IS NOT NULL
+CREATE (c)-[:AT {namespace: row.namespace}]->(n:ClewTime {namespace: row.namespace})
+SET n += time, n.chunk_id = c.id
 """
 
 
@@ -163,11 +188,42 @@ def m004_extraction_log(database: Neo4jDatabase) -> None:
     database.define("DROP INDEX clew_readings_by_entity IF EXISTS")
 
 
+def m005_date_precision(database: Neo4jDatabase) -> None:
+    """What says the date of a document, and how precisely; when chunks were said follows."""
+    while rows := database.rows(_WITHOUT_PRECISION):
+        dated = [_dated(*row) for row in rows]
+        database.write(partial(database.rows, _SET_PRECISION, rows=dated))
+
+
+def _dated(
+    namespace: str, id_: str, metadata: str, created_at: str | None, chunks: list[tuple[int, str]]
+) -> dict[str, object]:
+    """A document's date, and when its chunks were said: those with a date of their own apart."""
+    date = stated_date(json.loads(metadata), to_time(created_at))
+    own = {id_: date_of(json.loads(values)) for id_, values in chunks}
+    return {
+        "namespace": namespace,
+        "id": id_,
+        "date": {
+            "created_at": to_text(date.start if date else None),
+            "date_source": "metadata" if date else "",
+            "date_precision": date.precision if date else "",
+        },
+        "whole": _said(date),
+        "own": {str(id_): _said(stated) for id_, stated in own.items() if stated},
+    }
+
+
+def _said(date: PartialDate | None) -> dict[str, object] | None:
+    return next((row._asdict() for row in time_rows(date, ())), None)
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
     m003_store_id,
     m004_extraction_log,
+    m005_date_precision,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -124,11 +124,19 @@ class Neo4jSearch(Store):
 
     def matching_chunks(self, where: Sequence[Condition]) -> Ids:
         """See `ports.PassageStore`."""
-        return np.sort(np.array(self._filter.matching_chunks(where), dtype=np.int64))
+        found = self._filter.matching_chunks(where)
+        self.check_fields(where, found)
+        return np.sort(np.array(found, dtype=np.int64))
 
     def matching_documents(self, where: Sequence[Condition]) -> list[str]:
         """See `Documents`."""
-        return self._filter.matching_documents(where)
+        found = self._filter.matching_documents(where)
+        self.check_fields(where, found)
+        return found
+
+    def metadata_names(self) -> set[str]:
+        """See `Documents`."""
+        return self._filter.metadata_names()
 
     @cached_property
     def _filter(self) -> MetadataFilter:

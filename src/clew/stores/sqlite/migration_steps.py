@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import json
+import secrets
 import sqlite3
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from clew.stores.chunk_dates import DateMention, time_rows
+from clew.stores.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
-from clew.stores.values import to_time
-from clew.times import written_at
+from clew.stores.values import to_text, to_time
+from clew.times import date_of
+
+if TYPE_CHECKING:
+    from clew.types import PartialDate
 
 _DATES = """
 SELECT m.chunk_id, m.sentence, m.start, m."end", a.name, m.count
@@ -46,15 +53,23 @@ def write_all_times(connection: sqlite3.Connection) -> None:
     dates: dict[int, list[DateMention]] = {}
     for chunk_id, *mention in connection.execute(_DATES):
         dates.setdefault(chunk_id, []).append(DateMention(*mention))
+    for chunk_id, date in _chunk_dates(connection):
+        _insert_times(connection, chunk_id, time_rows(date, dates.get(chunk_id, ())))
+
+
+def _chunk_dates(connection: sqlite3.Connection) -> Iterator[tuple[int, PartialDate | None]]:
+    """When each chunk was said, by its own metadata or its document's."""
     rows = connection.execute(
         "SELECT c.id, c.metadata, d.metadata, d.created_at"
         " FROM chunks c JOIN documents d ON d.id = c.document_id"
     )
     for chunk_id, own, of_document, created_at in rows:
-        whole = written_at(json.loads(of_document), to_time(created_at))
-        said = written_at(json.loads(own), whole)
-        times = time_rows(said, dates.get(chunk_id, ()))
-        insert(connection, {"times": [{"chunk_id": chunk_id, **row._asdict()} for row in times]})
+        whole = stated_date(json.loads(of_document), to_time(created_at))
+        yield chunk_id, date_of(json.loads(own), whole)
+
+
+def _insert_times(connection: sqlite3.Connection, chunk_id: int, times: list[TimeRow]) -> None:
+    insert(connection, {"times": [{"chunk_id": chunk_id, **row._asdict()} for row in times]})
 
 
 def m005_memory(connection: sqlite3.Connection) -> None:
@@ -63,6 +78,36 @@ def m005_memory(connection: sqlite3.Connection) -> None:
         connection.execute(statement)
 
 
+def m007_store_id(connection: sqlite3.Connection) -> None:
+    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
+    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
+
+
+def m008_checksums(connection: sqlite3.Connection) -> None:
+    """A checksum of each embedding, by which damage to it is found."""
+    define_checksum(connection)
+    connection.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
+    connection.execute("UPDATE embeddings SET checksum = crc32(vector)")
+
+
 def m009_agent_extractions(connection: sqlite3.Connection) -> None:
     """Passages that an agent has read bear the name of what they are."""
     connection.execute("ALTER TABLE readings RENAME TO agent_extractions")
+
+
+def m010_date_precision(connection: sqlite3.Connection) -> None:
+    """What says the date of a document, and how precisely; when chunks were said follows."""
+    for name in ("date_source", "date_precision"):
+        connection.execute(f"ALTER TABLE documents ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    for id_, metadata, created_at in connection.execute(
+        "SELECT id, metadata, created_at FROM documents"
+    ).fetchall():
+        if date := stated_date(json.loads(metadata), to_time(created_at)):
+            connection.execute(
+                "UPDATE documents SET created_at = ?, date_source = 'metadata', date_precision = ?"
+                " WHERE id = ?",
+                (to_text(date.start), date.precision, id_),
+            )
+    connection.execute("DELETE FROM chunk_times WHERE said = 1")
+    for chunk_id, date in _chunk_dates(connection):
+        _insert_times(connection, chunk_id, time_rows(date, ()))

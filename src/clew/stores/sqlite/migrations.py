@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import secrets
 import sqlite3
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -11,11 +10,14 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.communities import m003_communities_and_topics
-from clew.stores.sqlite.connection import Database, define_checksum, read_meta
+from clew.stores.sqlite.connection import Database, read_meta
 from clew.stores.sqlite.job_rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m005_memory,
+    m007_store_id,
+    m008_checksums,
     m009_agent_extractions,
+    m010_date_precision,
     write_all_times,
 )
 from clew.stores.sqlite.refusals import m006_refusals
@@ -235,18 +237,6 @@ def m002_times_and_versions(connection: sqlite3.Connection) -> None:
     write_all_times(connection)
 
 
-def m007_store_id(connection: sqlite3.Connection) -> None:
-    """An identity that the store keeps whatever is restored into it, and that its backups carry."""
-    connection.execute("INSERT INTO meta VALUES ('store_id', ?)", (secrets.token_hex(16),))
-
-
-def m008_checksums(connection: sqlite3.Connection) -> None:
-    """A checksum of each embedding, by which damage to it is found."""
-    define_checksum(connection)
-    connection.execute("ALTER TABLE embeddings ADD COLUMN checksum INTEGER NOT NULL DEFAULT 0")
-    connection.execute("UPDATE embeddings SET checksum = crc32(vector)")
-
-
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
     m002_times_and_versions,
@@ -257,6 +247,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m007_store_id,
     m008_checksums,
     m009_agent_extractions,
+    m010_date_precision,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

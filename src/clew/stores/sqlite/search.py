@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.stores.metadata import COLUMNS, meets, wanted
+from clew.stores.metadata import COLUMNS, FIELDS, field_value, meets, wanted
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding
 from clew.stores.store import Store
 from clew.types import Condition
@@ -33,10 +33,16 @@ _FROM_METADATA = """(
         WHEN 'array' THEN value WHEN 'object' THEN value ELSE json_quote(value) END
     FROM json_each({table}.metadata) WHERE key = ? AND type <> 'null')"""
 
+_METADATA_NAMES = """
+SELECT name.key FROM documents, json_each(documents.metadata) name
+UNION SELECT name.key FROM chunks, json_each(chunks.metadata) name WHERE chunks.metadata <> '{}'
+"""
+
 
 def define_functions(connection: sqlite3.Connection) -> None:
-    """Give SQL the function `meets(value, operator, wanted)`."""
+    """Give SQL `meets(value, operator, wanted)` and `field_value(name, columns…)`."""
     connection.create_function("meets", 3, meets, deterministic=True)
+    connection.create_function("field_value", 1 + len(COLUMNS), field_value, deterministic=True)
 
 
 class SqliteSearch(Store):
@@ -80,6 +86,7 @@ class SqliteSearch(Store):
             WHERE {" AND ".join(tests) or "TRUE"} ORDER BY chunks.id"""
         with self.backend.database.read() as connection:
             found = [row[0] for row in connection.execute(sql, bound)]
+        self.check_fields(where, found)
         return np.array(found, dtype=np.int64)
 
     def matching_documents(self, where: Sequence[Condition]) -> list[str]:
@@ -91,7 +98,14 @@ class SqliteSearch(Store):
             bound += [*names, *wanted(condition)]
         sql = f"SELECT id FROM documents WHERE {' AND '.join(tests) or 'TRUE'}"
         with self.backend.database.read() as connection:
-            return [row[0] for row in connection.execute(sql, bound)]
+            found = [row[0] for row in connection.execute(sql, bound)]
+        self.check_fields(where, found)
+        return found
+
+    def metadata_names(self) -> set[str]:
+        """See `Documents`."""
+        with self.backend.database.read() as connection:
+            return {row[0] for row in connection.execute(_METADATA_NAMES)}
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """See `ports.SnapshotSource`. Raises `StoreCorruptError` for one that is damaged."""
@@ -121,7 +135,7 @@ def _quoted(term: str) -> str:
 def _document_value(name: str) -> tuple[str, list[str]]:
     """The value of a name in a row of `documents`, and what is bound in it."""
     metadata = _FROM_METADATA.format(table="documents")
-    if name in COLUMNS:  # the column's name comes from our own list
-        column = f"documents.{name}"
-        return f"CASE WHEN {column} <> '' THEN json_quote({column}) ELSE {metadata} END", [name]
+    if name in FIELDS:
+        columns = ", ".join(f"documents.{column}" for column in COLUMNS)
+        return f"coalesce(field_value(?, {columns}), {metadata})", [name, name]
     return metadata, [name]

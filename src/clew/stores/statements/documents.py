@@ -6,8 +6,8 @@ from clew.stores.backend import Statement
 
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
 DOCUMENT = (
-    "id source origin title sha256 media_type created_at updated_at indexed_at metadata recipe"
-    " characters version derived_from"
+    "id source origin title sha256 media_type created_at date_source date_precision updated_at"
+    " indexed_at metadata recipe characters version derived_from"
 ).split()
 """Columns of a document; then the numbers of its sections and chunks."""
 _DOCUMENT = ", ".join(f"d.{name}" for name in DOCUMENT)
@@ -40,6 +40,12 @@ DOCUMENTS_BY_ORIGIN = Statement(
 )
 DOCUMENTS_BY_ID = Statement(
     f"{_SQL_DOCUMENT} WHERE d.id {_AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
+)
+ANY_DOCUMENT = Statement(
+    "SELECT 1 FROM documents LIMIT 1",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= '' RETURN [1] AS row LIMIT 1
+""",
 )
 DIGESTS = Statement(
     "SELECT source, origin, sha256, recipe FROM documents",
@@ -96,6 +102,8 @@ PROVENANCE = {
     "end": "c.end",
     "indexed_at": "d.indexed_at",
     "created_at": "d.created_at",
+    "date_source": "d.date_source",
+    "date_precision": "d.date_precision",
     "recipe": "d.recipe",
     "document_metadata": "d.metadata",
     "metadata": "c.metadata",

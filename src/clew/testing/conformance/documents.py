@@ -4,6 +4,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from datetime import UTC, datetime
+
 import pytest
 
 from clew.errors import InputError
@@ -105,12 +108,25 @@ class DocumentStoreSuite(StoreSuite):
             ("author", "=", "Bo", {"a"}),
             ("author", "=", "Ann, Bo", set()),
             ("draft", "=", "true", {"b"}),
-            ("nothing", "!=", "x", set()),
             ("null", "!=", "x", set()),
             ("title", "=", "First", {"a"}),
             ("source", "!=", "a", {"b"}),
             ("with \"quotes' and ]", "=", "yes", {"a"}),
-            ("year' OR 1=1 --", "=", "2020", set()),
+            ("source", "~", "A", {"a"}),
+            ("author", "~", "b*", {"a"}),
+            ("author", "!~", "b*", {"b"}),
+            ("path", "=", "notes/a.md", {"a"}),
+            ("path", "~", "notes/", {"a", "b"}),
+            ("path", "~", "*.md", {"a"}),
+            ("path", "!~", "*.md", {"b"}),
+            ("type", "=", "markdown", {"a"}),
+            ("type", "=", "md", {"a"}),
+            ("type", "!=", "md", {"b"}),
+            ("type", "~", "text/*", {"a", "b"}),
+            ("date", ">=", "2019-03", {"a"}),
+            ("date", "=", "2019-03-02", {"a"}),
+            ("created_at", "=", "2019", {"a"}),
+            ("created_at", "<", "2019", set()),
         ],
     )
     def test_conditions(
@@ -119,13 +135,33 @@ class DocumentStoreSuite(StoreSuite):
         first = {"year": 2020, "day": "2024-02-01", "author": ["Ann", "Bo"], "null": None}
         first["with \"quotes' and ]"] = "yes"
         second = {"year": "99", "author": "Ann", "draft": True}
-        store.save(make_entry("a", "One.", title="First", metadata=first))
-        store.save(make_entry("b", "Two.", metadata=second))
+        marked = make_entry("a", "One.", title="First", metadata=first, origin="/my/notes/a.md")
+        march = replace(
+            marked.document,
+            media_type="text/markdown",
+            created_at=datetime(2019, 3, 1, tzinfo=UTC),
+            date_precision="month",
+        )
+        store.save(replace(marked, document=march))
+        store.save(make_entry("b", "Two.", metadata=second, origin="/my/notes/b.txt"))
         where = [Condition(name=name, operator=operator, value=value)]  # type: ignore[arg-type]
         found = store.matching_chunks(where)
         assert {c.source for c in store.chunks(found.tolist())} == expected
         assert found.tolist() == sorted(found.tolist())
         assert {d.source for d in store.documents(where=where)} == expected
+
+    @pytest.mark.parametrize("name", ["yearr", "nothing", "year' OR 1=1 --"])
+    def test_a_field_that_no_document_has_is_refused(self, store: Store, name: str) -> None:
+        where = [Condition(name=name, operator="!=", value="x")]
+        assert store.matching_chunks(where).tolist() == store.documents(where=where) == []
+        own = [{"speaker": "Bo"}]
+        store.save(make_entry("a", "One.", metadata={"year": 2020}, chunk_metadata=own))
+        for ask in (store.matching_chunks, lambda w: store.documents(where=w)):
+            with pytest.raises(InputError, match="no document has the field") as error:
+                ask(where)
+            assert "speaker, title, type, updated_at, year" in str(error.value)
+        year = Condition(name="year", operator="=", value="1999")
+        assert store.matching_chunks([year]).tolist() == store.documents(where=[year]) == []
 
     def test_a_chunks_own_metadata_goes_before_its_documents(self, store: Store) -> None:
         own = [{"speaker": "Bo"}, {}]

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -64,6 +65,36 @@ class TimeIndexSuite(StoreSuite):
         (period,) = store.chunk_times([first])[first]
         moment = said[first]
         assert period == Period(start=moment, end=moment + timedelta(seconds=1), text="2023-05-08")
+
+    def test_a_date_is_the_period_that_it_states_and_no_day_of_it(self, store: Store) -> None:
+        store.save(make_entry("year", "One.", metadata={"date": "2019"}))
+        store.save(make_entry("month", "Two.", metadata={"date": "2019-03"}))
+        store.save(make_entry("day", "Three.", metadata={"date": "2019-03-02"}))
+        store.save(make_entry("other", "Four.", metadata={"date": "2019-05-06"}))
+        dates = {info.source: (info.date_precision, info.date_source) for info in store.documents()}
+        assert dates == {
+            "year": ("year", "metadata"),
+            "month": ("month", "metadata"),
+            "day": ("day", "metadata"),
+            "other": ("day", "metadata"),
+        }
+        march = Period(start=_at(2019, 3), end=_at(2019, 4))
+        found = store.chunks_within(march).tolist()
+        expected = [*chunk_ids_of(store, "year"), *chunk_ids_of(store, "month")]
+        assert found == sorted(expected + chunk_ids_of(store, "day"))
+        (origin,) = store.provenance(chunk_ids_of(store, "month")).values()
+        assert (origin.date, origin.date_source) == ("2019-03", "metadata")
+        assert origin.written_at == _at(2019, 3)
+
+    def test_what_says_a_date_is_kept(self, store: Store) -> None:
+        entry = make_entry("a", "One.", created_at=_at(2019))
+        document = replace(entry.document, date_source="title", date_precision="month")
+        store.save(replace(entry, document=document))
+        (info,) = store.documents()
+        assert (info.created_at, info.date_source) == (_at(2019), "title")
+        assert info.date == document.date
+        (origin,) = store.provenance(chunk_ids_of(store, "a")).values()
+        assert (origin.date, origin.date_source) == ("2019-01", "title")
 
     def test_a_chunk_speaks_of_the_dates_that_it_names(self, store: Store) -> None:
         names = {"the 1990s": "date", "7 May 2023": "date", "1984": "work", "Easter": "date"}

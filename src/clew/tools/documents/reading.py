@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.text import whole_number
+from clew.text import sentences, terms, whole_number
 from clew.tools.budget import fitting, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.wiring import make_store, store_exists
@@ -26,10 +27,14 @@ TITLED, SOURCED = 100, 200
 """Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
+MAX_HOPS = 2
+"""Steps in the graph, where the caller says nothing."""
+SNIPPET = 300
+"""Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
 _SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
-_HIT = ("id", "text", "metadata", "score", "scores", "source")
+_HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
 
 
 def query(call: Call, arguments: Arguments) -> Result:
@@ -39,15 +44,18 @@ def query(call: Call, arguments: Arguments) -> Result:
         arguments["query"],
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
-        max_hops=arguments["max_hops"],
+        # The default is what is meant where nothing was said.
+        max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
         where=arguments["where"],
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
-        context=False,
+        max_tokens=max(1, arguments["max_tokens"] // 2),
+        context_passages=False,
     ).to_dict()
     hits = [_hit(hit) for hit in found["results"]]
-    around: Result = {**_about(found), "results": [], "left_out": len(hits)}
+    made = {name: found["context"][name] for name in ("parts", "left_out")}
+    around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
     kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
     return {**around, "results": kept, "left_out": len(hits) - len(kept)}
 
@@ -104,6 +112,7 @@ def search(call: Call, arguments: Arguments) -> Result:
     """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
     found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
     hits = found.hits
+    asked = frozenset(terms(arguments["query"]))
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
@@ -112,10 +121,18 @@ def search(call: Call, arguments: Arguments) -> Result:
                 "id": chunk.public_id,
                 "title": chunk.title or chunk.source,
                 "url": _url(chunk.document_id, chunk.source),
+                "text": _snippet(chunk.text, asked),
             }
             for chunk in shown
         ]
     }
+
+
+def _snippet(text: str, asked: frozenset[str]) -> str:
+    """The sentence that holds most of the terms asked for, on one line."""
+    parts = [text[start:end] for start, end in sentences(text)]
+    best = max(parts, key=lambda part: len(asked.intersection(terms(part))), default="")
+    return textwrap.shorten(best, SNIPPET, placeholder=" …")
 
 
 def fetch(call: Call, arguments: Arguments) -> Result:
@@ -182,6 +199,9 @@ def _document(info: DocumentInfo) -> Result:
         "characters": info.characters,
         "chunks": info.chunks,
         "version": info.version,
+        "date": info.date.iso if info.date else None,
+        "date_source": info.date_source,
+        "date_precision": info.date_precision,
         "indexed_at": info.indexed_at.isoformat(),
         "metadata": dict(info.metadata),
     }

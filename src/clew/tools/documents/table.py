@@ -14,7 +14,8 @@ _QUERY = text("query", "The question, in words.", max_length=10_000, required=Tr
 _WHERE = array(
     "where",
     "strings",
-    "Filters on metadata, such as year>=2020. Default none.",
+    "Filters on metadata, path, type or date, such as year>=2020, path~docs/*.md, type=pdf,"
+    " date>=2019-03. Default none.",
     max_items=20,
     max_length=1000,
 )
@@ -64,8 +65,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_documents",
         title="Query documents",
-        description="Find passages that answer a question, with where they stand and the path of"
-        " entities that led to them.",
+        description="Find passages that answer a question, and the path to each; context.parts"
+        " holds paths or reports.",
         parameters=(
             _QUERY,
             text(
@@ -76,14 +77,14 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             ),
             text("strategy", "In place of rag_type, such as hybrid or global.", max_length=40),
             integer("top_k", "Passages", 10, 1, 100),
-            integer("max_hops", "Steps in the graph", 2, 1, 5),
+            integer("max_hops", "Steps in the graph", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
             MAX_TOKENS,
         ),
-        result=shape(strategy="string", results="array", left_out="integer"),
+        result=shape(strategy="string", context="object", results="array", left_out="integer"),
         run=reading.query,
         scope="read",
         profiles=CORE,

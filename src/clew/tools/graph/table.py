@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import reading, writing
+from clew.tools.graph import following, reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
-from clew.tools.parameters import CURSOR, MAX_TOKENS, flag, integer, positive, share, text
+from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
 
@@ -124,6 +124,91 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         scope="write",
         profiles=FULL,
         idempotent=True,
+    ),
+    Tool(
+        name="find_paths",
+        title="Paths between entities",
+        description="How two entities are tied: the paths between them, each tie with the sentence"
+        " that states it.",
+        parameters=(
+            text("source", "Name or id.", required=True),
+            text("target", "Name or id.", required=True),
+            integer("max_hops", "Steps", 3, 1, 5),
+            flag("weighted", "The strongest path alone.", False),
+            integer("limit", "Paths", 5, 1, 50),
+            MAX_TOKENS,
+        ),
+        result=shape(paths="array", left_out="integer"),
+        run=following.find_paths,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="entity_timeline",
+        title="Timeline of an entity",
+        description="What is known of an entity in order of time: relations while they held, and"
+        " dated sentences.",
+        parameters=(
+            text("entity", "Name or id.", required=True),
+            text("since", "Date or words such as last year."),
+            text("until", "As since; included."),
+            text("as_of", "As it was known then."),
+            integer("limit", "Entries", 50, 1, 500),
+            MAX_TOKENS,
+        ),
+        result=shape(timeline="array", left_out="integer"),
+        run=following.entity_timeline,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="relevant_subgraph",
+        title="Graph of a question",
+        description="The entities that matter to a question and what ties them together.",
+        parameters=(
+            text("query", "What is asked.", required=True, max_length=10_000),
+            integer(
+                "hops", "All within so many steps; default the tree that ties them", None, 1, 3
+            ),
+            integer("limit", "Entities", 50, 2, 500),
+            text("format", "text or json.", default="text", choices=("text", "json")),
+            MAX_TOKENS,
+        ),
+        result=shape(notes="array"),
+        run=following.relevant_subgraph,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="list_communities",
+        title="Communities",
+        description="Groups of entities that are tied to each other most, with a report of each;"
+        " nearest to the query first, else largest.",
+        parameters=(
+            text("query", "What they are about. Default all."),
+            integer("level", "0 is the coarsest", 0, 0, 20),
+            integer("limit", "Communities", 10, 1, 200),
+            MAX_TOKENS,
+        ),
+        result=shape(communities="array", left_out="integer"),
+        run=following.list_communities,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="entity_importance",
+        title="Importance of entities",
+        description="Degree, PageRank, betweenness and tier of entities; of the most important"
+        " ones where none is named.",
+        parameters=(
+            array("entities", "strings", "Names or ids, up to 100.", max_items=100),
+            integer("limit", "Entities", 20, 1, 200),
+            MAX_TOKENS,
+        ),
+        result=shape(entities="array", left_out="integer"),
+        run=following.entity_importance,
+        scope="read",
+        profiles=FULL,
     ),
     Tool(
         name="build_local_graph",

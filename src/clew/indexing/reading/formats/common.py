@@ -3,27 +3,31 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
-from clew.times import in_utc, to_time
-from clew.types import Document, Skipped
+from clew.times import date_of, in_utc, to_time
+from clew.types import DatePrecision, Document, Skipped
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings
 
-_CREATED = ("created_at", "created", "date", "published_at", "published", "date_published")
 _UPDATED = ("updated_at", "updated", "modified_at", "modified", "last_modified", "lastmod")
+TEMPLATE_AUTHORS = frozenset({"python-docx", "Steve Canny", "openpyxl", "PHPOffice"})
+"""Whom libraries name in the templates of new files, with the date of the template."""
 DEEPEST = 20
 """Levels that indentation shows; what is nested deeper would be mostly blanks."""
-_TEXT_BREAKS = re.compile(r"\r\n?|[\u0085\u2028]")
+LONGEST_VALUE = 2000
+"""Characters of a value of metadata, at most: what is longer is for reading, not for filters."""
+_TEXT_BREAKS = re.compile(r"\r\n?|[\f\v\u0085\u2028]")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -46,6 +50,8 @@ class RawFile:
     settings: ReadSettings
     name: str = ""
     """Its file name, where the source does not end in one."""
+    path: Path | None = None
+    """Where it lies, for what is read with what lies beside it."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     """What reading it may take."""
 
@@ -65,6 +71,7 @@ class Properties:
 
     title: str = ""
     created_at: datetime | None = None
+    date_precision: DatePrecision = ""
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
 
@@ -115,6 +122,19 @@ def json_safe(value: object) -> Any:  # noqa: ANN401 - any JSON value
     return clean_text(str(value))
 
 
+def bounded_metadata(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values as JSON can hold them, each cut at a bounded length: every hit has a copy."""
+    return {name: _bounded(value) for name, value in json_safe(values).items()}
+
+
+def _bounded(value: object) -> object:
+    if isinstance(value, str):
+        return value[:LONGEST_VALUE]
+    if isinstance(value, (list, dict)) and len(json.dumps(value)) > LONGEST_VALUE:
+        return json.dumps(value, ensure_ascii=False)[:LONGEST_VALUE]
+    return value
+
+
 def properties(values: Mapping[str, Any]) -> Properties:
     """Title and times out of metadata, under the names in common use.
 
@@ -124,7 +144,7 @@ def properties(values: Mapping[str, Any]) -> Properties:
     safe: dict[str, Any] = json_safe(values)
     names = {re.sub(r"[\s-]+", "_", name.strip().casefold()): name for name in reversed(safe)}
     title = safe.get(names.get("title", ""))
-    created_at = _first_time(safe, names, _CREATED)
+    date = date_of(safe)
     updated_at = _first_time(safe, names, _UPDATED)
     understood = {"title": isinstance(title, (str, int, float)) and not isinstance(title, bool)}
     for name in ("created_at", "updated_at"):
@@ -132,7 +152,8 @@ def properties(values: Mapping[str, Any]) -> Properties:
     taken = {names.get(name) for name, known in understood.items() if known}
     return Properties(
         title=one_line(str(title)) if understood["title"] else "",
-        created_at=created_at,
+        created_at=date.start if date else None,
+        date_precision=date.precision if date else "",
         updated_at=updated_at,
         metadata={name: value for name, value in safe.items() if name not in taken},
     )
@@ -143,6 +164,21 @@ def _first_time(
 ) -> datetime | None:
     times = (to_time(values.get(names.get(name, ""))) for name in wanted)
     return next((time for time in times if time is not None), None)
+
+
+_FILE_NAME = re.compile(r"[^\s/\\]{1,200}\.[A-Za-z0-9]{2,5}")
+_NO_TITLES = re.compile(
+    r"(?:untitled|document|presentation|slide|workbook|title|unknown|no title|microsoft \w{1,20}"
+    r"|(?:power ?point|word) presentation)[ \d.-]{0,10}",
+    re.IGNORECASE,
+)
+_PRODUCER = re.compile(r"^Microsoft \w{1,20} -\s*")
+
+
+def stated_property_title(title: str) -> str:
+    """A title as a program writes it into a file; empty for "untitled" and the name of a file."""
+    title = _PRODUCER.sub("", one_line(title))
+    return "" if _NO_TITLES.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
 
 
 def one_line(text: str) -> str:

@@ -100,6 +100,7 @@ def html_document(markup: str, source: str) -> Document:
         title=known.title,
         media_type="text/html",
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )

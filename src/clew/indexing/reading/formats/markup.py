@@ -6,6 +6,8 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.indexing.reading.formats.chats.conversation import read_result
+from clew.indexing.reading.formats.chats.whatsapp import is_whatsapp, whatsapp
 from clew.indexing.reading.formats.common import (
     Properties,
     RawFile,
@@ -14,6 +16,7 @@ from clew.indexing.reading.formats.common import (
     properties,
 )
 from clew.indexing.reading.formats.encoding import decode
+from clew.indexing.reading.formats.fields import bare_fields, bold_fields, marked_fields
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
 from clew.indexing.splitting.outline import headings
 from clew.types import Document
@@ -24,22 +27,22 @@ _RST_TITLE = re.compile(
     r"(?:(?P<over>([!-/:-@\[-`{-~])\2*+)[ \t]*+\n)?[ \t]*+(?P<title>\S[^\n]*+)\n"
     r"(?P<under>([!-/:-@\[-`{-~])\5*+)[ \t]*+(?:\n|\Z)"
 )
-_RST_FIELD = re.compile(
-    r"^:(?P<name>[\w -]++):[ \t]++(?P<value>[^\n]++(?:\n[ \t]++\S[^\n]*+)*+)\s*+", re.M
-)
 _BLANK = re.compile(r"\s*+")
+_BEGINNING = 4000
+"""Characters in which a text's first heading stands, below which its fields may."""
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of plain text, or of source code, as it is."""
+    """A file of plain text, or of source code, as it is; a chat of WhatsApp turn by turn."""
     media_type = media_type_of(raw.suffix)
     title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
-    return ReadResult(
-        documents=(Document(source=raw.source, text=text, title=title, media_type=media_type),)
-    )
+    if media_type == "text/plain" and is_whatsapp(text):
+        return read_result(raw, whatsapp(text, raw.source))
+    values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
+    return ReadResult(documents=(_document(text, raw.source, media_type, values, title),))
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
@@ -55,7 +58,10 @@ def read_rst(raw: RawFile) -> ReadResult:
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
     values, body = _split_front_matter(text)
-    return _document(body, source, "text/markdown", values, _markdown_title(body))
+    found = headings(body[:_BEGINNING], "text/markdown")
+    top = _after_blanks(body, found[0].end if found else 0)
+    fields = bold_fields(body, top) or bare_fields(body, top)
+    return _document(body, source, "text/markdown", {**fields, **values}, _markdown_title(body))
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
@@ -69,12 +75,16 @@ def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
 def rst_document(text: str, source: str) -> Document:
     """The text with its title and the fields below it as metadata."""
     heading = _RST_TITLE.match(text)
-    values: dict[str, Any] = {}
-    position = _BLANK.match(text, heading.end() if heading else 0).end()  # type: ignore[union-attr]
-    while field := _RST_FIELD.match(text, position):
-        values[field["name"].strip().lower()] = one_line(field["value"])
-        position = field.end()
+    top = _after_blanks(text, 0)
+    values = bare_fields(text, top) or marked_fields(text, top)
+    if not values and heading:
+        values = marked_fields(text, _after_blanks(text, heading.end()))
     return _document(text, source, "text/x-rst", values, _rst_title(heading))
+
+
+def _after_blanks(text: str, position: int) -> int:
+    blank = _BLANK.match(text, position)
+    return blank.end() if blank else position
 
 
 def _document(
@@ -87,6 +97,7 @@ def _document(
         title=known.title or heading,
         media_type=media_type,
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )

@@ -25,6 +25,9 @@ _TEXT = {
     ".csv": "text/csv",
     ".tsv": "text/tab-separated-values",
     ".tab": "text/tab-separated-values",
+    ".eml": "message/rfc822",
+    ".mbox": "application/mbox",
+    ".mbx": "application/mbox",
 }
 
 _DOCUMENTS = {
@@ -36,6 +39,7 @@ _DOCUMENTS = {
     ".xls": "application/vnd.ms-excel",
     ".msg": "application/vnd.ms-outlook",
     ".epub": "application/epub+zip",
+    ".zip": "application/zip",
 }
 
 _SOURCE_CODE = {

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from clew.indexing.reading.formats.chats.json_exports import read_chat
 from clew.indexing.reading.formats.common import (
     DEEPEST,
     RawFile,
@@ -24,7 +25,10 @@ _SHORT_LIST = 200
 
 
 def read_json(raw: RawFile) -> ReadResult:
-    """An object as one document, a list of objects with a text as a document each."""
+    """An object as one document, a list of objects with a text as a document each.
+
+    A chat that was exported is a document for each conversation.
+    """
     text = decode(raw)
     try:
         value = json.loads(text)
@@ -35,6 +39,8 @@ def read_json(raw: RawFile) -> ReadResult:
         raise raw.unreadable(reason) from error
     except ValueError as error:  # a number of thousands of digits
         raise raw.unreadable("malformed JSON") from error
+    if (chat := read_chat(raw, value)) is not None:
+        return chat
     if _is_list_of_records(value):
         return _read_records(raw, enumerate(value, 1))
     return ReadResult(documents=(_document(value, raw.source, "application/json"),))
@@ -116,6 +122,7 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
         sha256=digest,
         media_type=media_type,
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )

@@ -9,7 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clew.indexing.reading.formats.common import RawFile, ReadResult, check_limit, one_line
+from clew.indexing.reading.formats.common import (
+    LONGEST_VALUE,
+    RawFile,
+    ReadResult,
+    check_limit,
+    one_line,
+)
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.types import Document, Piece
@@ -40,7 +46,7 @@ def read_table(raw: RawFile) -> ReadResult:
     for key, row in zip(keys, rows, strict=True):
         part = "\n".join(f"{name}: {value}" for name, value in row.items())
         columns = islice(row.items(), _MOST_COLUMNS)
-        metadata = {name: _number_or_text(value) for name, value in columns}
+        metadata = {name: _number_or_text(value[:LONGEST_VALUE]) for name, value in columns}
         pieces.append(Piece(start=position, end=position + len(part), key=key, metadata=metadata))
         parts.append(part)
         position += len(part) + len(_SEPARATOR)

@@ -21,7 +21,9 @@ from clew.indexing.reading.formats.common import (
     clean_text,
     json_safe,
     one_line,
+    stated_property_title,
 )
+from clew.indexing.reading.formats.pdf.layout import joined_lines, without_running_lines
 from clew.times import in_utc
 from clew.types import Document, Skipped
 
@@ -29,8 +31,7 @@ _PAGE_BREAK = "\n\n"
 _LIGATURES = str.maketrans(
     {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 )
-_HYPHENATED = re.compile(r"(?<=[^\W\d_])(?:-|\u2010)\n(?=[^\W\d_])|\u00ad\n?")
-_PRODUCER_PREFIX = re.compile(r"^Microsoft \w+ -\s*")
+_SOFT_HYPHEN = re.compile("\u00ad\n?")
 
 # What pypdf lets through from a damaged or hostile file, besides errors of its own.
 _FAULTS: tuple[type[Exception], ...] = (
@@ -55,6 +56,7 @@ def read_pdf(raw: RawFile) -> ReadResult:
         reader = _open(raw)
         texts, skipped = _page_texts(raw, reader)
         known = _information(reader)
+    texts = [joined_lines(page) for page in without_running_lines(texts)]
     if not any(texts):
         raise raw.unreadable("malformed PDF" if skipped else "no text (scanned?)")
     text, page_starts = _join_pages(texts)
@@ -64,6 +66,7 @@ def read_pdf(raw: RawFile) -> ReadResult:
         title=known.title,
         media_type="application/pdf",
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
         page_starts=page_starts,
@@ -105,8 +108,8 @@ def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skippe
 
 
 def _tidy(text: str) -> str:
-    """Words that a line break or a ligature took apart made whole again."""
-    return _HYPHENATED.sub("", clean_text(text).translate(_LIGATURES)).strip()
+    """Words that a soft hyphen or a ligature took apart made whole again."""
+    return _SOFT_HYPHEN.sub("", clean_text(text).translate(_LIGATURES)).strip()
 
 
 def _join_pages(texts: Sequence[str]) -> tuple[str, tuple[int, ...]]:
@@ -137,7 +140,7 @@ def _information(reader: PdfReader) -> Properties:
             continue
     created_at, updated_at = values.get("creation_date"), values.get("modification_date")
     return Properties(
-        title=_PRODUCER_PREFIX.sub("", _text_of(values.get("title"))),
+        title=stated_property_title(_text_of(values.get("title"))),
         created_at=in_utc(created_at) if created_at else None,
         updated_at=in_utc(updated_at) if updated_at else None,
         metadata={
@@ -150,4 +153,4 @@ def _information(reader: PdfReader) -> Properties:
 
 def _text_of(value: object) -> str:
     text = one_line(json_safe(str(value))) if value is not None else ""
-    return "" if text.lower() in {"untitled", "anonymous", "(anonymous)"} else text
+    return "" if text.lower() in {"anonymous", "(anonymous)", "unknown"} else text

@@ -19,16 +19,18 @@ from docx.document import Document as Word
 from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
 
-from clew.indexing.reading.formats.archive import check_archive
 from clew.indexing.reading.formats.common import (
+    TEMPLATE_AUTHORS,
     Properties,
     RawFile,
     ReadResult,
     clean_text,
     one_line,
+    stated_property_title,
 )
 from clew.indexing.reading.formats.markdown_table import table_lines
 from clew.indexing.reading.formats.media_types import media_type_of
+from clew.indexing.reading.formats.office.archive import check_archive
 from clew.times import in_utc
 from clew.types import Document
 
@@ -66,6 +68,7 @@ def read_word(raw: RawFile) -> ReadResult:
         title=known.title or _first_heading(blocks),
         media_type=media_type_of(raw.suffix),
         created_at=known.created_at,
+        date_precision=known.date_precision,
         updated_at=known.updated_at,
         metadata=known.metadata,
     )
@@ -191,11 +194,13 @@ def _core_properties(word: Word) -> Properties:
     core = word.core_properties
     given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
     metadata: dict[str, Any] = {
-        name: one_line(clean_text(value)) for name, value in given.items() if value
+        name: one_line(clean_text(value))
+        for name, value in given.items()
+        if value and value not in TEMPLATE_AUTHORS
     }
     return Properties(
-        title=one_line(clean_text(core.title or "")),
-        created_at=_time(core.created),
+        title=stated_property_title(clean_text(core.title or "")),
+        created_at=None if given["author"] in TEMPLATE_AUTHORS else _time(core.created),
         updated_at=_time(core.modified),
         metadata=metadata,
     )

@@ -7,9 +7,16 @@ from functools import lru_cache
 from io import BytesIO
 from typing import TYPE_CHECKING
 
-from clew.indexing.reading.formats.archive import OLE_MAGIC, check_archive
-from clew.indexing.reading.formats.common import RawFile, ReadResult, clean_text, one_line
+from clew.indexing.reading.formats.common import (
+    Properties,
+    RawFile,
+    ReadResult,
+    clean_text,
+    stated_property_title,
+)
 from clew.indexing.reading.formats.media_types import media_type_of
+from clew.indexing.reading.formats.office.archive import OLE_MAGIC, check_archive
+from clew.indexing.reading.formats.office.properties import package_properties
 from clew.types import Document
 
 if TYPE_CHECKING:
@@ -29,11 +36,16 @@ def read_office(raw: RawFile) -> ReadResult:
         raise raw.unreadable(f"malformed {raw.suffix} file")
     markdown, title = _convert(raw)
     text, page_starts = _pages(clean_text(markdown))
+    known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
     document = Document(
         source=raw.source,
         text=text,
-        title=one_line(clean_text(title)),
+        title=known.title or stated_property_title(clean_text(title)),
         media_type=media_type_of(raw.suffix),
+        created_at=known.created_at,
+        date_precision=known.date_precision,
+        updated_at=known.updated_at,
+        metadata=known.metadata,
         page_starts=page_starts,
     )
     return ReadResult(documents=(document,))

@@ -1,0 +1,1 @@
+"""Documents of office programs and e-books: archives of XML, and the older containers."""

@@ -1,0 +1,1 @@
+"""PDF: the text of its pages, and the layout of their lines."""

@@ -1,0 +1,115 @@
+"""What a document is called and when it was written, where its reader found neither stated."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import islice
+from pathlib import PurePosixPath
+
+from clew.indexing.reading.formats.common import one_line
+from clew.indexing.splitting.outline import headings
+from clew.times import day_order, find_date, path_date, to_date
+from clew.types import DateSource, Document, PartialDate
+
+_BEGINNING = 4000
+"""Characters in which a text's first heading and title stand."""
+_ORDERED = 100_000
+"""Characters that may tell how a text writes its numeric dates."""
+_BLOCKS = 4
+"""Blocks of lines at the beginning of a text, of which one may be its title."""
+_LONGEST_TITLE = 120
+_MOST_WORDS = 15
+_CENTRED = 8
+"""Blanks before a centred line, at least."""
+_COLUMNS = re.compile(r"\S {3,}\S")
+_NO_TITLE = re.compile(
+    r"[.,:;!]$|^(?:copyright\b|\(c\)|©|[-*#>|+\d/<{\[$%@]|\w{1,40}\(|[\w -]{1,40}: )", re.I
+)
+_GENERIC = frozenset(
+    "authors changelog changes contributing contributors copying copyright credits faq history"
+    " index install license licence maintainers makefile manifest metadata news notice readme"
+    " thanks todo version".split()
+)
+"""Names that files of many folders share."""
+_DATE_FIELDS = ("created_at", "created", "date", "published")
+
+
+# --- titles ------------------------------------------------------------------------------
+
+
+def stated_title(document: Document) -> str:
+    """The first line of a plain text where it looks like a title; else empty."""
+    return first_line_title(document.text) if document.media_type == "text/plain" else ""
+
+
+def first_line_title(text: str) -> str:
+    """The line that stands alone above a text and is no sentence; empty where there is none."""
+    blocks = re.split(r"\n[ \t]*\n", text[:_BEGINNING])
+    for block in islice(filter(str.strip, blocks), _BLOCKS):
+        lines = [line for line in block.replace("\f", "").split("\n") if line.strip()]
+        if not lines or any(_COLUMNS.search(line.strip()) for line in lines):
+            continue  # the header of a letter or a standard: "Network Working Group     S. Bradner"
+        first = lines[0].expandtabs()
+        centred = len(first) - len(first.lstrip()) >= _CENTRED
+        underlined = len(lines) == 2 and not any(map(str.isalnum, lines[1].strip()))
+        title = one_line(first)
+        is_title = _looks_like_title(title) and (centred or underlined or len(lines) == 1)
+        return title if is_title and len(blocks) > 1 else ""
+    return ""
+
+
+def _looks_like_title(line: str) -> bool:
+    return (
+        3 <= len(line) <= _LONGEST_TITLE
+        and len(line.split()) <= _MOST_WORDS
+        and not line[0].islower()
+        and any(map(str.isalpha, line))
+        and not _NO_TITLE.search(line)
+    )
+
+
+def title_from_path(source: str) -> str:
+    """A file's name as a title: no ending, no underscores, hyphens kept between digits only.
+
+    A name that many folders have ("LICENSE") is told apart by its folder: "LICENSE (openssl)".
+    """
+    path = PurePosixPath(source.removesuffix(".gz"))
+    stem = path.stem
+    title = one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem
+    if stem.casefold() in _GENERIC and path.parent.name:
+        return f"{title} ({path.parent.name})"
+    return title
+
+
+# --- dates -------------------------------------------------------------------------------
+
+
+def with_date(document: Document, path: str) -> Document:
+    """The document with its date, and what says it: metadata, else title or heading, else path.
+
+    What its metadata say may need its text: whoever writes "25/04/2019" puts the day first.
+    """
+    if document.created_at is not None:
+        return replace(document, date_source=document.date_source or "metadata")
+    for source, date in _stated(document, path):
+        return replace(
+            document, created_at=date.start, date_precision=date.precision, date_source=source
+        )
+    return document
+
+
+def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, PartialDate]]:
+    """What states a date, in order of trust."""
+    day_first = day_order(document.text[:_ORDERED])
+    named = {name.casefold(): value for name, value in document.metadata.items()}
+    for value in filter(None, map(named.get, _DATE_FIELDS)):
+        if date := to_date(value, day_first=day_first):
+            yield "metadata", date
+    first = islice(headings(document.text[:_BEGINNING], document.media_type), 1)
+    for title in (document.title, *(heading.title for heading in first)):
+        if date := find_date(title, day_first=day_first):
+            yield "title", date
+    if path and (date := path_date(path)):
+        yield "path", date

@@ -1,0 +1,149 @@
+"""What the tools that follow the graph give: paths, a timeline, a sub-graph, communities."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.tools.budget import fitting, no_room
+from clew.tools.truncate import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.graph.statistics import RankedEntity
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import Community, Provenance, RelationEvidence, TimelineEntry
+
+SUMMARY = 2000
+"""Characters of a community's report that are shown."""
+
+
+def find_paths(call: Call, arguments: Arguments) -> Result:
+    """`find_paths`."""
+    options = {name: arguments[name] for name in ("max_hops", "weighted")}
+    found, notes = call.engine.graph.paths(
+        arguments["source"], arguments["target"], limit=arguments["limit"], **options
+    )
+    around: Result = {"notes": list(notes), "search_params": options}
+    paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
+    return _fitted(call, arguments, around, "paths", list(paths))
+
+
+def _tie(tie: RelationEvidence) -> Result:
+    return {
+        "from": tie.head,
+        "relation": tie.relation,
+        "to": tie.tail,
+        "evidence": tie.evidence,
+        "source": _source(tie.provenance),
+    }
+
+
+def entity_timeline(call: Call, arguments: Arguments) -> Result:
+    """`entity_timeline`."""
+    entity = call.engine.entities.resolve(arguments["entity"])
+    found = call.engine.graph.timeline(
+        str(entity.id),
+        limit=arguments["limit"],
+        since=arguments["since"],
+        until=arguments["until"],
+        as_of=arguments["as_of"],
+    )
+    around: Result = {"entity_id": entity.id, "entity_name": entity.name}
+    return _fitted(call, arguments, around, "timeline", list(map(_entry, found)))
+
+
+def _entry(entry: TimelineEntry) -> Result:
+    start, end = entry.period.start, entry.period.end
+    return {
+        "from": start.isoformat() if start else None,
+        "until": end.isoformat() if end else None,
+        "when": entry.period.text,
+        "text": entry.text,
+        "id": entry.reference,
+        "source": _source(entry.provenance),
+    }
+
+
+def relevant_subgraph(call: Call, arguments: Arguments) -> Result:
+    """`relevant_subgraph`."""
+    room = arguments["max_tokens"]
+    found = call.engine.graph.subgraph(
+        arguments["query"], hops=arguments["hops"], limit=arguments["limit"], max_tokens=room // 2
+    )
+    if arguments["format"] == "text":
+        return {"text": found.context.text, "notes": list(found.notes)}
+    graph = found.to_dict()["graph"]
+    around: Result = {"notes": list(found.notes), "edges": []}
+    kept = _fitted(call, {"max_tokens": room // 2}, around, "nodes", graph["nodes"])
+    known = {node["id"] for node in kept["nodes"]}
+    edges = [
+        edge for edge in graph["edges"] if {edge["from_entity_id"], edge["to_entity_id"]} <= known
+    ]
+    shown = fitting(edges, kept, room, call.engine.state.embedder.count_tokens)
+    return {**kept, "edges": shown, "left_out": kept["left_out"] + len(edges) - len(shown)}
+
+
+def list_communities(call: Call, arguments: Arguments) -> Result:
+    """`list_communities`."""
+    found = call.engine.graph.communities(
+        arguments["level"], arguments["limit"], arguments["query"]
+    )
+    around: Result = {"level": arguments["level"]}
+    return _fitted(call, arguments, around, "communities", list(map(_community, found)))
+
+
+def _community(community: Community) -> Result:
+    return {
+        "id": community.id,
+        "title": community.title,
+        "entities": list(community.entities[:10]),
+        "size": community.size,
+        "summary": shortened(community.summary, SUMMARY),
+        "sources": sorted({origin.source for origin in community.provenance}),
+    }
+
+
+def entity_importance(call: Call, arguments: Arguments) -> Result:
+    """`entity_importance`."""
+    found = call.engine.graph.importance(arguments["entities"], limit=arguments["limit"])
+    return _fitted(call, arguments, {}, "entities", list(map(_ranked, found)))
+
+
+def _ranked(ranked: RankedEntity) -> Result:
+    entity = ranked.entity
+    return {
+        "entity_id": entity.id,
+        "name": entity.name,
+        "entity_type": entity.entity_type,
+        "tier": entity.tier,
+        "salience_score": entity.salience_score,
+        "degree": ranked.degree,
+        "pagerank": ranked.pagerank,
+        "betweenness": ranked.betweenness,
+    }
+
+
+def _source(origin: Provenance | None) -> Result | None:
+    """Where something stands."""
+    if origin is None:
+        return None
+    return {
+        "title": origin.title,
+        "source": origin.source,
+        "page": origin.page,
+        "char_start": origin.start,
+        "char_end": origin.end,
+    }
+
+
+def _fitted(
+    call: Call, arguments: Arguments, around: Result, name: str, items: Sequence[Result]
+) -> Result:
+    """A result with as many items as its budget takes, and how many it left out."""
+    empty = {**around, name: [], "left_out": len(items)}
+    count = call.engine.state.embedder.count_tokens
+    kept = fitting(items, empty, arguments["max_tokens"], count)
+    if items and not kept:
+        raise no_room(f"the first of {len(items)} {name}")
+    return {**around, name: kept, "left_out": len(items) - len(kept)}

@@ -1,0 +1,68 @@
+"""`clew index`: what it says before and after it reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.e2e.conftest import Run
+
+
+@pytest.fixture
+def notes(tmp_path: Path) -> Path:
+    folder = tmp_path / "notes"
+    folder.mkdir()
+    for name in ("ada", "bell", "clock"):
+        (folder / f"{name}.txt").write_text(f"The {name} of the mill at Harrow Ford.")
+    return folder
+
+
+def preview(in_process: Run, folder: Path) -> dict[str, list[str]]:
+    done = in_process("index", folder, "--dry-run", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    return {kind: [Path(source).name for source in found[kind]] for kind in found}
+
+
+def test_a_dry_run_says_what_a_run_then_does(in_process: Run, notes: Path, tmp_path: Path) -> None:
+    names = ["ada.txt", "bell.txt", "clock.txt"]
+    before = preview(in_process, notes)
+    assert before == {"new": names, "changed": [], "unchanged": [], "gone": []}
+    assert not (tmp_path / ".clew").exists()
+
+    assert in_process("index", notes).returncode == 0
+    assert preview(in_process, notes)["unchanged"] == names
+
+    (notes / "ada.txt").write_text("Another text.")
+    (notes / "bell.txt").unlink()
+    (notes / "door.txt").write_text("A door.")
+    expected = {
+        "new": ["door.txt"],
+        "changed": ["ada.txt"],
+        "unchanged": ["clock.txt"],
+        "gone": ["bell.txt"],
+    }
+    assert preview(in_process, notes) == expected
+    assert preview(in_process, notes) == expected
+    report = json.loads(in_process("index", notes, "--prune", "--json").stdout)
+    assert [report[name] for name in ("added", "changed", "unchanged", "pruned")] == [1, 1, 1, 1]
+
+
+def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
+    in_process: Run, notes: Path
+) -> None:
+    in_process("index", notes)
+    (notes / "ada.txt").rename(notes / "lovelace.txt")
+    done = in_process("index", notes)
+    assert "lovelace.txt was notes/ada.txt, which is gone; --prune drops that" in done.stderr
+    assert "which is gone" not in in_process("index", notes, "--prune").stderr
+    documents = json.loads(in_process("documents", "--json").stdout)
+    assert sorted(Path(d["source"]).name for d in documents) == [
+        "bell.txt",
+        "clock.txt",
+        "lovelace.txt",
+    ]

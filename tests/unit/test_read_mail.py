@@ -1,0 +1,411 @@
+"""Mail: what a message says of itself, whose words its text holds, and mailboxes that grow."""
+
+from __future__ import annotations
+
+import random
+from datetime import UTC, datetime
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+
+from clew.errors import UnreadableError
+from clew.indexing.inputs import RawInput
+from clew.indexing.reading.file_discovery import find_files
+from clew.indexing.reading.formats.mail.people import Person, flat, from_flat
+from clew.indexing.reading.formats.mail.quotes import passages
+from clew.indexing.reading.reader import ReadResult, read_file
+from clew.settings import LimitSettings, ReadSettings
+from clew.types import Document
+
+SETTINGS = ReadSettings()
+HEAD = """From: "Ada Ray" <Ada@X.org>
+To: Bob Stone <bob@y.org>, carla@z.org
+Cc: =?utf-8?q?J=C3=B6rg_M=C3=BCller?= <jm@q.de>
+Subject: =?utf-8?b?R3LDvMOfZSBhdXMgS8O2bG4=?=
+Date: Thu, 2 Jan 2020 10:00:00 +0100
+Message-ID: <m2@x.org>
+In-Reply-To: <m1@y.org>
+References: <m0@y.org> <m1@y.org>
+"""
+
+
+def read(path: Path, content: bytes | str) -> ReadResult:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_file(path, SETTINGS)
+
+
+def read_one(path: Path, content: bytes | str) -> Document:
+    (document,) = read(path, content).documents
+    return document
+
+
+def searched(document: Document) -> list[str]:
+    """What is embedded: the pieces, or the whole."""
+    if not document.pieces:
+        return [document.text]
+    return [document.text[piece.start : piece.end] for piece in document.pieces]
+
+
+# --- header --------------------------------------------------------------------------------
+
+
+def test_a_message_says_who_wrote_to_whom_when_and_in_which_thread(tmp_path: Path) -> None:
+    document = read_one(tmp_path / "a.eml", f"{HEAD}\nThe tower stands.\n")
+    assert document.title == "Grüße aus Köln"
+    assert document.created_at == datetime(2020, 1, 2, 9, tzinfo=UTC)
+    assert (document.date_source, document.date_precision) == ("metadata", "time")
+    assert document.metadata == {
+        "author": "Ada Ray",
+        "from": ["Ada Ray", "ada@x.org"],
+        "to": ["Bob Stone", "bob@y.org", "carla@z.org"],
+        "cc": ["Jörg Müller", "jm@q.de"],
+        "message_id": "m2@x.org",
+        "in_reply_to": "m1@y.org",
+        "thread": "m0@y.org",
+        "date": "2020-01-02T10:00:00+01:00",
+    }
+    assert document.media_type == "message/rfc822"
+    assert document.text == (
+        "From: Ada Ray <ada@x.org>\nTo: Bob Stone, carla@z.org\nCc: Jörg Müller\n"
+        "Date: 2020-01-02 10:00\n\nThe tower stands."
+    )
+    assert document.pieces == ()
+
+
+@pytest.mark.parametrize(
+    ("value", "name", "address"),
+    [
+        ('"Ray, Ada" <ada@x.org>', "Ada Ray", "ada@x.org"),
+        ("ada@x.org (Ada Ray)", "Ada Ray", "ada@x.org"),
+        ("ada at x.org (Ada Ray)", "Ada Ray", "ada@x.org"),
+        ('"ada@x.org" <ada@x.org>', "", "ada@x.org"),
+        ("=?iso-8859-1?q?Andr=E9?= <a@x.org>", "André", "a@x.org"),
+        ("=?no-such-code?q?Andr=E9?= <a@x.org>", "=?no-such-code?q?Andr=E9?=", "a@x.org"),
+        ("Ada Ray via Users <list@x.org>", "Ada Ray", "list@x.org"),
+    ],
+)
+def test_people_as_mail_programs_write_them(
+    tmp_path: Path, value: str, name: str, address: str
+) -> None:
+    document = read_one(tmp_path / "a.eml", f"From: {value}\nSubject: x\n\ntext\n")
+    assert document.metadata["from"] == flat([Person(name, address)])
+
+
+def test_names_and_addresses_survive_being_a_flat_list() -> None:
+    draw = random.Random(7)
+    for _ in range(200):
+        named = [
+            Person(draw.choice(["Ada Ray", "Bob"]), draw.choice(["a@x.org", "b@y.org"]))
+            if draw.random() < 0.6
+            else draw.choice([Person("", "c@z.org"), Person("Group", "")])
+            for _ in range(draw.randrange(5))
+        ]
+        # A name without an address takes that of somebody without a name: nothing tells the two.
+        if not any(a.address == b.name == "" for a, b in pairwise(named)):
+            assert from_flat(flat(named)) == named
+
+
+def test_a_header_in_bare_bytes_is_read(tmp_path: Path) -> None:
+    for encoding in ("utf-8", "latin-1"):
+        head = "From: Jörg <j@x.org>\nSubject: Grüße\n\nx\n".encode(encoding)
+        document = read_one(tmp_path / f"{encoding}.eml", head)
+        assert (document.title, document.metadata["from"][0]) == ("Grüße", "Jörg")
+
+
+def test_a_date_that_is_none_leaves_the_one_of_receipt(tmp_path: Path) -> None:
+    received = "Received: by mx.x.org; Thu, 2 Jan 2020 10:00:05 +0000\n"
+    document = read_one(tmp_path / "a.eml", f"{received}Date: yesterday\nFrom: a@b.c\n\nx\n")
+    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
+    assert read_one(tmp_path / "b.eml", "Date: 99 Foo\nFrom: a@b.c\n\nx\n").created_at is None
+
+
+def test_words_in_a_wrong_encoding_keep_what_can_be_read(tmp_path: Path) -> None:
+    head = "From: a@b.c\nSubject: =?gb2312?B?1MKw?= =?utf-8?q?_so?=\n\nx\n"
+    assert read_one(tmp_path / "a.eml", head).title == "月\ufffd so"
+
+
+def test_a_mailbox_says_when_its_messages_came(tmp_path: Path) -> None:
+    text = "From a@b Thu Jan  2 10:00:05 2020\nFrom: a@b.c\nSubject: x\n\nx\n"
+    (document,) = read(tmp_path / "a.mbox", text).documents
+    assert document.created_at == datetime(2020, 1, 2, 10, 0, 5, tzinfo=UTC)
+    other = text.replace("10:00:05", "11:11:11").replace("From a@b", "From -")
+    (again,) = read(tmp_path / "a.mbox", other).documents
+    assert (again.source, again.sha256) == (document.source, document.sha256)
+
+
+# --- parts ---------------------------------------------------------------------------------
+
+
+def test_encodings_and_html_become_text(tmp_path: Path) -> None:
+    koi = b"Content-Type: text/plain; charset=koi8-r\n\n" + "Привет".encode("koi8-r")
+    assert "Привет" in read_one(tmp_path / "a.eml", b"From: a@b.c\n" + koi).text
+    jis = b"Content-Type: text/plain; charset=iso-2022-jp\n\n" + "日本語".encode("iso-2022-jp")
+    assert "日本語" in read_one(tmp_path / "b.eml", b"From: a@b.c\n" + jis).text
+    html = "From: a@b.c\nContent-Type: text/html\n\n<p>Hé <b>llo</b></p><script>x</script>"
+    assert read_one(tmp_path / "c.eml", html).text.endswith("\n\nHé llo")
+    coded = "From: a@b.c\nContent-Transfer-Encoding: base64\n\nSGVsbG8=\n"
+    assert read_one(tmp_path / "d.eml", coded).text.endswith("Hello")
+    lying = "From: a@b.c\nContent-Type: text/plain; charset=punycode\n\nHello\n"
+    assert read_one(tmp_path / "e.eml", lying).text.endswith("Hello")
+
+
+MIXED = """From: a@b.c
+Content-Type: multipart/mixed; boundary=out
+
+--out
+Content-Type: multipart/alternative; boundary=in
+
+--in
+Content-Type: text/plain
+
+Plain words.
+--in
+Content-Type: text/html
+
+<p>Rich words.</p>
+--in--
+--out
+Content-Type: text/plain; name=notes.txt
+Content-Disposition: attachment; filename="notes.txt"
+
+Notes of the harbour.
+--out
+Content-Type: image/png; name="=?utf-8?q?pl=C3=A4ne=2Epng?="
+Content-Transfer-Encoding: base64
+
+iVBORw0KGgo=
+--out
+Content-Type: message/rfc822
+
+From: Carla Ruiz <carla@z.org>
+Subject: Old news
+Date: Wed, 1 Jan 2020 08:00:00 +0000
+
+The crane fell.
+--out--
+"""
+
+
+def test_parts_are_read_once_and_attachments_are_named(tmp_path: Path) -> None:
+    document = read_one(tmp_path / "a.eml", MIXED)
+    assert "Rich" not in document.text
+    assert document.metadata["attachments"] == ["notes.txt", "pläne.png"]
+    own, notes, news = document.pieces
+    assert "Plain words." in document.text[own.start : own.end]
+    assert own.metadata == {}
+    assert "Notes of the harbour." in document.text[notes.start : notes.end]
+    assert notes.metadata == {"attachment": "notes.txt"}
+    assert "The crane fell." in document.text[news.start : news.end]
+    assert news.metadata["author"] == ["Carla Ruiz", "quoted by a@b.c"]
+    assert news.metadata["date"] == "2020-01-01T08:00:00+00:00"
+
+
+# --- quotations ----------------------------------------------------------------------------
+
+REPLY = """I agree.
+
+On Thu, 2 Jan 2020 at 10:00, Ada Ray <ada@x.org> wrote:
+> The lens costs 4,000.
+>> Older still.
+
+But March is late.
+
+-- 
+Bob Stone
+Harbour Office
+"""
+
+
+def test_passages_are_the_text_whatever_it_is() -> None:
+    draw = random.Random(3)
+    lines = [*REPLY.split("\n"), "-----Original Message-----", "From: Ada", "Sent: now", "--", ""]
+    lines += ["Subject: x", "Begin forwarded message:", "Am 2.1. schrieb Ada:", ">", "_" * 47]
+    for _ in range(500):
+        text = "\n".join(draw.choice(lines) for _ in range(draw.randrange(1, 30)))
+        assert "\n".join(passage.text for passage in passages(text)) == text
+
+
+def test_quotations_and_signatures_are_told_from_the_senders_words() -> None:
+    found = [(p.kind, p.author, p.text.strip()) for p in passages(REPLY) if p.text.strip()]
+    assert [kind for kind, *_ in found] == ["own", "reply", "own", "signature"]
+    assert found[0][2] == "I agree."
+    assert found[1][1] == "Ada Ray"
+    assert found[2][2] == "But March is late."
+
+
+@pytest.mark.parametrize(
+    ("opening", "kind", "author"),
+    [
+        (
+            "-----Original Message-----\nFrom: Ada Ray <a@x.org>\nSent: now\nSubject: x",
+            "reply",
+            "Ada Ray",
+        ),
+        ("Von: Ada Ray <a@x.org>\nGesendet: heute\nBetreff: x", "reply", "Ada Ray"),
+        ("---------- Forwarded message ---------\nFrom: Ada Ray <a@x.org>", "forward", "Ada Ray"),
+        ("Begin forwarded message:\n\nFrom: a@x.org", "forward", "a@x.org"),
+        ("On Jan 2, 2020, Ada Ray wrote:", "reply", "Ada Ray"),
+    ],
+)
+def test_what_follows_a_separator_is_another_message(opening: str, kind: str, author: str) -> None:
+    own, quoted = passages(f"My own words.\n\n{opening}\n\nHers.\nAll of them.")
+    assert (own.kind, own.text.strip()) == ("own", "My own words.")
+    assert (quoted.kind, quoted.author) == (kind, author)
+    assert quoted.text.endswith("Hers.\nAll of them.")
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "On Thu, 2 Jan 2020 at 10:00 AM Ada Ray <ada@x.org> wrote:",
+        "On Thu, Jan 2, 2020, Ada Ray\n<ada@x.org> wrote:",
+        "Am 02.01.2020 um 10:00 schrieb Ada Ray <ada@x.org>:",
+        "Le jeu. 2 janv. 2020 à 10:00, Ada Ray <ada@x.org> a écrit :",
+        "Ada Ray writes:",
+        '02.01.2020 14:20 "Ada Ray" <\nada@x.org> wrote:',
+    ],
+)
+def test_the_line_above_a_quotation_says_whose_it_is(line: str) -> None:
+    own, quoted = passages(f"Thanks!\n\n{line}\n\n> It is so.")
+    assert (own.text.strip(), quoted.author) == ("Thanks!", "Ada Ray")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "She wrote:\nthat it is so.",
+        "From: the harbour to the tower\nit is a mile.",
+        "a -- b\n--\n" + "more\n" * 20,
+        "2 > 1\n  and so on",
+    ],
+)
+def test_ordinary_text_is_the_senders_own(text: str) -> None:
+    assert [passage.kind for passage in passages(text)] == ["own"]
+
+
+def test_a_quotation_may_say_itself_whose_it_is() -> None:
+    assert passages("Hi\n> From: Ada Ray <a@x.org>\n> To: me\n> So.")[1].author == "Ada Ray"
+    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n> So.")[1].author == "Ada Ray"
+    assert passages("Hi\n> On 2 Jan, Ada Ray wrote:\n>> So.\n> Not so.")[1].author == ""
+
+
+def test_an_answer_below_its_quotation_is_one_passage(tmp_path: Path) -> None:
+    text = "From: a@b.c\n\nOn 2 Jan, Ada Ray wrote:\n> So.\n\nNot so.\n\nSent from my lens\n"
+    document = read_one(tmp_path / "a.eml", text)
+    quoted, own = document.pieces
+    assert quoted.metadata["author"] == ["Ada Ray", "quoted by a@b.c"]
+    assert own.metadata == {}
+    assert document.text[own.start : own.end].strip() == "Not so."
+
+
+# --- mailboxes -----------------------------------------------------------------------------
+
+
+def message(number: int, body: str, answers: str = "") -> str:
+    reply = f"In-Reply-To: <{answers}@x>\n" if answers else ""
+    return (
+        f"From a@b Thu Jan  2 10:00:0{number} 2020\nFrom: Ada Ray <a@b.c>\nSubject: S{number}\n"
+        f"Message-ID: <{number}@x>\n{reply}\n{body}\n\n"
+    )
+
+
+def test_a_mailbox_is_a_document_for_each_message(tmp_path: Path) -> None:
+    text = message(1, ">From the sea.\n\nFrom Rome it comes.") + message(2, "Second.")
+    for name in ("a.mbox", "Inbox", "2019-March.txt"):
+        found = read(tmp_path / name, text).documents
+        assert [d.title for d in found] == ["S1", "S2"], name
+        assert [d.source for d in found] == [f"{found[0].origin}#{i}@x" for i in (1, 2)]
+        assert found[0].text.endswith("From the sea.\n\nFrom Rome it comes.")
+
+
+def test_a_quotation_is_searched_only_where_its_message_is_missing(tmp_path: Path) -> None:
+    quote = "Yes.\n\n> The lens costs 4,000."
+    both = message(1, "The lens costs 4,000.") + message(2, quote, "1")
+    first, second = read(tmp_path / "both.mbox", both).documents
+    assert "4,000" in "".join(searched(first))
+    assert "4,000" in second.text
+    assert "4,000" not in "".join(searched(second))
+
+    (alone,) = read(tmp_path / "alone.mbox", message(2, quote, "1")).documents
+    (piece,) = [piece for piece in alone.pieces if piece.metadata.get("quoted")]
+    assert "4,000" in alone.text[piece.start : piece.end]
+    assert piece.metadata["author"] == ["someone", "quoted by Ada Ray"]
+
+
+def test_in_a_maildir_every_quoted_message_is_held(tmp_path: Path) -> None:
+    mail = message(2, "Yes.\n\n> The lens costs 4,000.", "1").partition("\n")[2]
+    held = read_one(tmp_path / "Mail" / "cur" / "1577.host:2,S", mail)
+    assert held.title == "S2"
+    assert "4,000" not in "".join(searched(held))
+    assert "4,000" in "".join(searched(read_one(tmp_path / "a.eml", mail)))
+
+
+def test_of_a_maildir_only_delivered_mail_is_found(tmp_path: Path) -> None:
+    root = tmp_path / "Mail"
+    for folder in (root, root / ".Sent"):
+        for name in ("cur", "new", "tmp"):
+            (folder / name).mkdir(parents=True)
+            (folder / name / "1577.host").write_text("x")
+        (folder / "dovecot-uidlist").write_text("x")
+    (root / ".hidden").mkdir()
+    (root / ".hidden" / "a.txt").write_text("x")
+    (tmp_path / "Inbox.msf").write_text("x")
+    found = [f.relative_to(tmp_path).as_posix() for f in find_files([tmp_path], settings=SETTINGS)]
+    folders = ("Mail/.Sent/cur", "Mail/.Sent/new", "Mail/cur", "Mail/new")
+    assert found == [f"{folder}/1577.host" for folder in folders]
+
+
+def test_a_message_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
+    text = message(1, "One.") + message(1, "One.") + message(1, "Other.")
+    found = read(tmp_path / "a.mbox", text).documents
+    assert [d.source.rpartition("#")[2] for d in found] == ["1@x", "1@x~2"]
+
+
+def test_a_mailbox_in_hand_is_read_by_its_name(tmp_path: Path) -> None:
+    data = (message(1, "One.") + message(2, "Two.")).encode()
+    given = RawInput(source="upload:x", data=data, name="lens.mbox", settings=SETTINGS)
+    found = given.read(LimitSettings()).documents
+    assert [d.source for d in found] == ["upload:x#1@x", "upload:x#2@x"]
+    assert {d.origin for d in found} == {"upload:x"}
+
+
+def test_broken_mail_is_told_and_stops_nothing(tmp_path: Path) -> None:
+    deep = "".join(
+        f'Content-Type: multipart/mixed; boundary="b{i}"\n\n--b{i}\n' for i in range(10_000)
+    )
+    bad = f"From a@b Thu Jan  2 10:00:00 2020\nFrom: a@b.c\n{deep}\n"
+    found = read(tmp_path / "a.mbox", message(1, "One.") + bad + "\n\n" + message(2, "Two."))
+    assert [d.title for d in found.documents] == ["S1", "S2"]
+    assert [s.reason for s in found.skipped] == ["malformed (nested too deeply)"]
+    with pytest.raises(UnreadableError, match="no header"):
+        read(tmp_path / "b.eml", "\n\nwords alone")
+
+
+def test_texts_that_only_look_like_mail_stay_texts(tmp_path: Path) -> None:
+    for number, text in enumerate(
+        ("From Rome to Paris, at 10:00 sharp.\n\nA journey.", "From: here\nTo: there\n\nA walk.")
+    ):
+        document = read_one(tmp_path / f"{number}.txt", text)
+        assert (document.media_type, document.text) == ("text/plain", text)
+
+
+@pytest.mark.parametrize(
+    "head",
+    [
+        "Subject: " + "word " * 200_000,
+        "To: " + ",".join(f'"N {i}" <u{i}@x.org>' for i in range(100_000)),
+        "To: " + "," * 1_000_000,
+        "To: " + '"\\' * 500_000,
+        "References: " + "<a@b> " * 40_000,
+        "Content-Type: text/plain; " + ';"' * 100_000,
+        "X-A: b\n" * 20_000,
+    ],
+    ids=lambda head: head[:12],
+)
+def test_a_vast_header_is_cut_and_the_text_is_read(tmp_path: Path, head: str) -> None:
+    document = read_one(tmp_path / "a.eml", f"From: a@b.c\n{head.strip()}\n\nThe words.\n")
+    assert document.text.endswith("The words.")
+    assert len(document.title) <= 16_000
+    assert len(document.metadata.get("to", ())) <= 2_000

@@ -1,0 +1,140 @@
+"""Tools that follow the graph, as a client calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew import Clew
+from clew.testing.fakes import HashEmbedder
+from clew.tools.registry import TOOLS
+from clew.tools.toolbox import Toolbox
+
+TEXTS = {
+    "Harrow Ford": "The mill at Harrow Ford was built by Jonas Reed. Jonas Reed feared the Lorne.",
+    "Tarn Abbey": "Tarn Abbey stands on the river Lorne. Tarn Abbey is part of the Lorne Estate.",
+    "Ada Quill": "Ada Quill was born in Port Anselm. Ada Quill married Jonas Reed in 1958.",
+    "Port Anselm": "In 1971 Ada Quill left Port Anselm. Port Anselm is part of Veldt County.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+    folder: Path = tmp_path_factory.mktemp("following")
+    with clew.open(folder, embedder=HashEmbedder()) as opened:
+        for title, text in TEXTS.items():
+            opened.add(text, title=title)
+        yield opened
+
+
+def call(engine: Clew, name: str, **arguments: object) -> Mapping[str, Any]:
+    outcome = Toolbox(engine, TOOLS, profile="full").call(name, arguments)
+    assert not outcome.is_error, outcome.text
+    return outcome.content
+
+
+def test_paths_lead_from_one_entity_to_the_other_by_sentences_that_say_so(engine: Clew) -> None:
+    found = call(engine, "find_paths", source="Ada Quill", target="Lorne")
+    assert found["paths"]
+    for path in found["paths"]:
+        assert path["hops"] == len(path["ties"]) <= 3
+        for one, other in pairwise(path["ties"]):
+            assert {one["from"], one["to"]} & {other["from"], other["to"]}
+        for tie in path["ties"]:
+            assert any(tie["evidence"] in text for text in TEXTS.values())
+            place = tie["source"]
+            text = TEXTS[place["title"]]
+            assert text[place["char_start"] : place["char_end"]] == tie["evidence"]
+
+
+def test_no_path_takes_a_detour_within_one_sentence(engine: Clew) -> None:
+    found = call(engine, "find_paths", source="Ada Quill", target="Veldt County", limit=50)
+    for path in found["paths"]:
+        sentences = [tie["evidence"] for tie in path["ties"]]
+        assert all(one != other for one, other in pairwise(sentences))
+
+
+def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
+    whole = call(engine, "entity_timeline", entity="Ada Quill")["timeline"]
+    years = [entry["from"][:4] for entry in whole]
+    assert years == sorted(years)
+    assert set(years) == {"1958", "1971"}
+    later = call(engine, "entity_timeline", entity="Ada Quill", since="1960")["timeline"]
+    assert later
+    assert later == [entry for entry in whole if not entry["until"] or entry["until"] > "1960"]
+    early = call(engine, "entity_timeline", entity="Ada Quill", until="1900")["timeline"]
+    assert early == []
+
+
+@pytest.mark.parametrize("format_", ["text", "json"])
+def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str) -> None:
+    found = call(
+        engine, "relevant_subgraph", query="Ada Quill and Jonas Reed", format=format_, limit=10
+    )
+    if format_ == "text":
+        assert "Ada Quill" in found["text"]
+        return
+    names = {node["id"]: node["name"] for node in found["nodes"]}
+    assert {"Ada Quill", "Jonas Reed"} <= set(names.values())
+    assert found["edges"]
+    assert all({e["from_entity_id"], e["to_entity_id"]} <= set(names) for e in found["edges"])
+
+
+def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
+    every = call(engine, "list_communities")["communities"]
+    assert every
+    assert all(community["sources"] for community in every)
+    for wanted in every:
+        report = f"{wanted['title']}\n{wanted['summary']}"
+        (first,) = call(engine, "list_communities", query=report, limit=1)["communities"]
+        assert first["id"] == wanted["id"]
+
+
+def test_importance_is_that_of_the_library(engine: Clew) -> None:
+    top = call(engine, "entity_importance", limit=3)["entities"]
+    ranks = [entity["pagerank"] for entity in top]
+    assert ranks == sorted(ranks, reverse=True)
+    named = call(engine, "entity_importance", entities=[top[-1]["name"]])["entities"]
+    assert named == [top[-1]]
+
+
+def test_an_unknown_name_is_an_error_that_names_near_ones(engine: Clew) -> None:
+    outcome = Toolbox(engine, TOOLS, profile="full").call("entity_timeline", {"entity": "Ada Quil"})
+    assert outcome.is_error
+    assert "Ada Quill" in outcome.text
+
+
+def test_a_question_gets_the_paths_that_its_strategy_found(engine: Clew) -> None:
+    found = call(
+        engine,
+        "query_documents",
+        query="How are Ada Quill and Jonas Reed tied?",
+        strategy="multi_hop",
+    )
+    parts = found["context"]["parts"]
+    assert parts
+    assert {part["kind"] for part in parts} == {"path"}
+    assert all(part["citations"] for part in parts)
+    assert "Ada Quill" in parts[0]["text"]
+
+
+def test_a_temporal_question_gets_its_timeline_once(engine: Clew) -> None:
+    found = call(
+        engine, "query_documents", query="What happened to Ada Quill?", strategy="temporal"
+    )
+    (part,) = found["context"]["parts"]
+    assert part["kind"] == "timeline"
+    assert len(part["citations"]) == len(found["results"])
+
+
+def test_the_answering_sentence_stands_where_it_says(engine: Clew) -> None:
+    found = call(engine, "query_documents", query="Whom did Ada Quill marry?")
+    (hit,) = [hit for hit in found["results"] if hit["metadata"]["title"] == "Ada Quill"]
+    answer = hit["answer"]
+    assert answer["text"] == "Ada Quill married Jonas Reed in 1958."
+    assert TEXTS["Ada Quill"][answer["char_start"] : answer["char_end"]] == answer["text"]
