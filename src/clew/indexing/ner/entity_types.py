@@ -48,7 +48,7 @@ _MADE_BY = re.compile(
     r"|[Ss]peakers?):) $"
 )
 _GOES_ON = re.compile(
-    r"\s*(?:[.,;:)!?]|$)|\s+(?:and|or|in|by|from|on|at|with|where|when|since|until|to|for|as|before"
+    r"\s{0,3}(?:[.,;:)!?]|$)|\s{1,3}(?:and|or|in|by|from|on|at|with|where|when|since|until|to|for|as|before"
     r"|after|during|who|which|was|is|he|she|they|the|a)\b"
 )
 """What follows a place, rather than a noun that the name belongs to ("in Git repositories")."""
