@@ -19,6 +19,15 @@ _UNSPACED = (
     "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003fa1f"
 )
 _WORD = re.compile(rf"[{_UNSPACED}]+|[^\W_{_UNSPACED}]+(?:['’][^\W_{_UNSPACED}]+)*|_")
+# In prose "JavaScript" and "YouTube" are one word; where it is defined, a name has parts.
+_HUMP = re.compile(r"[a-z0-9][A-Z]|[A-Z][A-Z][a-z]")
+_CAMEL = re.compile(
+    r"(?<![A-Za-z0-9])(?:class|struct|interface|enum|trait|type|func|fn|def|function|impl) "
+    r"(?P<named>[A-Za-z][A-Za-z0-9]{2,80}+)"
+    r"|(?<=[\w>\]*&] )(?P<typed>[A-Za-z][A-Za-z0-9]{2,80}+)(?=\()"
+)
+_COMPOUND = re.compile(r"(?<![A-Za-z0-9])[A-Za-z][A-Za-z0-9]{2,80}+")
+_PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _DIGITS = 18  # of the largest whole number that every store can hold
@@ -61,6 +70,11 @@ def entity_key(name: str) -> str:
     return " ".join(words)
 
 
+def written_otherwise(name: str, acronym: str) -> bool:
+    """Whether a name is not meant by an acronym of the same letters: "Guido" and "GUIDO"."""
+    return acronym.isupper() and not name.isupper() and name != acronym
+
+
 def whole_number(text: str) -> int | None:
     """A number written in ASCII digits, small enough for an id of any store; None for others."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None
@@ -74,12 +88,27 @@ def words(text: str) -> list[str]:
 def terms(text: str) -> list[str]:
     """Search terms in order, repeats kept: stems of spaced words, bigrams of unspaced scripts.
 
-    Stop words are left out. The same function reads documents and questions.
+    Stop words are left out. The parts of `ParseHTTPDate`, where that is defined, come last.
+    Documents and questions are read alike; see `question_terms`.
     """
     found: list[str] = []
     for word in words(text):
         found.extend(_word_terms(word))
+    if _HUMP.search(text):
+        for match in _CAMEL.finditer(text):
+            found.extend(_part_terms(match["named"] or match["typed"]))
     return found
+
+
+def question_terms(text: str) -> list[str]:
+    """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it."""
+    compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
+    return list(dict.fromkeys([*terms(text), *(t for one in compound for t in _part_terms(one))]))
+
+
+def _part_terms(name: str) -> list[str]:
+    parts = _PART.findall(name)
+    return [t for part in parts for t in _word_terms(fold(part))] if len(parts) > 1 else []
 
 
 @lru_cache(maxsize=500_000)

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.ports.copying import CopyTarget
     from clew.settings import Settings
+    from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
 
@@ -61,26 +61,30 @@ def store_exists(settings: Settings) -> bool:
     if not isinstance(settings.store, str):
         return (settings.folder / "clew.db").is_file()
     from clew.stores.neo4j.connection import Neo4jDatabase
-    from clew.stores.neo4j.schema import holds_namespace
+    from clew.stores.neo4j.migrations import holds_namespace
 
     with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
         return holds_namespace(database)
 
 
-def open_for_copying(settings: Settings, *, make: bool) -> CopyTarget:
+def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     """The store of the settings' namespace, to be copied from or into.
 
     Where there is none, it is made, or else `InputError` is raised.
     """
+    from clew.stores.copy import StoreCopy
+
     if isinstance(settings.store, str):
-        from clew.stores.neo4j.copy import Neo4jCopy
+        from clew.stores.neo4j import copy as on_server
 
-        return Neo4jCopy(
-            settings.store, settings.neo4j, settings.namespace, settings.folder, make=make
-        )
-    from clew.stores.sqlite.copy import SqliteCopy
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return StoreCopy(on_server.open_for_copying(*place, make=make))
+    from clew.stores.sqlite import copy as in_file
 
-    return SqliteCopy(settings.folder, busy_seconds=settings.busy_seconds, make=make)
+    busy_seconds = settings.busy_seconds
+    return StoreCopy(
+        in_file.open_for_copying(settings.folder, busy_seconds=busy_seconds, make=make)
+    )
 
 
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
@@ -117,17 +121,11 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
-    if settings.on_server:
-        from clew.stores.neo4j.communities import Neo4jCommunities
-        from clew.stores.neo4j.store import Neo4jStore
+    from clew.stores.communities.communities import Communities
+    from clew.stores.store import Store as AnyStore
 
-        assert isinstance(store, Neo4jStore)
-        return Neo4jCommunities(store.database)
-    from clew.stores.sqlite.communities import SqliteCommunities
-
-    file = file_store(store)
-    assert file is not None
-    return SqliteCommunities(file.database)
+    assert isinstance(store, AnyStore)
+    return Communities(store.backend)
 
 
 def make_journal(settings: Settings, store: Store) -> Database:
@@ -138,28 +136,28 @@ def make_journal(settings: Settings, store: Store) -> Database:
     file = file_store(store)
     if file is not None:
         return file.database
-    from clew.stores.sqlite.journal import open_journal
+    from clew.stores.sqlite.jobs.journal import open_journal
 
     return open_journal(settings.folder, settings.busy_seconds)
 
 
 def make_jobs(journal: Database) -> JobStore:
     """The durable jobs of a store."""
-    from clew.stores.sqlite.jobs import SqliteJobs
+    from clew.stores.sqlite.jobs.jobs import SqliteJobs
 
     return SqliteJobs(journal)
 
 
 def make_refusals(journal: Database) -> RefusalLog:
     """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite.refusals import SqliteRefusals
+    from clew.stores.sqlite.jobs.refusals import SqliteRefusals
 
     return SqliteRefusals(journal)
 
 
 def make_audit(journal: Database) -> AuditLog:
     """The audit log of a store."""
-    from clew.stores.sqlite.audit import SqliteAudit
+    from clew.stores.sqlite.jobs.audit import SqliteAudit
 
     return SqliteAudit(journal)
 

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TypeAlias
 
 from clew.ports import CommunityWriter, Store
-from clew.ports.copying import SHAPES, CopySource, Header, Row, Table
-from clew.stores.sqlite.copy import SqliteCopy
+from clew.ports.copying import SHAPES, Header, Row, Table
+from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.copy import open_for_copying
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
@@ -41,8 +42,8 @@ def sqlite_store(folder: Path) -> Iterator[SqliteStore]:
 
 
 @contextmanager
-def sqlite_copy(folder: Path, *, make: bool = True) -> Iterator[SqliteCopy]:
-    with closing(SqliteCopy(folder, make=make)) as copy:
+def sqlite_copy(folder: Path, *, make: bool = True) -> Iterator[StoreCopy]:
+    with closing(StoreCopy(open_for_copying(folder, make=make))) as copy:
         yield copy
 
 
@@ -150,7 +151,7 @@ def _forget(store: Store) -> None:
     assert store.delete([d.id for d in store.documents() if d.source == "gone"]) == 1
 
 
-def rows_of(store: CopySource, *, limit: int = 3) -> Rows:
+def rows_of(store: StoreCopy, *, limit: int = 3) -> Rows:
     """All rows, read in small batches, in an order of their own."""
     found: Rows = {}
     for table, shape in SHAPES.items():

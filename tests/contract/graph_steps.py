@@ -36,12 +36,12 @@ UNKNOWN = 999_999
 def take(store: Store, step: Step) -> tuple[object, bool, bool]:
     """Take a step; (what came of it, whether it counts as a change, as a move of entities)."""
     action, arguments = step
-    before = store.generation(), store.epoch()
+    before = store.generation(), store.mentions_version()
     try:
         came_of_it = action(store, *arguments)
     except InputError as error:
         came_of_it = type(error)
-    return came_of_it, store.generation() > before[0], store.epoch() > before[1]
+    return came_of_it, store.generation() > before[0], store.mentions_version() > before[1]
 
 
 # --- what there is to see ----------------------------------------------------------------

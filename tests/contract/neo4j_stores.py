@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from clew.settings import Neo4jSettings
+from clew.stores.copy import StoreCopy
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.copy import Neo4jCopy
+from clew.stores.neo4j.copy import open_for_copying
 from clew.stores.neo4j.schema import keyword_index, vector_index
 from clew.stores.neo4j.store import Neo4jStore
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
@@ -54,13 +55,11 @@ class Place:
             store.close()
 
     @contextmanager
-    def copy(self, folder: Path, *, make: bool = True) -> Iterator[Neo4jCopy]:
+    def copy(self, folder: Path, *, make: bool = True) -> Iterator[StoreCopy]:
         """The namespace as rows, to copy to and from; `folder` is for what is derived."""
-        rows = Neo4jCopy(self.address, self.settings, self.namespace, folder, make=make)
-        try:
+        place = (self.address, self.settings, self.namespace, folder)
+        with closing(StoreCopy(open_for_copying(*place, make=make))) as rows:
             yield rows
-        finally:
-            rows.close()
 
     def empty(self) -> None:
         """Delete all that the namespace holds, but for its indexes."""

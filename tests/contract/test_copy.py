@@ -16,10 +16,11 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
-from clew.stores.sqlite.audit import SqliteAudit
-from clew.stores.sqlite.communities import SqliteCommunities
-from clew.stores.sqlite.copy import SqliteCopy
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.communities.communities import Communities
+from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.copy import open_for_copying
+from clew.stores.sqlite.jobs.audit import SqliteAudit
+from clew.stores.sqlite.jobs.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes
@@ -41,14 +42,16 @@ _PROCESS = """
 import sys
 from pathlib import Path
 import clew.engine.copying as copying
-from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.copy import open_for_copying
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 20
 
 def progress(step, done, total):
     print(step, done, flush=True)
 
-source, target = SqliteCopy(Path(sys.argv[1])), SqliteCopy(Path(sys.argv[2]), make=True)
+source = StoreCopy(open_for_copying(Path(sys.argv[1])))
+target = StoreCopy(open_for_copying(Path(sys.argv[2]), make=True))
 copying.copy_store(source, target, progress=progress)
 """
 
@@ -57,7 +60,7 @@ copying.copy_store(source, target, progress=progress)
 def source(tmp_path: Path) -> Path:
     """The folder of a store that holds something of everything."""
     with sqlite_store(tmp_path / "source") as store:
-        fill(store, SqliteCommunities(store.database))
+        fill(store, Communities(store.backend))
         assert store.check().problems == ()
     return tmp_path / "source"
 
@@ -113,7 +116,10 @@ def test_what_the_store_remembers_of_itself_is_copied(source: Path, tmp_path: Pa
     with sqlite_copy(source) as old, sqlite_copy(tmp_path / "target") as new:
         before, after = old.header(), new.header()
     assert remembered(after) == remembered(before)
-    assert (after.generation, after.epoch) == (before.generation + 1, before.epoch + 1)
+    assert (after.generation, after.mentions_version) == (
+        before.generation + 1,
+        before.mentions_version + 1,
+    )
     # Up to date before, up to date afterwards: nothing has to be made again.
     assert (before.communities, after.communities) == (before.generation, after.generation)
 
@@ -132,9 +138,9 @@ def test_communities_that_were_out_of_date_still_are(source: Path, tmp_path: Pat
         store.save(make_entry("more", "Text."))
     run(source, tmp_path / "target")
     with sqlite_store(tmp_path / "target") as store:
-        keeper = SqliteCommunities(store.database)
-        assert 0 <= keeper.built() < store.generation()
-        assert keeper.write(make_changes(keeper.built(), store.generation()))
+        keeper = Communities(store.backend)
+        assert 0 <= keeper.generation() < store.generation()
+        assert keeper.write(make_changes(keeper.generation(), store.generation()))
 
 
 def test_an_empty_store_is_copied(tmp_path: Path) -> None:
@@ -365,14 +371,20 @@ def test_a_store_is_not_copied_onto_itself(source: Path, tmp_path: Path) -> None
         run(source, tmp_path / "link" / "source")
 
 
-class Overtaken(SqliteCopy):
+def test_a_copy_that_has_not_begun_is_no_source(tmp_path: Path) -> None:
+    open_for_copying(tmp_path / "source", make=True).close()  # as one that is killed there
+    with pytest.raises(InputError, match=r"source.*was interrupted before it began"):
+        run(tmp_path / "source", tmp_path / "target")
+
+
+class Overtaken(StoreCopy):
     """Somebody copies another store to the target at the last moment."""
 
     def begin(self, mark: Mark, header: Header) -> None:
-        theirs = self._folder.parent / "theirs"
+        theirs = self.backend.folder.parent / "theirs"
         with sqlite_store(theirs) as store:
             store.save(make_entry("theirs", "Their text."))
-        run(theirs, self._folder)
+        run(theirs, self.backend.folder)
         super().begin(mark, header)
 
 
@@ -381,7 +393,7 @@ def test_what_is_written_at_the_last_moment_is_not_thrown_away(
 ) -> None:
     with (
         sqlite_copy(source) as read,
-        closing(Overtaken(tmp_path / "target", make=True)) as written,
+        closing(Overtaken(open_for_copying(tmp_path / "target", make=True))) as written,
         pytest.raises(StoreError, match="something else has just written"),
     ):
         copy_store(read, written)
@@ -389,7 +401,7 @@ def test_what_is_written_at_the_last_moment_is_not_thrown_away(
         assert [d.source for d in store.documents()] == ["theirs"]
 
 
-class Forgetful(SqliteCopy):
+class Forgetful(StoreCopy):
     """Loses a row of one table."""
 
     loses: Table
@@ -399,7 +411,7 @@ class Forgetful(SqliteCopy):
         super().write_rows(table, kept, before=before, after=after)
 
 
-class Rounding(SqliteCopy):
+class Rounding(StoreCopy):
     """Changes a number a little."""
 
     def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
@@ -410,7 +422,7 @@ class Rounding(SqliteCopy):
 
 @pytest.mark.parametrize("table", ["times", "rules", "extraction_log", "partition"])
 def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) -> None:
-    target = Forgetful(tmp_path / "target", make=True)
+    target = Forgetful(open_for_copying(tmp_path / "target", make=True))
     target.loses = table
     with (
         sqlite_copy(source) as read,
@@ -425,7 +437,7 @@ def test_a_row_that_is_lost_is_told(source: Path, tmp_path: Path, table: Table) 
 def test_a_number_that_is_not_the_same_is_told(source: Path, tmp_path: Path) -> None:
     with (
         sqlite_copy(source) as read,
-        closing(Rounding(tmp_path / "target", make=True)) as target,
+        closing(Rounding(open_for_copying(tmp_path / "target", make=True))) as target,
         pytest.raises(StoreError, match="the tables aliases of"),
     ):
         copy_store(read, target)

@@ -187,12 +187,12 @@ class TestCheck(OnNeo4j):
         found = {p.invariant: p for p in self.break_it(store, statement).problems}
         assert detail in found[invariant].detail
         assert found[invariant].repairable
-        generation, epoch = store.generation(), store.epoch()
+        generation, mentions_version = store.generation(), store.mentions_version()
         report = store.check(repair=True)
         assert report.problems == ()
         assert any(line.startswith(f"{invariant}: ") for line in report.repaired)
         assert store.check().problems == ()
-        assert (store.generation(), store.epoch()) > (generation, epoch)
+        assert (store.generation(), store.mentions_version()) > (generation, mentions_version)
         held = [document for document in store.documents() if document.source != "told"]
         assert len(store.search_keywords(terms("water"), 9)[0]) == len(held)
 

@@ -33,8 +33,16 @@ class TestSteady(OnNeo4j):
         self, neo4j_store: Neo4jStore, caplog: pytest.LogCaptureFixture
     ) -> None:
         with caplog.at_level("DEBUG", logger="clew"), neo4j_store.pinned_generation():
-            before = neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()
-            assert (neo4j_store.generation(), neo4j_store.epoch(), neo4j_store.embedder()) == before
+            before = (
+                neo4j_store.generation(),
+                neo4j_store.mentions_version(),
+                neo4j_store.embedder(),
+            )
+            assert (
+                neo4j_store.generation(),
+                neo4j_store.mentions_version(),
+                neo4j_store.embedder(),
+            ) == before
         assert sum(record.message.startswith("neo4j rows=") for record in caplog.records) == 1
 
 

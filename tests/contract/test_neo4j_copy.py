@@ -16,10 +16,9 @@ from clew.engine.copying import copy, copy_store
 from clew.errors import InputError, StoreError
 from clew.ports.copying import SHAPES, CopyReport
 from clew.settings import Neo4jSettings, load_settings
-from clew.stores.neo4j.communities import Neo4jCommunities
+from clew.stores.communities.communities import Communities
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.copy_rows import page_query
-from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.neo4j.pages import page_query
 from clew.testing.entries import make_entry
 from tests.contract.copies import (
     Interrupted,
@@ -35,22 +34,27 @@ from tests.contract.copies import (
 from tests.contract.neo4j_stores import Place, new_place
 
 _PROCESS = """
-import json, sys
+import json, sys, time
 from pathlib import Path
 import clew.engine.copying as copying
 from clew.settings import Neo4jSettings
-from clew.stores.neo4j.copy import Neo4jCopy
-from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.copy import StoreCopy
+from clew.stores.neo4j import copy as on_server
+from clew.stores.sqlite import copy as in_file
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 3
 
 def progress(step, done, total):
     print(step, done, flush=True)
 
-folder, address, namespace, local = sys.argv[1:]
+folder, address, namespace, local, waits = sys.argv[1:]
 settings = Neo4jSettings.model_validate(json.load(sys.stdin))
-target = Neo4jCopy(address, settings, namespace, Path(local), make=True)
-copying.copy_store(SqliteCopy(Path(folder)), target, progress=progress)
+source = StoreCopy(in_file.open_for_copying(Path(folder)))
+backend = on_server.open_for_copying(address, settings, namespace, Path(local), make=True)
+print("opened", flush=True)
+if waits == "waits":
+    time.sleep(600)
+copying.copy_store(source, StoreCopy(backend), progress=progress)
 """
 
 
@@ -85,7 +89,7 @@ def other(places: tuple[Place, Place]) -> Iterator[Place]:
 def source(tmp_path: Path) -> Path:
     """The folder of a store that holds something of everything."""
     with sqlite_store(tmp_path / "source") as store:
-        fill(store, SqliteCommunities(store.database))
+        fill(store, Communities(store.backend))
     return tmp_path / "source"
 
 
@@ -139,7 +143,7 @@ def test_the_copy_on_the_server_answers_the_same(
     with sqlite_store(source) as old, place.store(tmp_path / "here") as new:
         assert_same_answers(old, new)
         assert new.check().problems == ()
-        before, after = SqliteCommunities(old.database), Neo4jCommunities(new.database)
+        before, after = Communities(old.backend), Communities(new.backend)
         assert after.communities() == before.communities()
         assert after.report_bases() == before.report_bases()
         assert after.topics() == before.topics()
@@ -158,7 +162,7 @@ def test_both_go_on_the_same_way(place: Place, source: Path, tmp_path: Path) -> 
 
 def test_what_was_written_on_the_server_comes_from_there(place: Place, tmp_path: Path) -> None:
     with place.store(tmp_path / "here") as old:
-        fill(old, Neo4jCommunities(old.database))
+        fill(old, Communities(old.backend))
         from_server(place, tmp_path / "target")
         with sqlite_store(tmp_path / "target") as new:
             assert_same_answers(old, new)
@@ -188,23 +192,43 @@ def test_an_interrupted_copy_goes_on_where_it_was(
         assert rows_of(new) == rows_of(old)
 
 
-def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_path: Path) -> None:
+def kill_copy(source: Path, place: Place, local: Path, *, lines: int) -> None:
+    """Copy in a process that is killed after so many batches; with 0, before it begins."""
     login = {"user": place.settings.user, "password": place.settings.password.get_secret_value()}
-    command = [str(source), place.address, place.namespace, str(tmp_path / "here")]
+    command = [str(source), place.address, place.namespace, str(local), "" if lines else "waits"]
+    with subprocess.Popen(
+        [sys.executable, "-c", _PROCESS, *command],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(json.dumps(login))
+        process.stdin.close()
+        assert process.stdout.readline() == "opened\n"
+        for _ in range(lines):
+            assert process.stdout.readline().startswith("copy")
+        process.send_signal(signal.SIGKILL)
+
+
+def test_killed_before_it_began_the_target_says_that_it_is_unfinished(
+    place: Place, source: Path, tmp_path: Path
+) -> None:
+    kill_copy(source, place, tmp_path / "here", lines=0)
+    with (
+        pytest.raises(StoreError, match="a copy that was interrupted before it began; repeat"),
+        place.store(tmp_path / "here"),
+    ):
+        pass
+    assert to_server(source, place).written > 90
+    with place.store(tmp_path / "here") as store:
+        assert store.check().problems == ()
+
+
+def test_killed_in_the_middle_then_completed(place: Place, source: Path, tmp_path: Path) -> None:
     for lines in (5, 9):
-        with subprocess.Popen(
-            [sys.executable, "-c", _PROCESS, *command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            assert process.stdin is not None
-            assert process.stdout is not None
-            process.stdin.write(json.dumps(login))
-            process.stdin.close()
-            for _ in range(lines):
-                assert process.stdout.readline().startswith("copy")
-            process.send_signal(signal.SIGKILL)
+        kill_copy(source, place, tmp_path / "here", lines=lines)
     assert to_server(source, place).resumed
     with sqlite_copy(source) as old, place.copy(tmp_path / "here") as new:
         assert rows_of(new) == rows_of(old)
@@ -244,7 +268,7 @@ def test_a_beginning_that_was_interrupted_begins_anew(
         raise Interrupted
 
     with monkeypatch.context() as patch, sqlite_copy(source) as read:
-        patch.setattr("clew.stores.neo4j.copy.delete_rows", fail)
+        patch.setattr("clew.stores.neo4j.pages.clear", fail)
         with place.copy(tmp_path / "here") as written, pytest.raises(Interrupted):
             copy_store(read, written, anew=True)
     assert not to_server(source, place).resumed

@@ -5,6 +5,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -87,6 +88,7 @@ def shown(store: Store) -> object:
         [store.document_chunks(d.id) for d in documents],
         {chunk: replace(origin, indexed_at=moment) for chunk, origin in origins.items()},
         store.sentence_ranges(chunks),
+        store.sketches(chunks),
         store.chunk_times(chunks),
         store.published_at(chunks),
         store.matching_chunks(where).tolist(),
@@ -213,6 +215,31 @@ class TestSaving(OnNeo4j):
             database.define("MATCH (s:ClewSchema) SET s.version = 2")
         with neo4j_place.store(tmp_path) as migrated:
             assert migrated.unread_entities() == [ulm]
+            assert migrated.check().problems == ()
+
+    def test_dates_of_a_store_made_before_get_their_precision(
+        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        own = [{"date": "2020-05"}, {}]
+        neo4j_store.save(
+            make_entry("a", "One.", "Two.", metadata={"date": "2019"}, chunk_metadata=own)
+        )
+        neo4j_store.save(make_entry("b", "Three."))
+        chunks = neo4j_store.chunk_ids().tolist()
+        dates = {info.source: (info.date, info.date_source) for info in neo4j_store.documents()}
+        times = neo4j_store.chunk_times(chunks)
+        with neo4j_place.database() as database:
+            for query in (
+                "MATCH (d:ClewDocument {namespace: $namespace})"
+                " REMOVE d.date_precision, d.date_source",
+                "MATCH (t:ClewTime {namespace: $namespace}) SET t.end = t.start + 1",
+            ):
+                database.write(partial(database.rows, query))
+            database.define("MATCH (s:ClewSchema) SET s.version = 4")
+        with neo4j_place.store(tmp_path) as migrated:
+            found = {info.source: (info.date, info.date_source) for info in migrated.documents()}
+            assert found == dates
+            assert migrated.chunk_times(chunks) == times
             assert migrated.check().problems == ()
 
     def test_filters_see_what_others_commit(

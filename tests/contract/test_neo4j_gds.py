@@ -52,7 +52,7 @@ def make_snapshot() -> Snapshot:
         for entity in random.choice(ENTITIES, random.integers(2, 5), replace=False)
     ]
     columns = read_columns(rows, np.array(mentions, dtype=np.int64))
-    return Snapshot(columns, generation=1, epoch=0)
+    return Snapshot(columns, generation=1, mentions_version=0)
 
 
 def make_groups() -> WeightedGraph:

@@ -11,8 +11,8 @@ import pytest
 from clew.errors import StoreError
 from clew.ports import CommunityWriter, HybridIndex, Store, VectorIndex
 from clew.stores import snapshot
+from clew.stores.communities.communities import Communities
 from clew.stores.neo4j import search
-from clew.stores.neo4j.communities import Neo4jCommunities
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.neo4j.vectors import Neo4jVectors
 from clew.stores.sqlite.store import SqliteStore
@@ -55,7 +55,7 @@ class TestVectorsOfTheServer(OnNeo4j, VectorIndexSuite):
 class TestCommunities(OnNeo4j, CommunityWriterSuite):
     @pytest.fixture
     def keeper(self, neo4j_store: Neo4jStore) -> CommunityWriter:
-        return Neo4jCommunities(neo4j_store.database)
+        return Communities(neo4j_store.backend)
 
 
 PARAGRAPHS = tuple(f"The Danube passes Town{i:03}. Water number {i} flows." for i in range(150))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.ports import CommunityWriter, Store
-from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance import CommunityWriterSuite
 from clew.testing.entries import EMBEDDER
@@ -23,4 +23,4 @@ class TestCommunities(CommunityWriterSuite):
     @pytest.fixture
     def keeper(self, store: Store) -> CommunityWriter:
         assert isinstance(store, SqliteStore)
-        return SqliteCommunities(store.database)
+        return Communities(store.backend)

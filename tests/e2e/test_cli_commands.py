@@ -180,7 +180,7 @@ def test_documents_lists_those_that_match(clew: Run, indexed: Library) -> None:
     listed = clew("documents", "--store", indexed.store, "--where", "year<2022")
 
     header, *rows = listed.stdout.splitlines()
-    assert header.split() == ["id", "chunks", "title", "source"]
+    assert header.split() == ["id", "chunks", "date", "title", "source"]
     assert [row.split()[-1].rpartition("/")[2] for row in rows] == ["abbey.md", "mill.md"]
 
 

@@ -13,17 +13,17 @@ _SLOWLY = """
 import sys, time
 import clew.engine.copying as copying
 from clew.cli import main
-from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.copy import StoreCopy
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 2
-write_rows = SqliteCopy.write_rows
+write_rows = StoreCopy.write_rows
 
 def write_slowly(self, table, rows, **marks):
     write_rows(self, table, rows, **marks)
     print("written", flush=True)
     time.sleep(0.2)
 
-SqliteCopy.write_rows = write_slowly
+StoreCopy.write_rows = write_slowly
 main()
 """
 

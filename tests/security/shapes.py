@@ -57,6 +57,8 @@ _REPEATED = {
     "square brackets": "[",
     "links begun": "[a](",
     "images begun": "![a][",
+    "wiki links": "[[a|b]] ",
+    "tags of notes": " #a/b",
     "closing brackets": "])",
     "curly brackets": "{",
     "anchors begun": "# a {#",

@@ -8,7 +8,7 @@ from pathlib import Path
 from clew.graph.communities.refresh import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.snapshot import Snapshot, build
-from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry
@@ -19,13 +19,13 @@ class Library:
     """A store with what is derived from it."""
 
     store: SqliteStore
-    communities: SqliteCommunities
+    communities: Communities
     vectors: VectorMatrix
 
     @classmethod
     def open(cls, folder: Path) -> Library:
         store = SqliteStore(folder, embedder=EMBEDDER)
-        return cls(store, SqliteCommunities(store.database), VectorMatrix(store, folder))
+        return cls(store, Communities(store.backend), VectorMatrix(store, folder))
 
     def snapshot(self) -> Snapshot:
         return build(self.store)

@@ -50,7 +50,7 @@ def snapshot_of(chunks: list[Chunk]) -> Snapshot:
         for entity in sorted(named)
     ]
     columns = read_columns(rows, np.array(mentions, dtype=np.int64).reshape(-1, 4))
-    return Snapshot(columns, generation=3, epoch=0)
+    return Snapshot(columns, generation=3, mentions_version=0)
 
 
 def rows_of(stated: list[Stated]) -> RelationRows:

@@ -37,7 +37,7 @@ def _snapshot(mentions: dict[int, list[list[int]]]) -> Snapshot:
         for entity in entities
     ]
     columns = read_columns(rows, np.array(flat, dtype=np.int64))
-    return Snapshot(columns, generation=1, epoch=0)
+    return Snapshot(columns, generation=1, mentions_version=0)
 
 
 def _threads(snapshot: Snapshot, seeds: list[int], hits: Ints) -> list[tuple[ThreadStep, ...]]:

@@ -271,13 +271,28 @@ def test_opening_name_with_more_words_is_the_subject() -> None:
     assert found.about == (("Rafael Baledón", "person"),)
 
 
-def test_source_code_yields_identifiers() -> None:
+def test_source_code_yields_its_definitions() -> None:
     code = "class IndexStore:\n    def save_all(self):\n        return os.path.join(self.rootDir)\n"
     found = extract(code, media_type="text/x-python")
     mentions = {m.name: m.entity_type for m in found.chunks[0].mentions}
-    assert mentions == dict.fromkeys(
-        ["IndexStore", "save_all", "os.path.join", "join", "rootDir"], "code"
-    )
+    names = [
+        "a.IndexStore",
+        "IndexStore",
+        "a.IndexStore.save_all",
+        "IndexStore.save_all",
+        "save_all",
+    ]
+    assert mentions == dict.fromkeys(names, "code")
+    # What has no grammar is read by its lines.
+    (chunk,) = extract("class Jar\n  def open_lid\n    lid\n", media_type="text/x-ruby").chunks
+    assert [m.name for m in chunk.mentions] == ["Jar", "open_lid"]
+
+
+def test_comments_name_people_and_no_identifiers() -> None:
+    comment = "# Written by Jesse Wilson. Note: Returns The Default Value of rootDir, see RFC 7231."
+    found = extract(f"{comment}\ndef f():\n    pass\n", media_type="text/x-python")
+    names = [m.name for chunk in found.chunks for m in chunk.mentions]
+    assert names == ["Jesse Wilson", "RFC 7231", "a.f"]
 
 
 def test_markdown_back_ticks_yield_code() -> None:

@@ -26,7 +26,7 @@ from clew.jobs.kinds import make_runner
 from clew.jobs.runner import JobRunner
 from clew.ports import Job
 from clew.settings import JobSettings
-from clew.stores.sqlite.jobs import SqliteJobs
+from clew.stores.sqlite.jobs.jobs import SqliteJobs
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
 from clew.testing.fakes import HashEmbedder

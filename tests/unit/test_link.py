@@ -190,3 +190,24 @@ def test_similarity_is_symmetric_and_a_share(one: str, other: str) -> None:
     assert similarity(a, a) == 1
     if similarity(a, b) >= SETTINGS.fuzzy_threshold and a != b:
         assert block_of(a) == block_of(b)
+
+
+def test_code_is_never_linked_by_likeness() -> None:
+    known = [
+        Alias(
+            id=1,
+            key="http parse responses",
+            name="http.parse_responses",
+            entity_id=1,
+            method="exact",
+            score=1.0,
+            evidence="",
+        )
+    ]
+    linker = Linker(known, {}, LinkSettings())
+    for entity_type in ("code", "name"):
+        mention = Mention(
+            name="http.parse_response", entity_type=entity_type, sentence=0, start=0, end=9
+        )
+        found = Extraction(chunks=(ChunkExtraction(mentions=(mention,)),))
+        assert linker.links(found) == ()

@@ -30,7 +30,7 @@ def _snapshot(size: int, mentions: Mentions) -> Snapshot:
     ]
     flat = sorted({(c + 1, 0 if n else -1, e, max(n, 1)) for c, e, n in mentions})
     columns = read_columns(rows, np.array(flat, dtype=np.int64))
-    return Snapshot(columns, generation=1, epoch=0)
+    return Snapshot(columns, generation=1, mentions_version=0)
 
 
 def _dense(

@@ -102,9 +102,11 @@ def test_a_name_that_is_no_text_still_gives_a_source(tmp_path: Path) -> None:
         ("conf.yaml", "application/yaml"),
     ],
 )
-def test_source_code_has_its_file_name_as_title(tmp_path: Path, name: str, media_type: str) -> None:
+def test_source_code_has_its_file_name_and_folder_as_title(
+    tmp_path: Path, name: str, media_type: str
+) -> None:
     document = read_one(tmp_path / name, "# a comment, no heading\nx = 1\n")
-    assert (document.title, document.media_type) == (name, media_type)
+    assert (document.title, document.media_type) == (f"{tmp_path.name}/{name}", media_type)
 
 
 @pytest.mark.parametrize(

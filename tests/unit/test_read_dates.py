@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.names import first_line_title, title_from_path
 from clew.indexing.reading.reader import document_from_text, read_file
 from clew.settings import ReadSettings
@@ -184,6 +185,25 @@ def test_a_title_states_a_date(title: str, date: str) -> None:
 )
 def test_a_first_line_may_be_the_title(text: str, title: str) -> None:
     assert first_line_title(text) == title
+
+
+@pytest.mark.parametrize(
+    ("title", "headings", "expected"),
+    [
+        ("Installing — Clew 1.0 documentation", ["Installing"], "Installing"),
+        ("Clew handbook", ["Installing"], "Installing"),
+        ("Installing | Clew", ["Clew"], "Installing"),
+        ("Installing Clew on Linux", ["Installing"], "Installing Clew on Linux"),
+        ("Clew handbook", ["One", "Two"], "Clew handbook"),
+        ("", ["Installing"], "Installing"),
+        ("Only", [], "Only"),
+        ("", [], ""),
+    ],
+)
+def test_a_page_is_not_called_by_its_sites_name(
+    title: str, headings: list[str], expected: str
+) -> None:
+    assert page_title(title, headings) == expected
 
 
 def test_files_of_one_name_are_told_apart_by_their_folders() -> None:

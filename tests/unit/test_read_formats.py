@@ -64,7 +64,7 @@ def test_html_is_readable_text(tmp_path: Path) -> None:
         "## Laid out\n\nin a table\n\n"
         "tail a picture\n"
     )
-    assert document.title == "My Page"
+    assert document.title == "Big News"
     assert document.created_at == datetime(2021, 5, 1, 8, tzinfo=UTC)
     assert document.metadata == {"author": "Ann", "description": "A page.", "language": "en"}
 

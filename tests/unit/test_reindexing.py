@@ -158,11 +158,11 @@ def test_the_outcome_is_that_of_indexing_afresh(
 
 def test_ids_are_new_and_the_folder_is_gone(library: Library) -> None:
     before = indexed(library)
-    last, epoch = before.store.chunk_ids().max(), before.store.epoch()
+    last, mentions_version = before.store.chunk_ids().max(), before.store.mentions_version()
     engine = library.open(split=SMALLER)
     engine.maintenance.reindex()
     assert engine.store.chunk_ids().min() > last
-    assert engine.store.epoch() > epoch
+    assert engine.store.mentions_version() > mentions_version
     assert not (engine.store.folder / ".reindex").exists()
 
 

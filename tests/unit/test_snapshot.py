@@ -49,7 +49,7 @@ class Shelf:
     def generation(self) -> int:
         return self.commits
 
-    def epoch(self) -> int:
+    def mentions_version(self) -> int:
         return self.hands
 
     def chunk_ids(self) -> Ids:
@@ -130,7 +130,10 @@ def test_extending_equals_building_anew(
         shelf.add(*chunk)
     extended, anew = build(shelf, before), build(shelf)
     assert _same(extended, anew)
-    assert (extended.generation, extended.epoch) == (anew.generation, anew.epoch)
+    assert (extended.generation, extended.mentions_version) == (
+        anew.generation,
+        anew.mentions_version,
+    )
 
 
 @given(st.lists(chunks(), max_size=6))

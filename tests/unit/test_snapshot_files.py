@@ -15,7 +15,10 @@ from clew.testing.fakes import HashEmbedder
 
 
 def _equal(one: Snapshot, other: Snapshot) -> bool:
-    return (one.generation, one.epoch) == (other.generation, other.epoch) and all(
+    return (one.generation, one.mentions_version) == (
+        other.generation,
+        other.mentions_version,
+    ) and all(
         np.array_equal(getattr(one.columns, f.name), getattr(other.columns, f.name))
         for f in fields(Columns)
     )

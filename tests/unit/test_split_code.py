@@ -70,7 +70,7 @@ class Words:
 
 def chunks_of(text: str, media_type: str, tokens: int = 16) -> tuple[Chunk, ...]:
     document = Document(source="s", text=text, title="a.py", media_type=media_type)
-    settings = SplitSettings(chunk_tokens=tokens, section_tokens=60)
+    settings = SplitSettings(chunk_tokens=tokens, section_tokens=max(60, tokens))
     return split(document, settings, Words()).chunks
 
 
@@ -84,9 +84,9 @@ def test_functions_and_classes_begin_chunks() -> None:
 def test_context_names_the_enclosing_definitions() -> None:
     chunks = chunks_of(PYTHON, "text/x-python")
     contexts = {c.text.splitlines()[0].strip(): c.context for c in chunks}
-    assert contexts["class Store:"] == "a.py › class Store"
+    assert contexts["class Store:"] == "a.py › Store"
     delete = contexts["# Comment that belongs to delete."]
-    assert delete == "a.py › class Store › def delete(self, thing: str) -> None"
+    assert delete == "a.py › Store › delete"
 
 
 def test_braces_close_with_their_function_and_comments_open_it() -> None:
@@ -111,7 +111,7 @@ def test_long_function_is_cut_at_lines() -> None:
     chunks = chunks_of(f"def long():\n{body}\n", "text/x-python")
     assert len(chunks) > 5
     assert {line.strip() for c in chunks for line in c.text.splitlines()} == lines
-    assert all(c.context == "a.py › def long()" for c in chunks)
+    assert all(c.context == "a.py › long" for c in chunks)
 
 
 def test_trail_ends_where_the_definition_does() -> None:
@@ -167,7 +167,28 @@ def test_media_types_of_code(media_type: str, expected: bool) -> None:
 
 
 def test_code_strategy_and_media_type_agree() -> None:
-    by_type = chunks_of(PYTHON, "text/x-python")
+    by_type = chunks_of(PYTHON, "text/x-ruby")
     settings = SplitSettings(strategy="code", chunk_tokens=16, section_tokens=60)
     document = Document(source="s", text=PYTHON, title="a.py", media_type="text/plain")
     assert split(document, settings, Words()).chunks == by_type
+
+
+def test_small_functions_are_chunks_of_their_own() -> None:
+    text = "import os\n\ndef one():\n    return 1\n\ndef two():\n    return 2\n"
+    chunks = chunks_of(text, "text/x-python", tokens=100)
+    assert [chunk.context for chunk in chunks] == ["a.py", "a.py › one", "a.py › two"]
+
+
+def test_a_class_that_fits_is_one_chunk() -> None:
+    text = "class Box:\n    def one(self):\n        pass\n\n    def two(self):\n        pass\n"
+    (chunk,) = chunks_of(f"x = 1\n{text}", "text/x-python", tokens=100)[-1:]
+    assert (chunk.context, chunk.text) == ("a.py › Box", text.strip())
+
+
+@pytest.mark.parametrize(
+    "text", ["(" * 100_000, "class A:\n" * 5000, "def f(:\n  )))\n" * 500, "x = '" * 3000]
+)
+def test_hostile_code_keeps_every_visible_character(text: str) -> None:
+    chunks = chunks_of(text, "text/x-python", tokens=200)
+    kept = "".join("".join(chunk.text.split()) for chunk in chunks)
+    assert kept == "".join(text.split())

@@ -177,12 +177,12 @@ def test_what_is_derived_is_mended(
     found = {p.invariant: p for p in break_it(store, statement).problems}
     assert detail in found[invariant].detail
     assert found[invariant].repairable
-    generation, epoch = store.generation(), store.epoch()
+    generation, mentions_version = store.generation(), store.mentions_version()
     report = store.check(repair=True)
     assert report.problems == ()
     assert any(line.startswith(f"{invariant}: ") for line in report.repaired)
     assert store.check().problems == ()
-    assert (store.generation(), store.epoch()) > (generation, epoch)
+    assert (store.generation(), store.mentions_version()) > (generation, mentions_version)
     assert len(store.search_keywords(terms("water"), 9)[0]) == len(store.documents())
 
 

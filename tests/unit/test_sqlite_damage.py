@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from clew.errors import StoreCorruptError, StoreError
+from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.backup import back_up
-from clew.stores.sqlite.copy import SqliteCopy
+from clew.stores.sqlite.copy import open_for_copying
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
@@ -91,7 +92,7 @@ def test_a_damaged_embedding_is_not_copied_as_a_sound_one(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "clew.db", isolation_level=None)) as connection:
         connection.execute("UPDATE embeddings SET vector = zeroblob(32) WHERE chunk_id = 2")
     with (
-        closing(SqliteCopy(folder)) as source,
+        closing(open_for_copying(folder)) as source,
         pytest.raises(StoreCorruptError, match="of chunk 2, of the document 'b', is damaged"),
     ):
         source.read_rows("chunks", None, 10)
@@ -101,9 +102,9 @@ def test_a_target_of_a_copy_says_from_its_first_moment_that_it_is_unfinished(
     folder: Path, tmp_path: Path
 ) -> None:
     target = tmp_path / "target"
-    SqliteCopy(target, make=True).close()
+    open_for_copying(target, make=True).close()
     with pytest.raises(StoreError, match="a copy that was interrupted before it began"):
         SqliteStore(target)
-    with closing(SqliteCopy(target, make=True)) as again:
+    with closing(StoreCopy(open_for_copying(target, make=True))) as again:
         assert again.mark() is None
         assert again.count_rows("documents") == 0

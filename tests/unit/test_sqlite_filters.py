@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.errors import InputError
-from clew.stores.metadata import meets
+from clew.stores.documents.metadata import meets
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import Condition

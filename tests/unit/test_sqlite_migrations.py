@@ -11,12 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from clew.stores.sqlite.migrations import (
-    SCHEMA_VERSION,
-    m001_documents_and_graph,
-    migrate,
-    schema_version,
-)
+from clew.stores.sqlite.first_tables import m001_documents_and_graph
+from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, sentences, terms
@@ -217,6 +213,7 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
 def _take_back_to_9(connection: sqlite3.Connection) -> None:
     for name in ("date_source", "date_precision"):
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+    connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
     connection.execute("UPDATE meta SET value = 9 WHERE name = 'schema_version'")
 
 

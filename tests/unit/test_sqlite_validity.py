@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from clew.stores.relations.validity import Fact, ends
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.validity import Fact, ends
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import IndexedDocument
 

@@ -245,7 +245,7 @@ def test_links_that_lead_out_of_the_roots_are_not_followed(
 
 def test_a_text_that_cannot_be_stored_is_a_failure(desk: Desk) -> None:
     (desk.root / "other").mkdir()
-    desk.engine.store.claim("another-model", 3)
+    desk.engine.store.bind_embedder("another-model", 3)
     assert "the text is not stored: " in desk.refused("ingest_document", text=MILL)
 
 

@@ -13,7 +13,7 @@ import pytest
 from clew.errors import StoreError
 from clew.graph.communities.refresh import MIN_SIZE, Changed, refresh_communities
 from clew.ports import CommunityChanges
-from clew.stores.sqlite.communities import SqliteCommunities
+from clew.stores.communities.communities import Communities
 from clew.testing.entries import make_entry
 from tests.unit.community_stores import Library, players, save_band
 
@@ -47,7 +47,7 @@ def community_of(library: Library, number: int) -> int:
 def test_the_first_time_everything_is_made(library: Library) -> None:
     changed = library.update()
     assert (changed.communities, changed.reports) == (BANDS, BANDS)
-    assert library.communities.built() == library.store.generation()
+    assert library.communities.generation() == library.store.generation()
     assert sorted(c.size for c in library.communities.communities()) == [5] * BANDS
     assert library.update() == Changed()
 
@@ -117,7 +117,7 @@ def test_small_communities_have_no_report_and_are_not_shown(library: Library) ->
 def test_an_empty_store_has_none(tmp_path: Path) -> None:
     library = Library.open(tmp_path / "empty")
     assert library.update() == Changed()
-    assert library.communities.built() == library.store.generation() == 0
+    assert library.communities.generation() == library.store.generation() == 0
     assert library.communities.communities() == []
     assert library.communities.topics() == []
     library.store.close()
@@ -135,7 +135,7 @@ def test_work_for_an_older_state_is_done_again_later(library: Library) -> None:
     snapshot, graph = library.snapshot(), library.graph()
     library.store.delete([d.id for d in library.store.documents() if d.source == "band 0"])
     refresh_communities(library.store, library.communities, snapshot, graph, library.vectors)
-    assert library.communities.built() == snapshot.generation < library.store.generation()
+    assert library.communities.generation() == snapshot.generation < library.store.generation()
     shown = [source for c in library.communities.communities() for source in c.sources]
     assert len(library.store.chunks(shown)) == len(shown)
     library.update()
@@ -144,7 +144,7 @@ def test_work_for_an_older_state_is_done_again_later(library: Library) -> None:
 
 def test_a_fault_in_the_middle_leaves_the_old_ones(library: Library) -> None:
     library.update()
-    before = rows(library), library.communities.topics(), library.communities.built()
+    before = rows(library), library.communities.topics(), library.communities.generation()
     with library.store.database.write() as connection:
         connection.execute(
             "CREATE TRIGGER fault BEFORE INSERT ON topics BEGIN SELECT raise(ABORT, 'fault'); END"
@@ -153,11 +153,11 @@ def test_a_fault_in_the_middle_leaves_the_old_ones(library: Library) -> None:
     library.store.save(make_entry("newer", "Zora met Ugo.", names=["Zora", "Ugo"]))
     with pytest.raises(StoreError, match="fault"):
         library.update()
-    assert (rows(library), library.communities.topics(), library.communities.built()) == before
+    assert (rows(library), library.communities.topics(), library.communities.generation()) == before
     with library.store.database.write() as connection:
         connection.execute("DROP TRIGGER fault")
     library.update()
-    assert library.communities.built() == library.store.generation()
+    assert library.communities.generation() == library.store.generation()
 
 
 _UPDATE = """
@@ -192,14 +192,14 @@ def test_two_processes_at_once_double_nothing(library: Library) -> None:
         assert (worker.returncode, errors) == (0, "")
     assert len(library.communities.communities()) == BANDS
     assert len(rows(library)) == BANDS
-    assert library.communities.built() == library.store.generation()
+    assert library.communities.generation() == library.store.generation()
     assert library.update() == Changed()
 
 
 def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
     """The other's write comes between this one's reading and writing."""
 
-    class Late(SqliteCommunities):
+    class Late(Communities):
         """A keeper before whose first write another process has written."""
 
         writes = 0
@@ -210,7 +210,7 @@ def test_who_comes_second_takes_the_work_of_the_first(library: Library) -> None:
                 library.update()
             return super().write(changes)
 
-    late = Late(library.store.database)
+    late = Late(library.store.backend)
     parts = library.snapshot(), library.graph(), library.vectors
     assert refresh_communities(library.store, late, *parts) == Changed()
     assert late.writes == 1

@@ -31,6 +31,8 @@ INDENT = "    "
 SHOWN_PARTS, SHOWN_LINES = 5, 8
 """Parts that a strategy made, and lines of each, that are shown beside passages."""
 
+_OTHERS = 5
+"""Documents with the same text that are named."""
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
@@ -92,6 +94,8 @@ def print_passages(
         console.print(citation(number, hit))
         _print_indented(console, _passage(hit, asked), INDENT)
         _print_indented(console, scores(hit), INDENT)
+        if hit.also_in:
+            _print_indented(console, also_in(hit), INDENT)
         if explain:
             for line in trail(hit):
                 _print_indented(console, line, INDENT)
@@ -126,6 +130,15 @@ def scores(hit: Hit) -> Text:
     """The fused score, and the score by channel."""
     channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
     return Text(" · ".join([f"score {hit.score:.3f}", *channels]), style=FAINT)
+
+
+def also_in(hit: Hit) -> Text:
+    """Where else the same text is; the first documents by name, the others counted."""
+    names = dict.fromkeys(one_line(c.title) or shown_source(c.source) for c in hit.also_in)
+    shown = list(names)[:_OTHERS]
+    left = len(names) - len(shown)
+    more = f" and {left} more" if left > 0 else ""
+    return Text(f"the same text is in {', '.join(shown)}{more}", style=FAINT)
 
 
 def trail(hit: Hit) -> Iterator[Text]:

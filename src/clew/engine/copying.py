@@ -17,8 +17,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.engine.state import Progress
-    from clew.ports.copying import CopySource, CopyTarget, Header, Key, Row
+    from clew.ports.copying import Header, Key, Row
     from clew.settings import Settings
+    from clew.stores.copy import StoreCopy
 
 _ROWS = 1000
 _ROWS_WITH_VECTORS = 250
@@ -37,8 +38,8 @@ def copy(
 
 
 def copy_store(
-    source: CopySource,
-    target: CopyTarget,
+    source: StoreCopy,
+    target: StoreCopy,
     *,
     anew: bool = False,
     progress: Progress | None = None,
@@ -69,8 +70,8 @@ def copy_store(
 class _Copying:
     """One copy, within one state of its source."""
 
-    source: CopySource
-    target: CopyTarget
+    source: StoreCopy
+    target: StoreCopy
     say: Progress
 
     def run(self, *, anew: bool) -> tuple[tuple[TableCopy, ...], int, bool]:
@@ -109,6 +110,11 @@ class _Copying:
             raise InputError(
                 f"the store {source} cannot be copied onto itself; give another place with --to, or"
                 " another name there with --to-namespace"
+            )
+        if not self.source.begun:
+            raise InputError(
+                f"the store {source} is itself a copy, which was interrupted before it began;"
+                " repeat that first"
             )
         if mark is not None:
             raise InputError(
@@ -190,7 +196,7 @@ class _Copying:
         return tuple(tables), differing
 
 
-def digest(store: CopySource, table: Table, advance: Callable[[int], None]) -> TableCopy:
+def digest(store: StoreCopy, table: Table, advance: Callable[[int], None]) -> TableCopy:
     """Count and hash of a table's rows as they are read; calls `advance` for each batch.
 
     The hash is the sum of the rows' hashes: back ends may order texts in different ways.
@@ -209,7 +215,7 @@ def _row_hash(table: Table, row: Row) -> int:
     return int.from_bytes(blake2b(text.encode(), digest_size=_DIGEST_BYTES).digest())
 
 
-def _pages(source: CopySource, table: Table, after: Key | None) -> Iterator[list[Row]]:
+def _pages(source: StoreCopy, table: Table, after: Key | None) -> Iterator[list[Row]]:
     """The rows of a table after a key, in batches."""
     limit = _ROWS_WITH_VECTORS if table == "chunks" else _ROWS
     while rows := source.read_rows(table, after, limit):
@@ -217,9 +223,9 @@ def _pages(source: CopySource, table: Table, after: Key | None) -> Iterator[list
         after = SHAPES[table].key_of(rows[-1])
 
 
-def _count(store: CopySource) -> int:
+def _count(store: StoreCopy) -> int:
     return sum(store.count_rows(table) for table in SHAPES)
 
 
-def _is_empty(store: CopySource) -> bool:
+def _is_empty(store: StoreCopy) -> bool:
     return not any(store.count_rows(table) for table in SHAPES)

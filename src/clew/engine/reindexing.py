@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from clew.engine.state import EngineState, Progress
     from clew.indexing.isolation.steps import Prepared
     from clew.indexing.pipeline import IndexCounts
-    from clew.stores.sqlite.staging import Staging
+    from clew.stores.sqlite.reindex.staging import Staging
     from clew.stores.sqlite.store import SqliteStore
     from clew.types import AliasEvidence, Document, Extraction
 
@@ -66,7 +66,7 @@ class Reindexing:
 
     def _build_and_switch(self, store: SqliteStore) -> IndexCounts:
         from clew.indexing.pipeline import IndexCounts
-        from clew.stores.sqlite.switch import is_switched, switch
+        from clew.stores.sqlite.reindex.switch import is_switched, switch
 
         made, attempts = IndexCounts(), 0
         with self._staging(store) as staging:
@@ -87,7 +87,7 @@ class Reindexing:
         return made
 
     def _staging(self, store: SqliteStore) -> AbstractContextManager[Staging]:
-        from clew.stores.sqlite.staging import Target, open_staging
+        from clew.stores.sqlite.reindex.staging import Target, open_staging
 
         store.database.require_writable()
         embedder = self.state.embedder
@@ -105,7 +105,7 @@ class Reindexing:
         self, store: SqliteStore, staging: Staging, ids: Sequence[str] | None = None
     ) -> IndexCounts:
         """Make what is not ready, of the documents given or of all."""
-        from clew.stores.sqlite.switch import read_outdated
+        from clew.stores.sqlite.reindex.switch import read_outdated
 
         old = read_outdated(store.database, staging.target, ids)
         missing = staging.missing(old)

@@ -137,13 +137,13 @@ class Search:
         Reindexing and restoring do that, and a question may be under way.
         """
         store = self._state.store
-        epoch = store.epoch()
+        mentions_version = store.mentions_version()
         try:
             result = self._ask(question, options)
-            if result.hits or store.epoch() == epoch:
+            if result.hits or store.mentions_version() == mentions_version:
                 return result
         except StoreError:
-            if store.epoch() == epoch:
+            if store.mentions_version() == mentions_version:
                 raise
         return self._ask(question, options)
 

@@ -140,7 +140,7 @@ class EngineState:
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
-        self.store.claim(self.embedder.name, self.embedder.dimension)
+        self.store.bind_embedder(self.embedder.name, self.embedder.dimension)
 
     @property
     def ranker(self) -> Ranker:
@@ -201,7 +201,7 @@ class EngineState:
         """
         from clew.graph.communities.refresh import refresh_communities
 
-        if self._communities.built() == self.store.generation():
+        if self._communities.generation() == self.store.generation():
             return
         say = None if progress is None else partial(_begin, progress)
         refresh_communities(

@@ -77,18 +77,23 @@ class Adjacency:
 class Snapshot:
     """The graph of one store at one generation. Indices are rows here; ids are the store's."""
 
-    def __init__(self, columns: Columns, *, generation: int, epoch: int) -> None:
-        self._count(columns, generation, epoch)
+    def __init__(self, columns: Columns, *, generation: int, mentions_version: int) -> None:
+        self._count(columns, generation, mentions_version)
         self._index_terms(columns)
         self._index_mentions(columns.mentions)
 
     @classmethod
     def restore(
-        cls, columns: Columns, arrays: Mapping[str, NDArray[Any]], *, generation: int, epoch: int
+        cls,
+        columns: Columns,
+        arrays: Mapping[str, NDArray[Any]],
+        *,
+        generation: int,
+        mentions_version: int,
     ) -> Snapshot:
         """The snapshot whose `arrays` these are, without computing them again."""
         snapshot = cls.__new__(cls)
-        snapshot._count(columns, generation, epoch)
+        snapshot._count(columns, generation, mentions_version)
         for name in ARRAYS:
             setattr(snapshot, name, arrays[name])
         for name in ADJACENCIES:
@@ -104,10 +109,10 @@ class Snapshot:
             found |= {f"{name}.starts": rows.starts, f"{name}.items": rows.items}
         return found
 
-    def _count(self, columns: Columns, generation: int, epoch: int) -> None:
+    def _count(self, columns: Columns, generation: int, mentions_version: int) -> None:
         self.columns = columns
         self.generation = generation
-        self.epoch = epoch
+        self.mentions_version = mentions_version
         self.chunk_ids: Ids = columns.chunk_ids
         self.size = len(columns.chunk_ids)
         """Number of chunks."""
@@ -268,15 +273,19 @@ def _adjacency(rows: Ints, items: Ints, size: int) -> Adjacency:
 
 def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
     """A snapshot of the store as it stands; `previous` is extended where it can be."""
-    generation, epoch = source.generation(), source.epoch()
+    generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
         return previous
-    if previous is None or previous.epoch != epoch:
-        return Snapshot(_read(source, 0), generation=generation, epoch=epoch)
+    if previous is None or previous.mentions_version != mentions_version:
+        return Snapshot(_read(source, 0), generation=generation, mentions_version=mentions_version)
     present = np.isin(previous.chunk_ids, source.chunk_ids())
     columns = previous.columns if present.all() else previous.columns.keep(present)
     last = int(previous.chunk_ids[-1]) if previous.size else 0
-    return Snapshot(columns.append(_read(source, last)), generation=generation, epoch=epoch)
+    return Snapshot(
+        columns.append(_read(source, last)),
+        generation=generation,
+        mentions_version=mentions_version,
+    )
 
 
 def _read(source: SnapshotSource, after: int) -> Columns:

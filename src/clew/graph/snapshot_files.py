@@ -35,7 +35,7 @@ def current_snapshot(
 def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     """Keep this snapshot and drop older ones."""
     columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
-    numbers = np.array([FORMAT, snapshot.epoch], dtype=np.int64)
+    numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
     stored = {"numbers": numbers, **columns, **snapshot.arrays()}
     with suppress(OSError):  # it costs time, no more
         write_arrays(folder, _KIND, snapshot.generation, stored)
@@ -53,8 +53,10 @@ def _newest(folder: Path, generation: int) -> Snapshot | None:
 
 def _read(path: Path, generation: int) -> Snapshot:
     arrays = read_arrays(path) or {}
-    version, epoch = arrays["numbers"].tolist()
+    version, mentions_version = arrays["numbers"].tolist()
     if version != FORMAT:
         raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
     columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
-    return Snapshot.restore(columns, arrays, generation=generation, epoch=epoch)
+    return Snapshot.restore(
+        columns, arrays, generation=generation, mentions_version=mentions_version
+    )

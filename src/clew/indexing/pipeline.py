@@ -158,13 +158,13 @@ class IndexingPipeline:
         """The linker, knowing what this and other processes have saved since."""
         from clew.indexing.linking.linker import Linker
 
-        epoch, last = self._linked
-        if self._linker is None or epoch != self.store.epoch():
-            epoch, last = self.store.epoch(), 0
+        mentions_version, last = self._linked
+        if self._linker is None or mentions_version != self.store.mentions_version():
+            mentions_version, last = self.store.mentions_version(), 0
             self._linker = Linker([], self.store.link_rules(), self.link_settings)
         new = self.store.aliases(after=last)
         self._linker.add(new)
-        self._linked = (epoch, new[-1].id if new else last)
+        self._linked = (mentions_version, new[-1].id if new else last)
         return self._linker
 
 

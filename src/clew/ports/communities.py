@@ -92,7 +92,7 @@ class CommunityChanges:
     """What bringing communities and topics up to a generation of the store changes."""
 
     expected: int
-    """What `built` said when the work began."""
+    """What `generation` said when the work began."""
     generation: int
     """What it is to say afterwards."""
     partition: Partition
@@ -105,10 +105,10 @@ class CommunityChanges:
 class CommunityStore(Protocol):
     """Communities that have a report, and topics: derived, kept because they take long to make.
 
-    They are of the generation that `built` gives: entities and chunks may have gone since.
+    They are of the generation that `generation` gives: entities and chunks may have gone since.
     """
 
-    def built(self) -> int:
+    def generation(self) -> int:
         """Generation of the store that they were last brought up to; -1 where never."""
         ...
 
@@ -159,7 +159,7 @@ class CommunityWriter(CommunityStore, Protocol):
         ...
 
     def write(self, changes: CommunityChanges) -> bool:
-        """Make the changes, all or none; False, and none, where `built` is not as expected.
+        """Make the changes, all or none; False, and none, where `generation` is not as expected.
 
         Communities that the partition does not hold are gone afterwards, with their reports. The
         store's generation does not change.

@@ -8,10 +8,9 @@ database) is in none of them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, NamedTuple, Protocol, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 Table: TypeAlias = Literal[
     "documents",
@@ -66,7 +65,7 @@ SHAPES: Mapping[Table, Shape] = {
     "chunks": _shape(
         "id",
         "document_id section_id ordinal start end page key metadata sentences context text terms"
-        " vector uses last_used read_at",
+        " vector uses last_used read_at sketch",
     ),
     "times": _shape("chunk_id said start end", "text"),
     "entities": _shape("id", "name key entity_type content tier"),
@@ -111,7 +110,7 @@ class Header:
     functional: tuple[str, ...]
     """Relation types of which a later fact ends an earlier one, sorted."""
     generation: int
-    epoch: int
+    mentions_version: int
     communities: int
     """Generation that communities and topics were made at; -1 where never."""
     next_ids: Mapping[str, int]
@@ -130,71 +129,6 @@ class Mark:
     table: Table
     after: Key | None
     """Key of the last row of `table` that was written; None before the very first row."""
-
-
-class CopySource(Protocol):
-    """A store that can be read as tables."""
-
-    @property
-    def place(self) -> Place:
-        """Where it is; the same place has the same text in every process."""
-        ...
-
-    def reading(self) -> AbstractContextManager[None]:
-        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
-        ...
-
-    def mark(self) -> Mark | None:
-        """How far a copy into this store has come; None for a store that is whole."""
-        ...
-
-    def header(self) -> Header:
-        """What the store remembers of itself."""
-        ...
-
-    def count_rows(self, table: Table) -> int:
-        """Rows of a table."""
-        ...
-
-    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
-        """At most `limit` rows with a key above `after` (None: from the first), by key.
-
-        Empty after the last one. How texts are ordered is the back end's, and always the same.
-        """
-        ...
-
-    def close(self) -> None:
-        """Let go of files and connections; may be called twice."""
-        ...
-
-
-class CopyTarget(CopySource, Protocol):
-    """A store that can be written as tables."""
-
-    def begin(self, mark: Mark, header: Header) -> None:
-        """Make the store one under construction, which nobody opens: all rows go, jobs stay.
-
-        `header` is the source's. Raises `StoreError`, and changes nothing, where the generation is
-        not the one that the mark says is held: something else has just written to the store.
-        """
-        ...
-
-    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
-        """Write rows of new keys and move the mark, all or none.
-
-        What the rows point at has been written already. Raises `StoreError` where the mark is not
-        `before`: another process copies into the store, too.
-        """
-        ...
-
-    def finish(self, mark: Mark, header: Header) -> None:
-        """Make the store a whole one: what the source's header says, and no mark.
-
-        Its generation and epoch are higher than either store's were, so that nothing derived from
-        another state is taken for this one's; communities that were up to date still are. Raises
-        `StoreError` where the mark is not the one given.
-        """
-        ...
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

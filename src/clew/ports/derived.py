@@ -60,7 +60,7 @@ class SnapshotSource(Protocol):
         """A number that grows with every commit that changes anything."""
         ...
 
-    def epoch(self) -> int:
+    def mentions_version(self) -> int:
         """A number that grows when mentions of old chunks change hands (merge, split)."""
         ...
 

@@ -106,6 +106,10 @@ class PassageStore(Protocol):
         """Character ranges of the sentences in the document, by chunk id; unknown ids left out."""
         ...
 
+    def sketches(self, chunk_ids: Sequence[int]) -> Mapping[int, str]:
+        """Sketches of the chunks' texts (`shingles.sketch`), by chunk id; unknown ids left out."""
+        ...
+
     def provenance(self, chunk_ids: Sequence[int]) -> Mapping[int, Provenance]:
         """Where each chunk comes from, by chunk id; unknown ids are left out."""
         ...

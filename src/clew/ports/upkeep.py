@@ -21,7 +21,7 @@ class StoreUpkeep(Protocol):
         """Name and dimension of the embedder that the store was built with."""
         ...
 
-    def claim(self, embedder: str, dimension: int) -> None:
+    def bind_embedder(self, embedder: str, dimension: int) -> None:
         """Make sure that the store's vectors are this embedder's; the first one is remembered.
 
         Raises `StoreMismatchError` where they are another's.
@@ -36,7 +36,7 @@ class StoreUpkeep(Protocol):
         ...
 
     def pinned_generation(self) -> AbstractContextManager[None]:
-        """Inside it, this thread may get the generation, epoch and embedder of its beginning.
+        """Inside it, a thread may get generation, mentions version and embedder of its beginning.
 
         It saves asking a server for them again and again.
         """

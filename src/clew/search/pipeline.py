@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.answer.assemble import assemble
+from clew.search.answer.duplicates import collapse
 from clew.search.answer.hits import build_hits
 from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
@@ -75,10 +75,9 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
-    """What the strategy finds after postprocessing, at most `limit` passages."""
+    """What the strategy finds after postprocessing: at most `limit` passages, no two the same."""
     _note_early_date(session)
-    found = postprocess(session, find_strategy(strategy))
-    return replace(found, ranking=found.ranking.top(session.options.limit))
+    return collapse(session, postprocess(session, find_strategy(strategy)))
 
 
 def _note_early_date(session: QuerySession) -> None:

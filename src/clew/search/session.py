@@ -15,7 +15,7 @@ from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.channels import Channels, Ranking
-from clew.text import terms
+from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ class QuerySession:
 
     def _search_terms(self) -> list[str]:
         """The question's terms, each once; the rarest where there are very many."""
-        found = list(dict.fromkeys(terms(self.question)))
+        found = question_terms(self.question)
         if len(found) <= MAX_TERMS:
             return found
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")

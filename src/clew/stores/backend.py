@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
-from clew.ports.copying import Place, Table
+from clew.ports.copying import Key, Place, Table
+from clew.ports.copying import Row as WholeRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -66,6 +67,13 @@ class Backend(Protocol):
     @property
     def read_only(self) -> bool:
         """Whether this process may only read it; what writes then raises `StoreError`."""
+        ...
+
+    def writable(self) -> Backend:
+        """Itself; of a store that can only be read, a copy of this process's own.
+
+        For what is derived from the store. The copy is gone when this back end is closed.
+        """
         ...
 
     def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
@@ -144,6 +152,21 @@ class Backend(Protocol):
 
         Inside `write`. A document takes its text with it, but not its versions.
         """
+        ...
+
+    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[WholeRow]:
+        """At most `limit` whole rows with a key above `after` (None: from the first), by key.
+
+        How texts are ordered is the back end's. Raises `StoreCorruptError` for a damaged vector.
+        """
+        ...
+
+    def count_rows(self, table: Table) -> int:
+        """How many rows a table has."""
+        ...
+
+    def clear(self) -> None:
+        """Delete all rows of all tables, outside `write`; in more than one transaction, perhaps."""
         ...
 
     def define_vectors(self, dimension: int) -> None:

@@ -31,7 +31,7 @@ class StoreState:
         """See `ports.SnapshotSource`."""
         return int(self.state().generation)
 
-    def epoch(self) -> int:
+    def mentions_version(self) -> int:
         """See `ports.SnapshotSource`."""
         return int(self.state().mentions_version)
 
@@ -39,15 +39,15 @@ class StoreState:
         """See `ports.StoreUpkeep`."""
         return self.state().vectors
 
-    def claim(self, embedder: str, dimension: int) -> None:
+    def bind_embedder(self, embedder: str, dimension: int) -> None:
         """See `ports.StoreUpkeep`."""
         wanted = (embedder, dimension)
         if not self._holds(wanted):
-            self.backend.write(partial(self._claim, wanted))
+            self.backend.write(partial(self._bind, wanted))
             self.backend.define_vectors(dimension)
         self._bound = wanted
 
-    def _claim(self, wanted: tuple[str, int]) -> None:
+    def _bind(self, wanted: tuple[str, int]) -> None:
         if not self._holds(wanted):
             remember_embedder(self.backend, wanted)
 

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.stores.backend import Backend
-from clew.stores.chunk_dates import ChunkDates
-from clew.stores.copy_marks import refuse_unfinished
-from clew.stores.documents import Documents
-from clew.stores.extractions import Extractions
-from clew.stores.manual_graph import ManualGraph
+from clew.stores.copy import refuse_unfinished
+from clew.stores.documents.chunk_dates import ChunkDates
+from clew.stores.documents.documents import Documents
+from clew.stores.relations.extractions import Extractions
+from clew.stores.relations.manual_graph import ManualGraph
+from clew.stores.relations.validity import recompute_all
 from clew.stores.snapshot import Snapshots
 from clew.stores.statements.state import COUNT_CHANGE, REMEMBER
-from clew.stores.validity import recompute_all
 
 if TYPE_CHECKING:
     from clew.types import CheckReport, Ids, Scores, Vectors
@@ -50,7 +50,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
         try:
             refuse_unfinished(self.state().copying, backend.place)
             if embedder is not None:
-                self.claim(*embedder)
+                self.bind_embedder(*embedder)
             if functional is not None:
                 self._declare(sorted(functional))
         except BaseException:

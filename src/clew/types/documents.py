@@ -100,10 +100,18 @@ class Chunk:
     """From 1; the page on which the chunk starts."""
     key: str | None = None
     metadata: Metadata = field(default_factory=dict)
+    masked: str = ""
+    """`text` with blanks for marks and addresses that no reader is shown; empty without any."""
 
     @property
     def embedding_text(self) -> str:
-        """What the embedder sees: the context, a line break, the text."""
+        """What the embedder sees: the context, a line break, the text as readers are shown it."""
+        text = self.masked or self.text
+        return f"{self.context}\n{text}" if self.context else text
+
+    @property
+    def keyword_text(self) -> str:
+        """What is searched by words: the context and the text, addresses of links among it."""
         return f"{self.context}\n{self.text}" if self.context else self.text
 
 

@@ -65,6 +65,8 @@ class Hit:
     answer: CharRange | None = None
     """Range in the document of the sentence that answers best; None where none stands out."""
     provenance: Provenance | None = None
+    also_in: tuple[StoredChunk, ...] = ()
+    """Passages left out of the result because this one says the same; of other places."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -211,9 +213,8 @@ def _relation_dict(relation: RelationEvidence) -> dict[str, Any]:
     }
 
 
-def _hit_dict(hit: Hit) -> dict[str, Any]:
-    chunk = hit.chunk
-    where = {
+def _place_dict(chunk: StoredChunk) -> dict[str, Any]:
+    return {
         "document": chunk.document_id,
         "title": chunk.title,
         "source": chunk.source,
@@ -221,10 +222,14 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "char_start": chunk.start,
         "char_end": chunk.end,
     }
+
+
+def _hit_dict(hit: Hit) -> dict[str, Any]:
+    chunk = hit.chunk
     return {
         "id": chunk.public_id,
         "text": chunk.text,
-        "metadata": {**chunk.metadata, **where},
+        "metadata": {**chunk.metadata, **_place_dict(chunk)},
         "score": hit.score,
         "scores": dict(hit.scores),
         "source": hit.source,
@@ -237,6 +242,7 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "answer": _answer_dict(hit),
         "times": [{"start": _iso(t.start), "end": _iso(t.end), "text": t.text} for t in hit.times],
         "provenance": _provenance_dict(hit.provenance),
+        "also_in": [{"id": same.public_id, **_place_dict(same)} for same in hit.also_in],
     }
 
 

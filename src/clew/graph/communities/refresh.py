@@ -44,16 +44,16 @@ def refresh_communities(
     vectors: VectorIndex,
     progress: Callable[[str], None] | None = None,
 ) -> Changed:
-    """Compute again what changed since `communities.built()`, and keep it in one transaction.
+    """Compute again what changed since `communities.generation()`, and keep it in one transaction.
 
-    `snapshot` and `graph` are of one generation, which is what `built` says afterwards. Where
+    `snapshot` and `graph` are of one generation, which is what `generation` says afterwards. Where
     another process was faster, its result is kept or brought further. `progress` is called with
     the name of each step.
     """
     say = progress or (lambda step: None)
     while True:
         with store.reading():
-            if communities.built() == snapshot.generation:
+            if communities.generation() == snapshot.generation:
                 return Changed()
             work = _Work(store, communities, snapshot, graph, vectors)
             changes, changed = work.changes(say)
@@ -83,7 +83,7 @@ class _Work:
         say("topics")
         topics = make_topics(self.store, self.vectors, self.snapshot)
         changes = CommunityChanges(
-            expected=self.communities.built(),
+            expected=self.communities.generation(),
             generation=self.snapshot.generation,
             partition=now,
             reports=reports,

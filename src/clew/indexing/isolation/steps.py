@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.reading.formats.common import check_limit
 from clew.indexing.splitting.prose import without_code
 from clew.indexing.splitting.split import split
@@ -46,10 +47,19 @@ class Steps:
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """What the chunks of a document name and state. Raises `LimitError`."""
-        found = self.extractor.extract(*without_code(document, chunks))
+        found = self.extractor.extract(*without_code(*_as_shown(document, chunks)))
         found = add_structure(found, structure_of(document), chunks)
         sentences = sum(len(chunk.sentences) for chunk in found.chunks)
         names = sum(len(chunk.mentions) + len(chunk.relations) for chunk in found.chunks)
         check_limit(self.limits, "sentences", sentences, document.source)
         check_limit(self.limits, "names", names, document.source)
         return found
+
+
+def _as_shown(document: Document, chunks: Sequence[Chunk]) -> tuple[Document, Sequence[Chunk]]:
+    """A document and its chunks with blanks for what no reader is shown; all places stay."""
+    if document.media_type != MEDIA_TYPE or (shown := masked(document.text)) is document.text:
+        return document, chunks
+    return replace(document, text=shown), [
+        replace(chunk, text=shown[chunk.start : chunk.end]) for chunk in chunks
+    ]

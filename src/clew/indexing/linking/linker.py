@@ -9,6 +9,15 @@ from clew.settings import LinkSettings
 from clew.text import entity_key
 from clew.types import Alias, AliasEvidence, Extraction
 
+_SPELLED_EXACTLY = frozenset({"code", "date"})
+"""Types whose names differ in meaning where they differ in a letter: `header` and `headers`."""
+_JOINTS = frozenset("._:/$")
+
+
+def _is_identifier(name: str) -> bool:
+    """Whether a name is one word with joints within it: `Client.get`, and no "J. Smith"."""
+    return " " not in name and not _JOINTS.isdisjoint(name[1:-1])
+
 
 class Linker:
     """Knows the names of a store and finds those among a document's that mean one of them.
@@ -32,7 +41,7 @@ class Linker:
         for alias in aliases:
             self._known.add(alias.key)
             # What was itself tied by likeness is no anchor, or chains would drift apart.
-            if alias.method != "fuzzy":
+            if alias.method != "fuzzy" and not _is_identifier(alias.name):
                 self._anchors.add(alias.key, alias.name)
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
@@ -92,10 +101,11 @@ class _Anchors:
 def _names(extraction: Extraction) -> dict[str, str]:
     """First name by key, what the document is about before what it mentions."""
     names: dict[str, str] = {}
-    for name, _ in extraction.about:
-        names.setdefault(entity_key(name), name)
+    for name, entity_type in extraction.about:
+        if entity_type not in _SPELLED_EXACTLY:
+            names.setdefault(entity_key(name), name)
     for chunk in extraction.chunks:
         for mention in chunk.mentions:
-            if mention.entity_type != "date":
+            if mention.entity_type not in _SPELLED_EXACTLY:
                 names.setdefault(entity_key(mention.name), mention.name)
     return names

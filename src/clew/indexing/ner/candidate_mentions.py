@@ -10,7 +10,7 @@ from datetime import datetime
 from clew.indexing.ner.acronyms import find_definitions, find_statements, may_state
 from clew.indexing.ner.cased_ner import find_names
 from clew.indexing.ner.caseless_ner import CaselessNames
-from clew.indexing.ner.code_identifiers import find_identifiers, find_ticked
+from clew.indexing.ner.code_identifiers import find_ticked
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
 from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.quoted_titles import find_quoted
@@ -35,7 +35,6 @@ class CandidateFinder:
     """Without its parenthesis."""
     phrase: str
     """A title of several words that capitals alone do not show to be one name; may be empty."""
-    is_code: bool
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
 
@@ -44,8 +43,8 @@ class CandidateFinder:
         stated = may_state(text)
         fences = find_fences(text)
         return [
-            SentenceSpans(start, end, _ordered(find_identifiers(text, start, end)))
-            if any(left <= start < right for left, right in fences)
+            SentenceSpans(start, end, ())
+            if is_code_line(text, start) or any(a <= start < b for a, b in fences)
             else self._sentence(text, start, end, stated, written)
             for start, end in sentences(text)
         ]
@@ -53,8 +52,6 @@ class CandidateFinder:
     def _sentence(
         self, text: str, start: int, end: int, stated: bool, written: datetime | None
     ) -> SentenceSpans:
-        if self.is_code or is_code_line(text, start):
-            return SentenceSpans(start, end, _ordered(find_identifiers(text, start, end)))
         spans = self._candidates(text, start, end, written)
         aliases = []
         if "(" in text[start:end]:

@@ -1,44 +1,138 @@
-"""Identifiers: in source code, and between back-ticks in prose."""
+"""Names in source code, and identifiers between back-ticks in prose.
+
+In code, names are those of what it defines; what it imports, extends and calls comes with the
+relations (`clew.indexing.structure.code`). Comments and docstrings are prose, read with care: of
+the capitalised words in them most are none.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 
+from clew.indexing.ner.cased_ner import find_names
 from clew.indexing.ner.spans import NameSpan
+from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
+from clew.indexing.syntax.parse import syntax_of
+from clew.indexing.syntax.parts import Syntax
+from clew.text import entity_key, sentences
+from clew.types import AliasEvidence, Chunk, ChunkExtraction, Document, Extraction, Mention
 
 _DEFINED = re.compile(
-    r"\b(?:def|class|function|func|fn|struct|interface|enum|trait|type|impl|module|namespace"
-    r"|protocol|record|object|const|macro_rules!|CREATE TABLE)\s+(?P<name>[A-Za-z_]\w+)"
-)
-_USED = re.compile(
-    r"(?<![\w.])(?P<dotted>[A-Za-z_]\w*(?:(?:\.|::)[A-Za-z_]\w+)+)"
-    r"|(?<![\w.])(?P<camel>[A-Z][a-z0-9]++[A-Z]\w*|[a-z][a-z0-9]*+[A-Z]\w+)"
-    r"|(?<![\w.])(?P<snake>_*[A-Za-z][A-Za-z0-9]*(?:_[A-Za-z0-9]+)+)"
+    r"^[ \t]*(?:(?:export|default|public|private|protected|internal|abstract|final|static|sealed"
+    r"|open|override|async|data)[ \t]+)*"
+    r"(?:def|class|function|func|fun|fn|struct|interface|enum|trait|module|namespace|protocol"
+    r"|record|object|sub|proc|CREATE TABLE)[ \t]+(?P<name>[A-Za-z_]\w+)",
+    re.MULTILINE,
 )
 _TICKED = re.compile(r"(?<!`)``?(?P<name>[A-Za-z_@][\w.:/-]*)(?:\(\))?``?(?!`)")
-_SELF = re.compile(r"^(?:self|this|cls)(?:\.|::)")
-
-
-def find_identifiers(text: str, start: int, end: int) -> Iterator[NameSpan]:
-    """Definitions, dotted names with their last part, CamelCase and snake_case names."""
-    for match in _DEFINED.finditer(text, start, end):
-        yield _span(match.start("name"), match["name"])
-    for match in _USED.finditer(text, start, end):
-        whole = match.group()
-        own = _SELF.match(whole)
-        offset = own.end() if own else 0
-        yield _span(match.start() + offset, whole[offset:])
-        last = re.split(r"\.|::", whole)[-1]
-        if match["dotted"] and len(last) > 2 and len(last) < len(whole) - offset:
-            yield _span(match.end() - len(last), last)._replace(nested=True)
+_COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
+_STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
+_TOLD = frozenset({"person", "organisation", "place", "work"})
+"""Types of names that count in a comment."""
+_SCORE = 0.9
 
 
 def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Names between back-ticks."""
     for match in _TICKED.finditer(text, start, end):
-        yield _span(match.start("name"), match["name"].rstrip(".:/-"))
+        name = match["name"].rstrip(".:/-")
+        yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
 
 
-def _span(start: int, name: str) -> NameSpan:
-    return NameSpan(start, start + len(name), name, "code")
+def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:
+    """The definitions of a source file with their short names, and names in its comments."""
+    syntax = syntax_of(document)
+    module = module_name(document)
+    about = ((module, CODE),) if entity_key(module) else ()
+    if syntax is None:
+        found = [_read_chunk(chunk, _defined(chunk.text)) for chunk in chunks]
+        return Extraction(chunks=tuple(found), about=about)
+    entities = entities_of(document, syntax)
+    aliases = tuple(_aliases(syntax, entities))
+    spans = sorted([*_definitions(syntax, entities, aliases), *_in_comments(document, syntax)])
+    starts = [span.start for span in spans]
+    placed = [
+        [
+            s._replace(start=s.start - chunk.start, end=s.end - chunk.start)
+            for s in spans[bisect_left(starts, chunk.start) : bisect_left(starts, chunk.end)]
+            if s.end <= chunk.end
+        ]
+        for chunk in chunks
+    ]
+    return Extraction(
+        chunks=tuple(_read_chunk(c, found) for c, found in zip(chunks, placed, strict=True)),
+        about=about,
+        aliases=aliases,
+    )
+
+
+def _read_chunk(chunk: Chunk, spans: Iterable[NameSpan]) -> ChunkExtraction:
+    ranges = sentences(chunk.text)
+    starts = [start for start, _ in ranges]
+    found: dict[tuple[int, str], Mention] = {}
+    for span in spans:
+        ordinal = max(0, bisect_left(starts, span.start + 1) - 1)
+        if ranges and span.end <= ranges[ordinal][1]:
+            found.setdefault(
+                (ordinal, entity_key(span.name)),
+                Mention(
+                    name=span.name,
+                    entity_type=span.entity_type,
+                    sentence=ordinal,
+                    start=span.start,
+                    end=span.end,
+                ),
+            )
+    mentions = sorted(found.values(), key=lambda mention: mention.sentence)
+    return ChunkExtraction(sentences=tuple(ranges), mentions=tuple(mentions))
+
+
+def _defined(text: str) -> Iterator[NameSpan]:
+    """What lines define, in a language without a grammar."""
+    for match in _DEFINED.finditer(text):
+        yield NameSpan(*match.span("name"), match["name"], CODE)
+
+
+def _definitions(
+    syntax: Syntax, entities: Entities, aliases: Sequence[AliasEvidence]
+) -> Iterator[NameSpan]:
+    """Each with its qualified name and, so that questions know them, its short ones."""
+    short: dict[str, list[str]] = {}
+    for alias in aliases:
+        short.setdefault(alias.name, []).append(alias.alias)
+    for place, name in entities.names.items():
+        one = syntax.definitions[place]
+        for said in (name, *short.get(name, ())):
+            yield NameSpan(one.name_start, one.name_end, said, CODE)
+
+
+def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
+    """Names within the file, and single ones where one definition has them.
+
+    A single small word ("get", "open") is the name of too much to stand for one thing.
+    """
+    once = Counter(syntax.definitions[place].path[-1] for place in entities.names)
+    for place, name in entities.names.items():
+        path = syntax.definitions[place].path
+        said = [".".join(path)] if len(path) > 1 else []
+        if once[path[-1]] == 1 and (path[-1][:1].isupper() or _COMPOUND.search(path[-1])):
+            said.append(path[-1])
+        for alias in said:
+            if entity_key(alias) and entity_key(alias) != entity_key(name):
+                evidence = f"{alias} is defined in {entities.module}"
+                yield AliasEvidence(
+                    alias=alias, name=name, method="exact", score=_SCORE, evidence=evidence
+                )
+
+
+def _in_comments(document: Document, syntax: Syntax) -> Iterator[NameSpan]:
+    """Names of several words in comments whose type is known, and standards by their number."""
+    for start, end in syntax.comments:
+        for span in find_names(document.text, start, end):
+            if _STANDARD.fullmatch(span.name):
+                yield span._replace(entity_type="work")
+            elif span.entity_type in _TOLD and " " in span.name and "\n" not in span.name:
+                yield span

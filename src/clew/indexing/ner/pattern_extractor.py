@@ -10,6 +10,7 @@ from itertools import groupby, repeat
 from clew.indexing.ner.candidate_mentions import STATED_SCORE, CandidateFinder
 from clew.indexing.ner.cased_ner import is_one_name
 from clew.indexing.ner.caseless_ner import CaselessNames, has_caseless
+from clew.indexing.ner.code_identifiers import extract_code
 from clew.indexing.ner.coreference import Coreference, resolve_coreference
 from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
 from clew.indexing.ner.entity_types import (
@@ -42,18 +43,19 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/2"
+    name = "pattern/3"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
+        if is_code(document.media_type):
+            return extract_code(document, chunks)
         about = about_names(document.title)
         finder = _candidate_finder(document)
         whole = document.date or date_of(document.metadata)
         written = list(_written(chunks, whole))
         starts = [at.start if at else None for at in written]
         found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
-        if not finder.is_code:
-            found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
+        found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
@@ -101,9 +103,7 @@ def _candidate_finder(document: Document) -> CandidateFinder:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
     phrase = title if " " in title and not is_one_name(title) else ""
-    return CandidateFinder(
-        title=title, phrase=phrase, is_code=is_code(document.media_type), caseless=caseless
-    )
+    return CandidateFinder(title=title, phrase=phrase, caseless=caseless)
 
 
 def _full_name_of_subject(

@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import PurePosixPath
 
+from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.formats.common import one_line
 from clew.indexing.splitting.outline import headings
 from clew.times import day_order, find_date, path_date, to_date
@@ -76,9 +77,8 @@ def title_from_path(source: str) -> str:
     A name that many folders have ("LICENSE") is told apart by its folder: "LICENSE (openssl)".
     """
     path = PurePosixPath(source.removesuffix(".gz"))
-    stem = path.stem
-    title = one_line(re.sub(r"(?<!\d)-|-(?!\d)|_", " ", stem)) or stem
-    if stem.casefold() in _GENERIC and path.parent.name:
+    title = title_from_name(path.name)
+    if path.stem.casefold() in _GENERIC and path.parent.name:
         return f"{title} ({path.parent.name})"
     return title
 

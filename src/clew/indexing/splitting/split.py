@@ -8,11 +8,13 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
-from clew.errors import InputError
 from clew.indexing.contextualise import context_of, fitted_context
-from clew.indexing.splitting.code_blocks import code_outline, code_units, is_code
+from clew.indexing.markdown import MEDIA_TYPE, masked
+from clew.indexing.splitting.code_blocks import is_code
+from clew.indexing.splitting.code_definitions import source_outline, source_units
 from clew.indexing.splitting.outline import Heading, Outline, Trail, headings, outline
 from clew.indexing.splitting.pack import CharRange, pack
+from clew.indexing.splitting.pieces import check_pieces
 from clew.indexing.splitting.sections import make_sections, section_spans
 from clew.indexing.splitting.units import (
     CHARACTERS_A_TOKEN,
@@ -25,6 +27,7 @@ from clew.indexing.splitting.units import (
     stripped,
     word_units,
 )
+from clew.indexing.syntax.parse import syntax_of
 from clew.settings import SplitSettings
 from clew.types import Chunk, Document, Piece, Split
 
@@ -70,7 +73,9 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     repeats whole sentences, lines or groups of words, never part of a word; it never reaches
     across a heading, a page (strategy `page`) or a turn of topic (`semantic`).
 
-    Source code is split by the strategy `code` where `recursive` is asked. A document with pieces
+    Source code is split by the strategy `code` where `recursive` is asked: functions and classes
+    are the chunks where its language has a grammar, else lines that look like definitions begin
+    them. A document with pieces
     has them as its chunks, with their keys and metadata, whatever the strategy; one that is too
     long is divided, and all its parts carry its key and metadata. Text between pieces belongs to
     sections only.
@@ -80,7 +85,7 @@ def split(document: Document, settings: SplitSettings, tokens: Tokens) -> Split:
     """
     if not document.text or document.text.isspace():
         return Split(sections=make_sections(document.text, [], Outline((0,), ((),))), chunks=())
-    _check_pieces(document)
+    check_pieces(document)
     return _Splitter(document, settings, tokens).split()
 
 
@@ -90,6 +95,7 @@ class _Splitter:
     def __init__(self, document: Document, settings: SplitSettings, tokens: Tokens) -> None:
         self._document = document
         self._text = document.text
+        self._masked = masked(self._text) if document.media_type == MEDIA_TYPE else self._text
         self._settings = settings
         self._tokens = tokens
         self._weigh = meter(tokens.count_tokens)
@@ -100,8 +106,11 @@ class _Splitter:
         self._is_code = settings.strategy == "code" or (
             settings.strategy == "recursive" and is_code(document.media_type)
         )
+        self._syntax = syntax_of(document) if self._is_code and not document.pieces else None
         self._headings = self._find_headings()
-        self._outline = code_outline(self._text) if self._is_code else outline(self._headings)
+        self._outline = (
+            source_outline(self._text, self._syntax) if self._is_code else outline(self._headings)
+        )
         self._contexts: dict[Trail, tuple[str, int]] = {}
 
     def split(self) -> Split:
@@ -137,6 +146,8 @@ class _Splitter:
         """The document as one chunk, where it fits."""
         pages = self._document.page_starts if self._settings.strategy == "page" else ()
         limit = min(self._settings.chunk_tokens, self._room)
+        if self._syntax and len(self._outline.trails) > 1:
+            return None  # each definition is a chunk
         if self._document.pieces or len(pages) > 1 or len(self._text) > limit * CHARACTERS_A_TOKEN:
             return None
         start, end = stripped(self._text, 0, len(self._text))
@@ -156,7 +167,7 @@ class _Splitter:
         if self._document.pieces:
             return self._piece_units()
         if self._is_code:
-            return self._at_pages(code_units(text, self._weigh, limit))
+            return self._at_pages(source_units(text, self._syntax, self._weigh, limit))
         if self._settings.strategy == "fixed":
             return self._fixed_units()
         units = self._at_pages(self._prose_units())
@@ -230,7 +241,9 @@ class _Splitter:
         def fits(first: Unit, last: Unit) -> bool:
             return self._weigh(self._text[first.start : last.end]) <= limit
 
-        always = Break.PIECE if self._document.pieces else _ALWAYS.get(self._settings.strategy)
+        always = _ALWAYS.get(self._settings.strategy)
+        if self._document.pieces or self._syntax:
+            always = Break.PIECE if self._document.pieces else Break.HEADING
         overlap = self._settings.overlap
         for a, b in pack(units, limit, fits=fits, overlap=overlap, always=always):
             yield units[a].start, units[b - 1].end
@@ -250,6 +263,7 @@ class _Splitter:
             start=start,
             end=end,
             text=self._text[start:end],
+            masked="" if self._masked is self._text else self._masked[start:end],
             context=context,
             page=max(1, bisect_right(pages, start)) if pages else None,
             key=piece.key if piece else None,
@@ -274,15 +288,3 @@ class _Splitter:
                 self._document, trail, self._weigh, self._context_room
             )
         return self._contexts[trail]
-
-
-def _check_pieces(document: Document) -> None:
-    at = 0
-    for piece in document.pieces:
-        if not at <= piece.start <= piece.end <= len(document.text):
-            raise InputError(
-                f"piece {piece.key!r} of {document.source!r} is [{piece.start}, {piece.end}):"
-                f" expected a range within [{at}, {len(document.text)}), after the piece before it;"
-                " give pieces in order, in code points, without overlap"
-            )
-        at = piece.end

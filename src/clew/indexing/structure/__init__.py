@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.indexing.structure.chat import chat_structure
+from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.mail import mail_structure
+from clew.indexing.structure.markdown_links import markdown_links
 from clew.indexing.structure.minutes import minutes_structure
 from clew.types import Structure
 
@@ -23,6 +25,8 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     mail_structure,
     chat_structure,
     minutes_structure,
+    markdown_links,
+    code_structure,
 )
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 

@@ -23,7 +23,8 @@ def add_structure(
 
     Both names of a statement become mentions of that sentence unless they are already. A statement
     outside of all chunks counts for the chunk before it, or else the first. An alias is mentioned
-    once, beside the first mention of the name that it stands for, so that the store knows it.
+    once, beside the first mention of the name that it stands for, so that the store knows it; one
+    of what the document is about in the first sentence, where no text names that.
     """
     if not chunks or not (structure.statements or structure.aliases):
         return extraction
@@ -38,7 +39,7 @@ def add_structure(
     ]
     return replace(
         extraction,
-        chunks=tuple(_with_aliases(entered, structure.aliases, chunks)),
+        chunks=_with_aliases(entered, structure.aliases, chunks, extraction.about),
         aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
     )
 
@@ -87,20 +88,39 @@ def _told_types(statements: Sequence[Statement]) -> dict[str, str]:
 
 
 def _with_aliases(
-    entered: Sequence[ChunkExtraction], aliases: Sequence[AliasEvidence], chunks: Sequence[Chunk]
-) -> Iterator[ChunkExtraction]:
+    entered: Sequence[ChunkExtraction],
+    aliases: Sequence[AliasEvidence],
+    chunks: Sequence[Chunk],
+    about: Sequence[tuple[str, str]],
+) -> tuple[ChunkExtraction, ...]:
     missing: dict[str, dict[str, str]] = defaultdict(dict)
     for alias in aliases:
         missing[entity_key(alias.name)][entity_key(alias.alias)] = alias.alias
-    for found, chunk in zip(entered, chunks, strict=True):
-        added: list[Mention] = []
-        for mention in found.mentions:
-            for name in missing.pop(entity_key(mention.name), {}).values():
-                start, end = found.sentences[mention.sentence]
-                at = chunk.text.find(name, start, end)
-                place = (at, at + len(name)) if at >= 0 else (mention.start, mention.end)
-                added.append(replace(mention, name=name, start=place[0], end=place[1], count=1))
-        yield replace(found, mentions=(*found.mentions, *added)) if added else found
+    found = [_beside_names(one, chunk, missing) for one, chunk in zip(entered, chunks, strict=True)]
+    unnamed = [
+        Mention(name=name, sentence=0, start=0, end=0)
+        for title, _ in about
+        for name in missing.pop(entity_key(title), {}).values()
+    ]
+    if unnamed:
+        first = found[0]
+        sentences = first.sentences or ((0, len(chunks[0].text)),)
+        found[0] = replace(first, sentences=sentences, mentions=(*first.mentions, *unnamed))
+    return tuple(found)
+
+
+def _beside_names(
+    found: ChunkExtraction, chunk: Chunk, missing: dict[str, dict[str, str]]
+) -> ChunkExtraction:
+    """With the aliases of the names that it mentions, which are then no longer missing."""
+    added: list[Mention] = []
+    for mention in found.mentions:
+        for name in missing.pop(entity_key(mention.name), {}).values():
+            start, end = found.sentences[mention.sentence]
+            at = chunk.text.find(name, start, end)
+            place = (at, at + len(name)) if at >= 0 else (mention.start, mention.end)
+            added.append(replace(mention, name=name, start=place[0], end=place[1], count=1))
+    return replace(found, mentions=(*found.mentions, *added)) if added else found
 
 
 def _mentions(

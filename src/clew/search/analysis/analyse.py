@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import STOP_WORDS, entity_key, fold, terms
+from clew.text import STOP_WORDS, entity_key, fold, question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -32,6 +32,9 @@ MAX_WORDS = 400
 LONGEST_NAME = 10
 """Words of a name, at most."""
 
+_MOST_PARTS = 5
+"""Words that may be the parts of one identifier."""
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
 _PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
@@ -70,7 +73,7 @@ class Analysis:
 
 def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> Analysis:
     """The question's terms and seeds; none of either is a legal outcome."""
-    found = tuple(dict.fromkeys(terms(question)))
+    found = tuple(question_terms(question))
     rows = snapshot.term_rows(found)
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
@@ -140,6 +143,13 @@ def _candidate_names(question: str) -> Iterator[_Span]:
                 yield _Span(start, end, key, named)
                 if not named and _PLURAL.search(key):  # stored in the singular
                     yield _Span(start, end, key[:-1], named)
+                # An identifier by its parts: "read timeout" for `ReadTimeout`.
+                if 1 < end - start <= _MOST_PARTS and key.isascii():
+                    yield _Span(start, end, key.replace(" ", ""), named)
+        # … and the other way round: `ReadTimeout` for `read_timeout`.
+        parts = _HUMP.sub(" ", tokens[start]) if tokens[start].isascii() else ""
+        if " " in parts:
+            yield _Span(start, start + 1, entity_key(parts), True)
 
 
 def _tokens(question: str) -> list[str]:

@@ -56,6 +56,7 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 matched=matched.get(id_, ()),
                 times=passage.times,
                 provenance=passage.provenance,
+                also_in=found.also_in.get(id_, ()),
                 answer=answers.get(id_),
             )
         )

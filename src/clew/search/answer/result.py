@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from clew.search.answer.blocks import Block
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import Hit
+    from clew.types import Hit, StoredChunk
 
 Arrangement: TypeAlias = "Callable[[QuerySession, Sequence[Hit]], list[Block]]"
 """Makes the parts of the context of the hits, the most important first."""
@@ -28,6 +28,8 @@ class RetrievalResult:
     """By chunk id: the chunks by which it was found, where these are others."""
     scores: Mapping[str, Mapping[int, float]] = field(default_factory=dict)
     """By name and chunk id: what was weighed beside the channels, 0 to 1."""
+    also_in: Mapping[int, tuple[StoredChunk, ...]] = field(default_factory=dict)
+    """By chunk id: passages left out because this one says the same."""
 
 
 def after(parts: Sequence[Block], arrange: Arrangement = by_section) -> Arrangement:

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from clew.ports.copying import Place, Table
+from clew.ports.copying import Key, Place, Table
+from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
-from clew.stores.neo4j import tables
+from clew.stores.neo4j import pages, tables
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.schema import chunk_label, define_vectors
 
@@ -44,6 +45,10 @@ class Neo4jBackend:
     def read_only(self) -> bool:
         """See `Backend`."""
         return False
+
+    def writable(self) -> Neo4jBackend:
+        """See `Backend`."""
+        return self
 
     def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
         """See `Backend`; called again where the server failed for a reason that passes."""
@@ -116,7 +121,20 @@ class Neo4jBackend:
 
     def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
         """See `Backend`."""
-        self.database.rows(tables.delete_query(table), keys=list(keys))
+        if keys:
+            self.database.rows(tables.delete_query(table), keys=list(keys))
+
+    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[WholeRow]:
+        """See `Backend`."""
+        return pages.read_rows(self.database, table, after, limit)
+
+    def count_rows(self, table: Table) -> int:
+        """See `Backend`."""
+        return pages.count_rows(self.database, table)
+
+    def clear(self) -> None:
+        """See `Backend`; a bounded number of rows in each transaction."""
+        pages.clear(self.database)
 
     def define_vectors(self, dimension: int) -> None:
         """See `Backend`: the namespace's vector index."""

@@ -1,4 +1,4 @@
-"""Connections to Neo4j, transactions, and the one place where the driver's errors become Clew's.
+"""Connections to Neo4j, and transactions.
 
 Who writes to a namespace locks its `ClewStore` node first, until the commit: any number of
 machines may write, one at a time within a namespace, so that ids and generations grow in the order
@@ -16,10 +16,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from clew.errors import (
     MissingExtraError,
-    StoreBusyError,
     StoreError,
-    StoreUnavailableError,
 )
+from clew.stores.neo4j.errors import translated
 from clew.stores.values import half_character
 
 if TYPE_CHECKING:
@@ -246,35 +245,9 @@ class Neo4jDatabase:
             # Inside a managed transaction the driver has to see its own errors to try again.
             if getattr(self._here, "transaction", None) is not None:
                 raise
-            raise self._translate(error) from error
+            raise translated(error, self.address, self._settings) from error
         except UnicodeEncodeError as error:
             raise half_character(error) from error
-
-    def _translate(self, error: Exception) -> StoreError:
-        from neo4j.exceptions import AuthError, ServiceUnavailable, SessionExpired, TransientError
-
-        place = f"the store {self.address!r}"
-        if isinstance(error, AuthError):
-            return StoreError(
-                f"{place} refuses the user {self._settings.user!r}; set CLEW_NEO4J__USER and"
-                " CLEW_NEO4J__PASSWORD"
-            )
-        if isinstance(error, ServiceUnavailable | SessionExpired) or _is_connection(error):
-            return StoreUnavailableError(
-                f"{place} cannot be reached; start the server, or give another address with --store"
-                " (setting store)"
-            )
-        if isinstance(error, TransientError):
-            return StoreBusyError(
-                f"{place} was busy for longer than {self._settings.retry_seconds:g} s"
-                f" ({_shown(error)}); try again, or raise the setting neo4j.retry_seconds"
-            )
-        code = getattr(error, "code", "") or ""
-        if code.endswith("DatabaseNotFound"):
-            return StoreError(
-                f"{place} has no database {self._settings.database!r}; set neo4j.database"
-            )
-        return StoreError(f"{place} failed ({_shown(error)})")
 
 
 def _open_driver(address: str, settings: Neo4jSettings) -> Driver:
@@ -292,14 +265,3 @@ def _open_driver(address: str, settings: Neo4jSettings) -> Driver:
         notifications_min_severity="OFF",
         user_agent="clew",
     )
-
-
-def _is_connection(error: Exception) -> bool:
-    """Whether it stems from a connection that could not be made in time."""
-    return type(error).__name__ in ("ConnectionAcquisitionTimeoutError", "ReadServiceUnavailable")
-
-
-def _shown(error: Exception) -> str:
-    """The error in one line, without what parameters held."""
-    text = str(getattr(error, "message", "") or error).strip().splitlines()
-    return (text[0] if text else type(error).__name__)[:300]

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from clew.stores.metadata import COLUMNS, DocumentValues, meets_all
+from clew.stores.documents.metadata import COLUMNS, DocumentValues, meets_all
 from clew.types import Condition, Metadata
 
 if TYPE_CHECKING:

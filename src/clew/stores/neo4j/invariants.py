@@ -15,15 +15,13 @@ class Rule(NamedTuple):
     invariant: str
     broken: str
     """Cypher that returns what breaks it."""
-    mend: str | None = None
+    mend: str
     """Cypher that mends it from what is sound; later rules may have work left by earlier ones."""
 
 
-def _rule(invariant: str, match: str, detail: str, mend: str | None = None) -> Rule:
+def _rule(invariant: str, match: str, detail: str, mend: str) -> Rule:
     """A rule whose mending begins with what its query finds."""
-    return Rule(
-        invariant, f"{match} RETURN {detail}", None if mend is None else f"{match} WITH * {mend}"
-    )
+    return Rule(invariant, f"{match} RETURN {detail}", f"{match} WITH * {mend}")
 
 
 def _belongs(label: str, name: str) -> Rule:
@@ -45,16 +43,6 @@ FOREACH (_ IN CASE WHEN d IS NULL THEN [] ELSE [1] END |
     )
 
 
-_SENTENCES = "size(split(c.sentences, '[')) - 2"  # the inner brackets of JSON
-_USED = """
-EXISTS { (:ClewChunk)-[m:MENTIONS {namespace: $namespace}]->(e) WHERE m.alias_id = a.id }
-OR EXISTS { (e)-[r:RELATES {namespace: $namespace}]->() WHERE r.from_alias_id = a.id }
-OR EXISTS { (e)<-[r:RELATES {namespace: $namespace}]-() WHERE r.to_alias_id = a.id }
-"""
-_HAS_SOURCE = """
-EXISTS { (e)<-[:MENTIONS {namespace: $namespace}]-() }
-OR EXISTS { (e)-[:RELATES {namespace: $namespace}]-() }
-"""
 _LAST_IDS = " UNION ALL ".join(
     [
         f"MATCH (n:{label} {{namespace: $namespace}}) WHERE n.id > 0"
@@ -198,78 +186,6 @@ MATCH (l:ClewExtractionLog {namespace: $namespace}) WHERE l.entity_id > 0 AND NO
 """,
         "'a reading is of entity ' + l.entity_id + ', which does not exist'",
         "DETACH DELETE l",
-    ),
-    _rule(
-        "memory",
-        """
-MATCH (d:ClewDocument {namespace: $namespace})
-WHERE d.origin STARTS WITH 'memory:' AND NOT EXISTS {
-    (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
-        -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-    WHERE e.tier = 'manual' }
-""",
-        '''"the observation '" + d.source + "' is of no entity that was made by hand"''',
-        """
-MATCH (:ClewAlias {namespace: $namespace, key: substring(d.origin, 7)})
-    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-SET e.tier = 'manual'
-""",
-    ),
-    # Names are mended by `neo4j_sweep`.
-    _rule(
-        "names",
-        f"""
-MATCH (a:ClewAlias {{namespace: $namespace}})-[:NAMES {{namespace: $namespace}}]->(e)
-WHERE a.id > 0 AND NOT ({_USED})
-    AND NOT (a.method = 'manual' AND e.tier = 'manual')
-    AND NOT (({_HAS_SOURCE}) AND EXISTS {{
-        (r:ClewRule {{namespace: $namespace, key: a.key}}) WHERE r.name <> '' }})
-""",
-        '''"the alias '" + a.name + "' is in no mention and no relation"''',
-    ),
-    _rule(
-        "names",
-        """
-MATCH (e:ClewEntity {namespace: $namespace}) WHERE e.id > 0 AND NOT EXISTS {
-    (:ClewAlias {namespace: $namespace, key: e.key})-[:NAMES {namespace: $namespace}]->(e) }
-""",
-        '''"the entity '" + e.name + "' has no alias of that name"''',
-    ),
-    _rule(
-        "mentions",
-        f"""
-MATCH (c:ClewChunk {{namespace: $namespace}}) WHERE c.id > 0
-WITH c, {_SENTENCES} AS sentences
-MATCH (c)-[m:MENTIONS {{namespace: $namespace}}]->()
-WHERE m.sentence < -1 OR m.sentence >= sentences OR m.count < 1 OR m.start < 0
-    OR m.end < m.start OR m.end > c.end - c.start
-""",
-        "'chunk ' + c.id + ': mention at ' + m.start + ':' + m.end + ' of sentence ' + m.sentence"
-        " + ', ' + m.count + ' times'",
-    ),
-    _rule(
-        "mentions",
-        f"""
-MATCH ()-[r:RELATES {{namespace: $namespace}}]->() WHERE r.chunk_id > 0
-MATCH (c:ClewChunk {{namespace: $namespace, id: r.chunk_id}})
-WHERE NOT 0 <= r.sentence < {_SENTENCES}
-""",
-        "'relation ' + r.id + ' is from sentence ' + r.sentence + ' of chunk ' + r.chunk_id",
-    ),
-    _rule(
-        "times",
-        """
-MATCH (t:ClewTime {namespace: $namespace}) WHERE t.chunk_id > 0 AND t.start >= t.end
-""",
-        '''"chunk " + t.chunk_id + " has the time '" + t.text + "', which ends before it starts"''',
-    ),
-    _rule(
-        "times",
-        """
-MATCH (t:ClewTime {namespace: $namespace}) WHERE t.chunk_id > 0 AND t.said = 1
-WITH t.chunk_id AS chunk_id, count(*) AS number WHERE number > 1
-""",
-        "'chunk ' + chunk_id + ' was said at more than one time'",
     ),
     _rule(
         "ids",

@@ -16,13 +16,21 @@ Nodes, with their properties beside `namespace`:
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
-  last_used, read_at
+  last_used, read_at, sketch (none for those that an older Clew wrote)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier
 - ClewAlias: id, key, name, method, score, evidence
 - ClewRule: key, target, name
 - ClewExtractionLog: entity_id, relationships_found, extracted_at
-- ClewCommunity, ClewTopic, …: see `neo4j_communities`
+- ClewPartition: built, moved, next_id, next_topic, and arrays: entity_ids, neighbourhoods,
+  strengths
+- ClewCommunity: id, level, parent (0: none), size, members (entity ids); where it has a report
+  also title, summary, entities, entity_ids, sources and embedding
+- ClewTheme: number, title, embedding
+- ClewTopic: id, key, name, theme (a number), passages, documents, chunks (ids), embedding
+
+Members and chunks are ids and no relationships: entities and chunks may have gone since. Arrays and
+embeddings are little-endian bytes, which come ten times as fast as lists: they are read whole.
 
 Relationships, likewise:
 
@@ -46,24 +54,16 @@ dimensions touch another's.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable
-from functools import partial
 from typing import TYPE_CHECKING
 
-from clew.errors import StoreError, StoreMismatchError
-from clew.stores.chunk_dates import stated_date, time_rows
-from clew.stores.neo4j.communities import COMMUNITY_INDEXES, m002_communities_and_topics
-from clew.stores.values import to_text, to_time
-from clew.times import date_of
+from clew.errors import StoreError
 
 if TYPE_CHECKING:
     from clew.stores.neo4j.connection import Neo4jDatabase
-    from clew.types import PartialDate
 
 _NAMESPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
-_UNIQUE_NODES = {
+UNIQUE_NODES = {
     "ClewStore": ("namespace",),
     "ClewDocument": ("namespace", "id"),
     "ClewVersion": ("namespace", "document_id", "version"),
@@ -73,7 +73,7 @@ _UNIQUE_NODES = {
     "ClewAlias": ("namespace", "id"),
     "ClewRule": ("namespace", "key"),
 }
-_INDEXES = {
+INDEXES = {
     "clew_documents_by_source": "(n:ClewDocument) ON (n.namespace, n.source)",
     "clew_documents_by_origin": "(n:ClewDocument) ON (n.namespace, n.origin)",
     "clew_sections_by_document": "(n:ClewSection) ON (n.namespace, n.document_id)",
@@ -92,40 +92,25 @@ _INDEXES = {
     "clew_relations_by_end": "()-[r:RELATES]-() ON (r.namespace, r.valid_until)",
     "clew_relations_by_retraction": "()-[r:RELATES]-() ON (r.namespace, r.retracted_at)",
 }
-_LOG_INDEX = "clew_extraction_log_by_entity"
+UNIQUE_OF_COMMUNITIES = {
+    "clewpartition_unique": ("ClewPartition", "n.namespace"),
+    "clewcommunity_unique": ("ClewCommunity", "n.namespace, n.id"),
+    "clewtheme_unique": ("ClewTheme", "n.namespace, n.number"),
+    "clewtopic_unique": ("ClewTopic", "n.namespace, n.id"),
+    "clewtopic_key_unique": ("ClewTopic", "n.namespace, n.key"),
+}
+PARENT_INDEX = "clew_communities_by_parent"
+LOG_INDEX = "clew_extraction_log_by_entity"
 SHARED_INDEXES = (
-    *(f"{label.lower()}_unique" for label in _UNIQUE_NODES),
+    *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
     "clewalias_key_unique",
     "clewrelates_unique",
-    *_INDEXES,
-    *COMMUNITY_INDEXES,
-    _LOG_INDEX,
+    *INDEXES,
+    *UNIQUE_OF_COMMUNITIES,
+    PARENT_INDEX,
+    LOG_INDEX,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
-_MAKE_STORE = """
-MERGE (s:ClewStore {namespace: $namespace})
-ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
-    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1
-"""
-
-_WITHOUT_PRECISION = """
-MATCH (d:ClewDocument) WHERE d.date_precision IS NULL WITH d LIMIT 200
-RETURN d.namespace, d.id, d.metadata, d.created_at, COLLECT {
-    MATCH (c:ClewChunk {namespace: d.namespace, document_id: d.id}) WHERE c.metadata <> '{}'
-    RETURN [c.id, c.metadata]
-}
-"""
-_SET_PRECISION = """
-UNWIND $rows AS row
-MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.date
-WITH row
-MATCH (c:ClewChunk {namespace: row.namespace, document_id: row.id})
-OPTIONAL MATCH (c)-[:AT {namespace: row.namespace}]->(t:ClewTime {said: 1})
-DETACH DELETE t
-WITH row, c, coalesce(row.own[toString(c.id)], row.whole) AS time WHERE time IS NOT NULL
-CREATE (c)-[:AT {namespace: row.namespace}]->(n:ClewTime {namespace: row.namespace})
-SET n += time, n.chunk_id = c.id
-"""
 
 
 def chunk_label(namespace: str) -> str:
@@ -149,114 +134,6 @@ def _checked(namespace: str) -> str:
             f"{namespace!r} is no namespace; expected letters, digits, '_', '.' and '-', at most 64"
         )
     return namespace
-
-
-def m001_documents_and_graph(database: Neo4jDatabase) -> None:
-    """Constraints and indexes of documents, their times, and the graph."""
-    for label, names in _UNIQUE_NODES.items():
-        properties = ", ".join(f"n.{name}" for name in names)
-        database.define(
-            f"CREATE CONSTRAINT {label.lower()}_unique IF NOT EXISTS"
-            f" FOR (n:{label}) REQUIRE ({properties}) IS UNIQUE"
-        )
-    database.define(
-        "CREATE CONSTRAINT clewalias_key_unique IF NOT EXISTS"
-        " FOR (n:ClewAlias) REQUIRE (n.namespace, n.key) IS UNIQUE"
-    )
-    database.define(
-        "CREATE CONSTRAINT clewrelates_unique IF NOT EXISTS"
-        " FOR ()-[r:RELATES]-() REQUIRE (r.namespace, r.id) IS UNIQUE"
-    )
-    for name, place in _INDEXES.items():
-        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
-
-
-def m003_store_id(database: Neo4jDatabase) -> None:
-    """An identity of every store, as in SQLite."""
-    database.define("MATCH (s:ClewStore) WHERE s.store_id IS NULL SET s.store_id = randomUUID()")
-
-
-def m004_extraction_log(database: Neo4jDatabase) -> None:
-    """The log of reading for relations bears the name of what it is, in all namespaces."""
-    label = "ClewExtractionLog"
-    database.define(
-        f"CREATE INDEX {_LOG_INDEX} IF NOT EXISTS FOR (n:{label}) ON (n.namespace, n.entity_id)"
-    )
-    rename = f"MATCH (n:ClewReading) WITH n LIMIT 10000 SET n:{label} REMOVE n:ClewReading"
-    while database.write(lambda: database.value(f"{rename} RETURN count(*)")):
-        pass
-    database.define("DROP INDEX clew_readings_by_entity IF EXISTS")
-
-
-def m005_date_precision(database: Neo4jDatabase) -> None:
-    """What says the date of a document, and how precisely; when chunks were said follows."""
-    while rows := database.rows(_WITHOUT_PRECISION):
-        dated = [_dated(*row) for row in rows]
-        database.write(partial(database.rows, _SET_PRECISION, rows=dated))
-
-
-def _dated(
-    namespace: str, id_: str, metadata: str, created_at: str | None, chunks: list[tuple[int, str]]
-) -> dict[str, object]:
-    """A document's date, and when its chunks were said: those with a date of their own apart."""
-    date = stated_date(json.loads(metadata), to_time(created_at))
-    own = {id_: date_of(json.loads(values)) for id_, values in chunks}
-    return {
-        "namespace": namespace,
-        "id": id_,
-        "date": {
-            "created_at": to_text(date.start if date else None),
-            "date_source": "metadata" if date else "",
-            "date_precision": date.precision if date else "",
-        },
-        "whole": _said(date),
-        "own": {str(id_): _said(stated) for id_, stated in own.items() if stated},
-    }
-
-
-def _said(date: PartialDate | None) -> dict[str, object] | None:
-    return next((row._asdict() for row in time_rows(date, ())), None)
-
-
-MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
-    m001_documents_and_graph,
-    m002_communities_and_topics,
-    m003_store_id,
-    m004_extraction_log,
-    m005_date_precision,
-)
-"""Each may run twice at once, from two machines: it makes only what there is not."""
-SCHEMA_VERSION = len(MIGRATIONS)
-
-
-def migrate(database: Neo4jDatabase) -> None:
-    """Apply what is missing to the whole database, and make the namespace's store.
-
-    Raises `StoreMismatchError` for a database that a newer version of Clew has written to.
-    """
-    version = int(database.value("MATCH (s:ClewSchema) RETURN max(s.version)") or 0)
-    if version > SCHEMA_VERSION:
-        raise StoreMismatchError(
-            f"the store {database.address!r} has schema version {version}, but this Clew knows"
-            f" {SCHEMA_VERSION} at most: a newer Clew wrote it; upgrade with `pip install --upgrade"
-            " clew`"
-        )
-    if version < SCHEMA_VERSION:
-        database.define(
-            "CREATE CONSTRAINT clewschema_unique IF NOT EXISTS"
-            " FOR (s:ClewSchema) REQUIRE s.name IS UNIQUE"
-        )
-    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
-        migration(database)
-        database.define(f"MERGE (s:ClewSchema {{name: 'clew'}}) SET s.version = {number}")
-    if not holds_namespace(database):
-        define_keywords(database)
-        database.write(lambda: database.rows(_MAKE_STORE))
-
-
-def holds_namespace(database: Neo4jDatabase) -> bool:
-    """Whether the namespace has a store."""
-    return bool(database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.namespace"))
 
 
 def define_keywords(database: Neo4jDatabase) -> None:

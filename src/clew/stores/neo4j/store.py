@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.private_files import make_folder
+from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import migrate
+from clew.stores.neo4j.migrations import migrate
 from clew.stores.neo4j.search import Neo4jSearch
-from clew.stores.row_builder import PreparedDocument
 from clew.stores.statements.state import State
 from clew.types import CheckReport
 
@@ -91,6 +91,6 @@ class Neo4jStore(Neo4jSearch):
 
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""
-        from clew.stores.neo4j.check import check
+        from clew.stores.neo4j.check import Neo4jCheck
 
-        return check(self.backend, repair=repair)
+        return Neo4jCheck(self.backend).run(repair=repair)

@@ -37,6 +37,7 @@ PATTERNS: Mapping[Table, str] = {
     "communities": "(n:ClewCommunity {namespace: $namespace})",
     "themes": "(n:ClewTheme {namespace: $namespace})",
     "topics": "(n:ClewTopic {namespace: $namespace})",
+    "partition": "(n:ClewPartition {namespace: $namespace})",
 }
 """What holds the rows of each table, as `n`; those of `partition` are properties of one node.
 
@@ -48,7 +49,7 @@ COUNTERS: Mapping[Table, str] = {
     "aliases": "next_alias",
     "relations": "next_relation",
 }
-"""Where the namespace keeps the next id of each table."""
+"""Where the namespace keeps the next id of each table; see `statements.copy.RESERVE_IDS`."""
 # What is tied to something else; a row of another table is a node by itself.
 _TIED: Mapping[Table, str] = {
     "sections": """
@@ -98,6 +99,7 @@ CREATE (h)-[:RELATES {
     sentence: row.sentence, extractor: row.extractor
 }]->(t)
 """,
+    "partition": "MERGE (n:ClewPartition {namespace: $namespace}) SET n[row.name] = row.value",
 }
 INSERT = (
     "".join(
@@ -140,6 +142,14 @@ CALL (key) {
 MATCH (n:ClewEntity {namespace: $namespace, id: key})
 DETACH DELETE n
 """
+_DELETE_PARTITION = """
+UNWIND $keys AS key MATCH (p:ClewPartition {namespace: $namespace}) SET p[key] = null
+"""
+_DELETE: Mapping[Table, str] = {
+    "documents": _DELETE_DOCUMENTS,
+    "entities": _DELETE_ENTITIES,
+    "partition": _DELETE_PARTITION,
+}
 _BYTES: Mapping[str, str] = {"vector": "<f4", "members": "<i8"}
 _LISTS = ("entities", "entity_ids", "sources")
 _FLOATS = ("weight", "confidence", "score")
@@ -182,10 +192,8 @@ def update_query(table: Table) -> str:
 @cache
 def delete_query(table: Table) -> str:
     """Deletes what has one of `$keys`."""
-    if table == "documents":
-        return _DELETE_DOCUMENTS
-    if table == "entities":
-        return _DELETE_ENTITIES
+    if table in _DELETE:
+        return _DELETE[table]
     first, *others = (f"n.{name}" for name in SHAPES[table].key)
     tests = [f"{first} = key", *(f"{name} IS NOT NULL" for name in others)]
     detach = "DETACH" if PATTERNS[table].startswith("(n") else ""

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from clew.errors import StoreCorruptError
-from clew.ports.copying import Place, Table
+from clew.ports.copying import Key, Place, Table
+from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
-from clew.stores.copy_marks import folder_place
 from clew.stores.sqlite import tables
 from clew.stores.sqlite.connection import Database
 from clew.stores.statements.state import COUNT_CHANGE, STATE, State
@@ -52,6 +52,12 @@ class SqliteBackend:
     def read_only(self) -> bool:
         """See `Backend`."""
         return self.database.read_only
+
+    def writable(self) -> SqliteBackend:
+        """See `Backend`."""
+        if not self.read_only:
+            return self
+        return SqliteBackend(self.database.copy_for_this_process())
 
     def write(self, work: Callable[[], T], *, durable: bool = True) -> T:
         """See `Backend`; `work` is called once, and undone also within a batch."""
@@ -142,6 +148,24 @@ class SqliteBackend:
             for sql in tables.delete_sql(table):
                 connection.execute(sql, {"keys": json.dumps(list(keys))})
 
+    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[WholeRow]:
+        """See `Backend`."""
+        with self._connection() as connection:
+            rows = tables.read_rows(connection, table, after, limit)
+            if table == "chunks":  # a copy's checksums are its own
+                refuse_damaged_embeddings(connection, [int(row["id"] or 0) for row in rows])
+            return rows
+
+    def count_rows(self, table: Table) -> int:
+        """See `Backend`."""
+        with self._connection() as connection:
+            return tables.count_rows(connection, table)
+
+    def clear(self) -> None:
+        """See `Backend`."""
+        with self.database.write() as connection:
+            tables.clear(connection)
+
     def define_vectors(self, dimension: int) -> None:
         """See `Backend`; searched in a matrix beside the file, which takes nothing of it."""
 
@@ -156,6 +180,12 @@ def _bound(parameters: Mapping[str, object]) -> dict[str, Any]:
         name: json.dumps(value) if isinstance(value, list) else value
         for name, value in parameters.items()
     }
+
+
+def folder_place(folder: Path) -> Place:
+    """The place of a store in a folder: that of a namespace in a folder of stores."""
+    whole = folder.resolve()
+    return Place(str(whole.parent), whole.name)
 
 
 def read_state(connection: sqlite3.Connection) -> State:

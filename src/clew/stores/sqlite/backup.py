@@ -116,7 +116,7 @@ def attached(store: SqliteStore, copy: Path) -> Iterator[sqlite3.Connection]:
 def replace_content(connection: sqlite3.Connection, kept: Sequence[str]) -> None:
     """Put the rows of the attached copy in place of the store's, but for the tables in `kept`.
 
-    Generation and epoch grow beyond both stores'. Rows in `kept` whose chunks go, go with them.
+    Generation and mentions version grow beyond both stores'. Rows in `kept` go with their chunks.
     """
     connection.execute("PRAGMA defer_foreign_keys = ON")
     tables = [row[0] for row in connection.execute(_TABLES, (json.dumps([*kept, "meta"]),))]

@@ -1,4 +1,4 @@
-"""Connections, transactions and the one place where SQLite's errors become Clew's.
+"""Connections to a SQLite file, and transactions.
 
 A transaction lasts through loss of power once it is committed (`synchronous = FULL`: a sync each),
 unless the caller says that it need not: then it lasts through the end of the process at once, and
@@ -19,15 +19,14 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from clew.errors import StoreBusyError, StoreCorruptError, StoreError
+from clew.errors import StoreCorruptError, StoreError
+from clew.stores.sqlite.errors import BUSY, damaged, primary_code, translated
 from clew.stores.values import half_character
 
 T = TypeVar("T")
 
 # SQLite waits this long by itself; we repeat until the bound, so that Ctrl-C is heard meanwhile.
 _WAIT_SECONDS = 0.1
-_BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-_DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _SETTINGS = ("PRAGMA foreign_keys = ON", "PRAGMA cache_size = -32768")
 _FOR_WRITING = (
     "PRAGMA journal_mode = WAL",
@@ -36,12 +35,6 @@ _FOR_WRITING = (
     # Fewer checkpoints than by default: indexing touches the same pages repeatedly.
     "PRAGMA wal_autocheckpoint = 4000",
 )
-_ADVICE = {
-    sqlite3.SQLITE_FULL: "the disk is full; free some space and repeat the command",
-    sqlite3.SQLITE_READONLY: "it cannot be written to; check the rights of the file and its folder",
-    sqlite3.SQLITE_CANTOPEN: "it cannot be opened; check that its folder exists and can be written",
-    sqlite3.SQLITE_IOERR: "the disk reports an error; check the disk, then run `clew check`",
-}
 
 
 class Database:
@@ -239,7 +232,7 @@ class Database:
             except sqlite3.OperationalError as error:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
-                if _primary_code(error) not in _BUSY or time.monotonic() >= deadline:
+                if primary_code(error) not in BUSY or time.monotonic() >= deadline:
                     raise
                 time.sleep(0.002)  # some kinds of busy do not wait by themselves
 
@@ -248,37 +241,13 @@ class Database:
         try:
             yield
         except sqlite3.Error as error:
-            raise self._translate(error) from error
+            raise translated(
+                error, self.path, self.busy_seconds, read_only=self.read_only
+            ) from error
         except UnicodeEncodeError as error:
             raise half_character(error) from error
         except UnicodeDecodeError as error:
-            raise self._damaged(error) from error
-
-    def _damaged(self, error: Exception) -> StoreCorruptError:
-        return StoreCorruptError(
-            f"the store {str(self.path)!r} is damaged ({error}); `clew check` says what is"
-            " affected: restore the file from a backup, or delete it and index again"
-        )
-
-    def _translate(self, error: sqlite3.Error) -> StoreError:
-        path, code = str(self.path), _primary_code(error)
-        if code in _BUSY:
-            return StoreBusyError(
-                f"the store {path!r} was locked by another process for longer than"
-                f" {self.busy_seconds:g} s; wait until that process has finished, or raise the"
-                " setting busy_seconds"
-            )
-        # Python's own error, which has no code, where a text is no UTF-8.
-        if code in _DAMAGED or "decode to UTF-8" in str(error):
-            return self._damaged(error)
-        if self.read_only and code == sqlite3.SQLITE_CANTOPEN:
-            return StoreError(
-                f"the store {path!r} can only be read here, and its last changes are still in"
-                f" {path + '-wal'!r}: open it once where it can be written, or copy it with"
-                " `clew backup` there"
-            )
-        advice = _ADVICE.get(code, "run `clew check` to see whether the store is sound")
-        return StoreError(f"the store {path!r} failed ({error}): {advice}")
+            raise damaged(error, self.path) from error
 
 
 def define_checksum(connection: sqlite3.Connection) -> None:
@@ -329,8 +298,3 @@ def _savepoint(connection: sqlite3.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK TO part")
             connection.execute("RELEASE part")
         raise
-
-
-def _primary_code(error: sqlite3.Error) -> int:
-    """SQLite's result code without its extension; 0 where Python itself raised the error."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from clew.stores.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
 from clew.stores.values import to_text, to_time
@@ -17,6 +17,49 @@ from clew.times import date_of
 if TYPE_CHECKING:
     from clew.types import PartialDate
 
+# Integers and vectors are little-endian arrays. What has no report has no embedding: it is kept
+# for the partition's sake and shown nowhere. Short columns first, as in the other tables.
+_M003 = """
+CREATE TABLE communities (
+    id INTEGER PRIMARY KEY,
+    level INTEGER NOT NULL,
+    parent INTEGER NOT NULL,
+    size INTEGER NOT NULL,
+    title TEXT NOT NULL DEFAULT '',
+    entities TEXT NOT NULL DEFAULT '[]',
+    entity_ids TEXT NOT NULL DEFAULT '[]',
+    sources TEXT NOT NULL DEFAULT '[]',
+    members BLOB NOT NULL,
+    embedding BLOB,
+    summary TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX communities_by_level ON communities (level);
+CREATE INDEX communities_by_parent ON communities (parent);
+
+CREATE TABLE themes (
+    number INTEGER PRIMARY KEY,
+    title TEXT NOT NULL,
+    embedding BLOB NOT NULL
+);
+
+CREATE TABLE topics (
+    id INTEGER PRIMARY KEY,
+    key TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    theme INTEGER NOT NULL REFERENCES themes,
+    passages INTEGER NOT NULL,
+    documents INTEGER NOT NULL,
+    embedding BLOB NOT NULL
+);
+
+CREATE TABLE topic_chunks (
+    topic_id INTEGER NOT NULL REFERENCES topics,
+    chunk_id INTEGER NOT NULL,
+    PRIMARY KEY (topic_id, chunk_id)
+) WITHOUT ROWID;
+
+CREATE TABLE partition_state (name TEXT PRIMARY KEY, value) WITHOUT ROWID
+"""
 _DATES = """
 SELECT m.chunk_id, m.sentence, m.start, m."end", a.name, m.count
 FROM mentions m JOIN aliases a ON a.id = m.alias_id JOIN entities e ON e.id = a.entity_id
@@ -46,6 +89,12 @@ CREATE TABLE readings (
     read_at TEXT NOT NULL
 )
 """
+
+
+def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
+    """Communities with their reports, topics with their themes; all derived, none at first."""
+    for statement in _M003.split(";\n"):
+        connection.execute(statement)
 
 
 def write_all_times(connection: sqlite3.Connection) -> None:
@@ -111,3 +160,8 @@ def m010_date_precision(connection: sqlite3.Connection) -> None:
     connection.execute("DELETE FROM chunk_times WHERE said = 1")
     for chunk_id, date in _chunk_dates(connection):
         _insert_times(connection, chunk_id, time_rows(date, ()))
+
+
+def m011_sketches(connection: sqlite3.Connection) -> None:
+    """Sketches of chunks, by which near-duplicates are found; null for those that there are."""
+    connection.execute("ALTER TABLE chunks ADD COLUMN sketch TEXT")

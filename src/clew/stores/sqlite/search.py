@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.stores.metadata import COLUMNS, FIELDS, field_value, meets, wanted
+from clew.stores.documents.metadata import COLUMNS, FIELDS, field_value, meets, wanted
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding
 from clew.stores.store import Store
 from clew.types import Condition

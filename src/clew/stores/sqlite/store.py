@@ -45,6 +45,6 @@ class SqliteStore(SqliteSearch):
 
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""
-        from clew.stores.sqlite.check import check
+        from clew.stores.sqlite.check import SqliteCheck
 
-        return check(self.backend, repair=repair)
+        return SqliteCheck(self.backend).run(repair=repair)

@@ -6,9 +6,9 @@ import json
 import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from clew.ports.copying import SHAPES, Table
+from clew.ports.copying import SHAPES, Key, Row, Table
 
 if TYPE_CHECKING:
     from clew.stores.backend import Rows
@@ -19,6 +19,18 @@ _NAMES: Mapping[Table, str] = {
     "rules": "link_rules",
     "extraction_log": "relationship_extraction_log",
     "partition": "partition_state",
+}
+# Where whole rows are read from, if not from one table alone.
+_SOURCES: Mapping[Table, str] = {
+    "chunks": """chunks LEFT JOIN embeddings e ON e.chunk_id = id
+        LEFT JOIN keywords k ON k.rowid = id
+        LEFT JOIN usage u ON u.chunk_id = id LEFT JOIN agent_extractions r ON r.chunk_id = id""",
+    "extraction_log": """(SELECT DISTINCT entity_id, extracted_at, relationships_found
+        FROM relationship_extraction_log)""",
+    "topics": """(SELECT topics.*, (SELECT json_group_array(chunk_id) FROM (
+        SELECT chunk_id FROM topic_chunks WHERE topic_id = topics.id ORDER BY chunk_id)) AS chunks
+        FROM topics)""",
+    "partition": "(SELECT name, value FROM partition_state WHERE name <> 'built')",
 }
 # Columns that have a table of their own, and how a row comes into it.
 _BESIDE: Mapping[Table, Mapping[str, str]] = {
@@ -33,6 +45,7 @@ _BESIDE: Mapping[Table, Mapping[str, str]] = {
     },
     "topics": {"chunks": "INSERT INTO topic_chunks SELECT :id, value FROM json_each(:chunks)"},
 }
+_BESIDE_TABLES = ("topic_chunks", "agent_extractions", "usage", "embeddings", "keywords")
 # The keyword index knows no foreign keys; all else goes with what it hangs on.
 _DELETE_FIRST: Mapping[Table, str] = {
     "documents": """
@@ -96,3 +109,65 @@ def delete_sql(table: Table) -> tuple[str, ...]:
         *first,
         f'DELETE FROM {table_name(table)} WHERE "{key}" IN (SELECT value FROM json_each(:keys))',
     )
+
+
+# --- whole tables
+
+
+def read_rows(
+    connection: sqlite3.Connection, table: Table, after: Key | None, limit: int
+) -> list[Row]:
+    """See `stores.backend.Backend`."""
+    key, columns = SHAPES[table]
+    above = "" if after is None else f"WHERE ({column_list(key)}) > ({', '.join('?' * len(key))})"
+    found = connection.execute(
+        f"SELECT {column_list(columns)} FROM {_source(table)} {above}"
+        f" ORDER BY {column_list(key)} LIMIT ?",
+        (*(after or ()), limit),
+    )
+    return [dict(zip(columns, row, strict=True)) for row in found]
+
+
+def count_rows(connection: sqlite3.Connection, table: Table) -> int:
+    """See `stores.backend.Backend`."""
+    source = "chunks" if table == "chunks" else _source(table)
+    return int(connection.execute(f"SELECT count(*) FROM {source}").fetchone()[0])
+
+
+def _source(table: Table) -> str:
+    return _SOURCES.get(table) or table_name(table)
+
+
+def clear(connection: sqlite3.Connection) -> None:
+    """Delete all rows; at the commit nothing is left that could point at what is gone."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    for name in (*_BESIDE_TABLES, *map(table_name, reversed(list(SHAPES)))):
+        connection.execute(f"DELETE FROM {name}")
+
+
+class Reference(NamedTuple):
+    """A foreign key."""
+
+    table: str
+    column: str
+    parent: str
+    key: str
+    """The parent's primary key."""
+
+    @property
+    def is_missing(self) -> str:
+        """The SQL test for rows of `table` that point at nothing."""
+        return (
+            f"{self.table}.{self.column} IS NOT NULL AND NOT EXISTS (SELECT 1 FROM {self.parent}"
+            f" WHERE {self.parent}.{self.key} = {self.table}.{self.column})"
+        )
+
+
+def list_references(connection: sqlite3.Connection) -> list[Reference]:
+    """Every foreign key; each points at a primary key of one column."""
+    rows = connection.execute(
+        'SELECT t.name, f."from", f."table", k.name'
+        ' FROM sqlite_master t, pragma_foreign_key_list(t.name) f, pragma_table_info(f."table") k'
+        " WHERE t.type = 'table' AND k.pk = 1 ORDER BY t.rowid, f.id"
+    )
+    return [Reference(*row) for row in rows]

@@ -154,6 +154,12 @@ SENTENCES = Statement(
     f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {_AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.text, c.start, c.sentences] AS row",
 )
+# The text only where there is no sketch. Columns: id, sketch, text.
+SKETCHES = Statement(
+    "SELECT c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END"
+    f" FROM chunks c WHERE c.id {_AMONG}",
+    f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END] AS row",
+)
 # Columns: id, then those of PROVENANCE.
 PROVENANCES = Statement(
     f"SELECT c.id, {_PROVENANCE} {_SQL_CHUNKS} WHERE c.id {_AMONG}",

@@ -148,7 +148,7 @@ RETURN [key, a.name, a.id, e.id, a.method, e.entity_type,
     COUNT { (e)<-[:NAMES {namespace: $namespace}]-() }] AS row
 """,
 )
-_CYPHER_USED = """
+CYPHER_USED = """
 EXISTS { (e)<-[m:MENTIONS {namespace: $namespace}]-() WHERE m.alias_id = a.id }
 OR EXISTS { (e)-[r:RELATES {namespace: $namespace}]->() WHERE r.from_alias_id = a.id }
 OR EXISTS { (e)<-[r:RELATES {namespace: $namespace}]-() WHERE r.to_alias_id = a.id }
@@ -163,7 +163,7 @@ FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE e.id {_AMONG} ORDER B
     f"""
 UNWIND $ids AS id
 MATCH (e:ClewEntity {{namespace: $namespace, id: id}})<-[:NAMES {{namespace: $namespace}}]-(a)
-RETURN [e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name, {_CYPHER_USED}] AS row
+RETURN [e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name, {CYPHER_USED}] AS row
 ORDER BY a.id
 """,
 )
@@ -219,144 +219,5 @@ CALL (alias_id, old, new) {
     DELETE r
     CREATE (head)-[moved:RELATES]->(new) SET moved = values
 }
-""",
-)
-
-# --- what has no source is deleted
-
-# A name given by hand stays without a text: that of an entity made by hand by itself, that of
-# another as long as a text has another name of it (view `orphan_aliases` in SQLite).
-DELETE_ORPHAN_ALIASES = Statement(
-    f"DELETE FROM aliases WHERE id IN (SELECT id FROM orphan_aliases WHERE entity_id {_AMONG})",
-    f"""
-UNWIND $ids AS id
-MATCH (e:ClewEntity {{namespace: $namespace, id: id}})
-MATCH (a:ClewAlias {{namespace: $namespace}})-[:NAMES {{namespace: $namespace}}]->(e)
-WITH e, a, {_CYPHER_USED} AS used
-WITH e, collect({{alias: a, used: used}}) AS names
-WITH e, names, any(name IN names WHERE name.used) AS is_used
-UNWIND names AS name
-WITH e, is_used, name.alias AS a, name.used AS used
-WHERE NOT used AND NOT (a.method = 'manual' AND e.tier = 'manual')
-    AND NOT (is_used AND EXISTS {{
-        (r:ClewRule {{namespace: $namespace, key: a.key}}) WHERE r.name <> ''
-    }})
-DETACH DELETE a
-""",
-)
-# An entity whose shown name is no longer its own takes its oldest one.
-SHOW_LIVING_NAMES = Statement(
-    f"""
-UPDATE entities SET (name, key) = (
-    SELECT a.name, a.key FROM aliases a WHERE a.entity_id = entities.id ORDER BY a.id LIMIT 1)
-WHERE id {_AMONG}
-    AND EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
-    AND NOT EXISTS (
-        SELECT 1 FROM aliases a WHERE a.entity_id = entities.id AND a.key = entities.key)
-""",
-    """
-UNWIND $ids AS id
-MATCH (e:ClewEntity {namespace: $namespace, id: id}) WHERE NOT EXISTS {
-    (e)<-[:NAMES {namespace: $namespace}]-(a:ClewAlias) WHERE a.key = e.key
-}
-MATCH (a:ClewAlias {namespace: $namespace})-[:NAMES {namespace: $namespace}]->(e)
-WITH e, a ORDER BY a.id
-WITH e, head(collect(a)) AS oldest
-SET e.name = oldest.name, e.key = oldest.key
-""",
-)
-DELETE_NAMELESS_ENTITIES = Statement(
-    f"""
-DELETE FROM entities WHERE id {_AMONG}
-    AND NOT EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
-""",
-    """
-UNWIND $ids AS id
-MATCH (e:ClewEntity {namespace: $namespace, id: id})
-WHERE NOT EXISTS { (e)<-[:NAMES {namespace: $namespace}]-(:ClewAlias) }
-CALL (e) {
-    MATCH (l:ClewExtractionLog {namespace: $namespace, entity_id: e.id})
-    DELETE l
-}
-DETACH DELETE e
-""",
-)
-
-# --- rules: a key belongs to the group that its target names
-
-LINK_RULES = Statement(
-    "SELECT key, target FROM link_rules ORDER BY key",
-    """
-MATCH (r:ClewRule {namespace: $namespace}) WHERE r.key IS NOT NULL
-RETURN [r.key, r.target] AS row ORDER BY r.key
-""",
-)
-# Those that lead from or to some keys. Most stores have none, and looking for these keys' costs
-# more than looking for any.
-RULES_AROUND = Statement(
-    f"""
-SELECT r.key, r.target FROM (SELECT 1 FROM link_rules LIMIT 1) CROSS JOIN link_rules r
-WHERE r.key {_AMONG_KEYS} OR r.target {_AMONG_KEYS}
-""",
-    """
-UNWIND $keys AS key
-CALL (key) {
-    MATCH (r:ClewRule {namespace: $namespace, key: key}) RETURN r
-    UNION
-    MATCH (r:ClewRule {namespace: $namespace, target: key}) RETURN r
-}
-RETURN DISTINCT [r.key, r.target] AS row
-""",
-)
-# A group of names ruled by hand is the key that its rules point at, and may outlive its entity.
-# Columns: key of the group, its entity if one of its names is known, the name given by hand.
-RULED_GROUPS = Statement(
-    """
-SELECT g.value, (
-    SELECT entity_id FROM aliases
-    WHERE key = g.value OR key IN (SELECT key FROM link_rules WHERE target = g.value)
-    ORDER BY id LIMIT 1), (SELECT name FROM link_rules WHERE key = g.value)
-FROM json_each(:keys) AS g
-""",
-    """
-UNWIND $keys AS group
-OPTIONAL MATCH (own:ClewRule {namespace: $namespace, key: group})
-CALL (group) {
-    OPTIONAL MATCH (r:ClewRule {namespace: $namespace, target: group})
-    WITH group, collect(r.key) AS ruled
-    UNWIND ruled + group AS key
-    MATCH (a:ClewAlias {namespace: $namespace, key: key})
-        -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-    WITH a, e ORDER BY a.id LIMIT 1
-    RETURN collect(e.id) AS members
-}
-RETURN [group, head(members), own.name] AS row
-""",
-)
-# Rows: key, target.
-WRITE_RULES = Statement(
-    """
-INSERT INTO link_rules (key, target) VALUES (:key, :target)
-ON CONFLICT (key) DO UPDATE SET target = excluded.target
-""",
-    """
-UNWIND $rows AS row
-MERGE (r:ClewRule {namespace: $namespace, key: row.key}) ON CREATE SET r.name = ''
-SET r.target = row.target
-""",
-)
-# What a merged entity leaves to its heir.
-TAKE_OVER = Statement(
-    """
-UPDATE entities SET
-    tier = CASE WHEN s.tier = 'manual' THEN s.tier ELSE entities.tier END,
-    content = CASE WHEN entities.content = '' THEN s.content ELSE entities.content END
-FROM (SELECT tier, content FROM entities WHERE id = :source) AS s WHERE entities.id = :target
-""",
-    """
-MATCH (source:ClewEntity {namespace: $namespace, id: $source})
-MATCH (target:ClewEntity {namespace: $namespace, id: $target})
-SET target.tier = CASE WHEN source.tier = 'manual' THEN source.tier ELSE target.tier END,
-    target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END
 """,
 )

@@ -110,7 +110,11 @@ class CommunityWriterSuite(StoreSuite):
         return keeper
 
     def test_at_first_there_are_none(self, keeper: CommunityWriter) -> None:
-        assert (keeper.built(), keeper.partition(), dict(keeper.report_bases())) == (-1, None, {})
+        assert (keeper.generation(), keeper.partition(), dict(keeper.report_bases())) == (
+            -1,
+            None,
+            {},
+        )
         assert keeper.communities() == keeper.communities(ids=[1]) == []
         assert keeper.topics() == keeper.topics(ids=[1]) == []
         assert keeper.members().shape == (0, 3)
@@ -123,7 +127,7 @@ class CommunityWriterSuite(StoreSuite):
         assert found is not None
         for name in (field.name for field in fields(Partition)):
             assert np.array_equal(getattr(found, name), getattr(written, name))
-        assert filled.built() == 5
+        assert filled.generation() == 5
 
     def test_an_empty_partition_comes_back_empty(self, keeper: CommunityWriter) -> None:
         none = np.empty(0, dtype=np.int64)
@@ -183,7 +187,7 @@ class CommunityWriterSuite(StoreSuite):
             filled.community_vectors(0)[1],
             [make_report(4).vector, make_report(5, "New").vector, make_report(10, "New").vector],
         )
-        assert (filled.built(), filled.topics()) == (6, topics)
+        assert (filled.generation(), filled.topics()) == (6, topics)
 
     def test_topics_come_with_their_themes_those_of_most_documents_first(
         self, filled: CommunityWriter
@@ -230,15 +234,15 @@ class CommunityWriterSuite(StoreSuite):
         changes = replace(make_changes(expected, 9), partition=make_partition(ROWS[:1]))
         assert not filled.write(changes)
         assert (filled.communities(), filled.topics()) == before
-        assert filled.built() == 5
+        assert filled.generation() == 5
 
     def test_a_write_that_fails_changes_nothing(self, filled: CommunityWriter) -> None:
-        before = filled.communities(), filled.topics(), filled.built()
+        before = filled.communities(), filled.topics(), filled.generation()
         twice = make_topics(["harp", "harp"])
         changes = replace(make_changes(5, 6), partition=make_partition(ROWS[:1]), topics=twice)
         with pytest.raises(StoreError):
             filled.write(changes)
-        assert (filled.communities(), filled.topics(), filled.built()) == before
+        assert (filled.communities(), filled.topics(), filled.generation()) == before
 
     def test_the_store_counts_no_change(self, store: Store, keeper: CommunityWriter) -> None:
         generation = store.generation()

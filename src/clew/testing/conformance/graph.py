@@ -103,7 +103,7 @@ class GraphStoreSuite(StoreSuite):
         assert alias.evidence == "World Bank (WB)"
 
     def test_a_late_link_moves_a_name_that_stood_alone(self, organisations: Store) -> None:
-        epoch = organisations.epoch()
+        mentions_version = organisations.mentions_version()
         entry = make_entry(
             "both",
             "World Health Organization (WHO).",
@@ -114,7 +114,7 @@ class GraphStoreSuite(StoreSuite):
         assert entity_of(organisations, "WHO") == entity_of(
             organisations, "World Health Organization"
         )
-        assert organisations.epoch() > epoch
+        assert organisations.mentions_version() > mentions_version
 
     def test_merging_can_be_undone_and_is_remembered(self, organisations: Store) -> None:
         long, short = (entity_of(organisations, n) for n in ("World Health Organization", "WHO"))
@@ -152,12 +152,12 @@ class GraphStoreSuite(StoreSuite):
         assert entity_of(store, "IBM").name == entity_of(store, "Big Blue").name == "Big Blue"
 
     def test_mending_by_hand_moves_the_epoch(self, organisations: Store) -> None:
-        seen = [organisations.epoch()]
+        seen = [organisations.mentions_version()]
         geneva, who = (entity_of(organisations, name).id for name in ("Geneva", "WHO"))
         organisations.merge(who, geneva, "")
-        seen.append(organisations.epoch())
+        seen.append(organisations.mentions_version())
         organisations.split(geneva, ["who"])
-        seen.append(organisations.epoch())
+        seen.append(organisations.mentions_version())
         assert seen == sorted(set(seen))
 
     @pytest.mark.parametrize(

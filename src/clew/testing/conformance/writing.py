@@ -98,12 +98,12 @@ class ManualGraphSuite(StoreSuite):
         store.save(make_entry("a", "Jon Smith.", names=["Jon Smith"]))
         fuzzy = replace(make_link("Jon Smyth", "Jon Smith"), method="fuzzy")
         store.save(make_entry("b", "Jon Smyth.", names=["Jon Smyth"], links=[fuzzy]))
-        smith, epoch = entity_of(store, "Jon Smith").id, store.epoch()
+        smith, mentions_version = entity_of(store, "Jon Smith").id, store.mentions_version()
         assert entity_of(store, "Jon Smyth").id == smith
         ((made, is_new),) = store.add_entities([NewEntity(name="Jon Smyth")])
         assert is_new
         assert made != smith == entity_of(store, "Jon Smith").id
-        assert store.epoch() > epoch
+        assert store.mentions_version() > mentions_version
 
     def test_making_entities_undoes_ties_of_which_no_other_name_is_left(self, store: Store) -> None:
         first = make_entry("a", "Jon Smith.", names=["Jon Smith"])
@@ -243,7 +243,7 @@ class ExtractionLogSuite(StoreSuite):
         assert store.count_unread() == 1
 
     def test_what_was_found_is_added_once(self, store: Store, chunks: Sequence[int]) -> None:
-        epoch, reading = store.epoch(), _reading(0.75)
+        mentions_version, reading = store.mentions_version(), _reading(0.75)
         smith = NewEntity(name="smith", entity_type="person", content="A smith.")
         assert store.record_readings({chunks[0]: reading}, [smith]) == 1
         once = store.mention_rows().tolist(), store.relation_rows().ids.tolist()
@@ -254,7 +254,7 @@ class ExtractionLogSuite(StoreSuite):
         (relation,) = store.chunk_relations(chunks)
         assert (relation.to_entity_id, relation.sentence) == (entity.id, 0)
         assert (relation.extractor, relation.confidence) == ("assistant", 0.75)
-        assert store.epoch() > epoch  # the chunk is an old one
+        assert store.mentions_version() > mentions_version  # the chunk is an old one
 
     def test_what_its_passage_states_already_is_taken_over(self, store: Store) -> None:
         relations = [("Anna", "met", "smith")]

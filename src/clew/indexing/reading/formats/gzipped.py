@@ -26,4 +26,4 @@ def unpacked(raw: RawFile) -> RawFile:
         raise raw.unreadable("malformed (not gzip)") from error
     if len(data) > limit:
         raise raw.unreadable(f"unpacks to more than {raw.settings.max_megabytes:g} MB")
-    return replace(raw, data=data, name=PurePosixPath(raw.name or raw.source).stem)
+    return replace(raw, data=data, path=None, name=PurePosixPath(raw.name or raw.source).stem)

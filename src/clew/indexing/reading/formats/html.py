@@ -25,31 +25,12 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.markdown_table import table_lines
+from clew.indexing.reading.formats.page_title import page_title
+from clew.indexing.reading.formats.web.boilerplate import boilerplate, is_invisible
 from clew.types import Document
 
 _Event = tuple[Literal["open", "close", "text"], Tag | str]
 
-_DROPPED = frozenset(
-    {
-        "audio",
-        "button",
-        "canvas",
-        "dialog",
-        "head",
-        "iframe",
-        "input",
-        "nav",
-        "noscript",
-        "object",
-        "script",
-        "select",
-        "style",
-        "svg",
-        "template",
-        "textarea",
-        "video",
-    }
-)
 _BLOCKS = HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS | {
     "body",
     "caption",
@@ -59,6 +40,8 @@ _BLOCKS = HTMLTreeBuilder.DEFAULT_BLOCK_ELEMENTS | {
     "th",
     "tr",
 }
+_ROWS = frozenset({"table", "tbody", "tfoot", "thead", "tr"})
+_WITHIN_ROWS = _ROWS | {"caption", "col", "colgroup", "td", "th"}
 _HEADINGS = {f"h{level}": "#" * level + " " for level in range(1, 7)}
 _META_NAMES = {
     "author": "author",
@@ -93,7 +76,8 @@ def html_document(markup: str, source: str) -> Document:
     # The declaration tells nothing here, and makes bs4 warn that this is no XML parser.
     soup = BeautifulSoup(_XML_DECLARATION.sub("<?", markup), "lxml") if "<" in markup else None
     known = _page_properties(soup) if soup else Properties()
-    text = clean_text(_markdown(soup)) if soup else markup
+    file_name = source.rsplit("/", 1)[-1]
+    text = clean_text(_markdown(soup, boilerplate(soup, file_name))) if soup else markup
     return Document(
         source=source,
         text=text,
@@ -117,15 +101,14 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
     if language:
         values["language"] = str(language)
     heading = (soup.title and one_line(soup.title.get_text())) or ""
-    if not heading and (first := soup.find("h1")):
-        heading = one_line(first.get_text())
-    return properties({**values, "title": heading})
+    shown = [one_line(found.get_text()) for found in soup.find_all("h1", limit=2)]
+    return properties({**values, "title": page_title(heading, list(filter(None, shown)))})
 
 
-def _markdown(root: Tag) -> str:
+def _markdown(root: Tag, dropped: Collection[int]) -> str:
     layout = _layout_tables(root)
-    writer = _Writer(layout)
-    for kind, item in _events(root, layout):
+    writer = _Writer(layout, dropped)
+    for kind, item in _events(root, layout, dropped):
         if kind == "text":
             writer.text(str(item))
         elif kind == "open":
@@ -135,7 +118,7 @@ def _markdown(root: Tag) -> str:
     return writer.finish()
 
 
-def _events(root: Tag, layout: Collection[int]) -> Iterator[_Event]:
+def _events(root: Tag, layout: Collection[int], dropped: Collection[int]) -> Iterator[_Event]:
     """The page in order, without what is dropped; a stack of its own allows any depth."""
     stack: list[tuple[Tag, Iterator[PageElement]]] = [(root, iter(root.children))]
     while stack:
@@ -145,7 +128,7 @@ def _events(root: Tag, layout: Collection[int]) -> Iterator[_Event]:
             stack.pop()
             yield "close", tag
         elif isinstance(child, Tag):
-            if _is_dropped(child):
+            if is_invisible(child) or id(child) in dropped:
                 continue
             yield "open", child
             is_data = child.name == "table" and id(child) not in layout
@@ -154,13 +137,10 @@ def _events(root: Tag, layout: Collection[int]) -> Iterator[_Event]:
             yield "text", str(child)
 
 
-def _is_dropped(tag: Tag) -> bool:
-    return tag.name in _DROPPED or tag.has_attr("hidden") or tag.get("role") == "navigation"
-
-
 def _layout_tables(root: Tag) -> set[int]:
-    """Ids of the tables that arrange the page rather than data: they hold tables or headings.
+    """Ids of the tables that arrange the page rather than data.
 
+    They hold tables or headings, or something outside of their cells, which would be lost.
     Found in one walk, since looking into each table for itself is quadratic where they are nested.
     """
     found: set[int] = set()
@@ -168,19 +148,29 @@ def _layout_tables(root: Tag) -> set[int]:
     while stack:
         tag, table = stack.pop()
         for child in tag.children:
+            if table is not None and _arranges(tag, child):
+                found.add(table)
             if isinstance(child, Tag):
-                is_table = child.name == "table"
-                if table is not None and (is_table or child.name in _HEADINGS):
-                    found.add(table)
-                stack.append((child, id(child) if is_table else table))
+                stack.append((child, id(child) if child.name == "table" else table))
     return found
+
+
+def _arranges(parent: Tag, child: PageElement) -> bool:
+    """Whether what a table holds shows that it holds no data."""
+    outside = parent.name in _ROWS
+    if isinstance(child, Tag):
+        if child.name == "table" or child.name in _HEADINGS:
+            return True
+        return outside and child.name not in _WITHIN_ROWS and not is_invisible(child)
+    return outside and type(child) is NavigableString and bool(child.strip())
 
 
 class _Writer:
     """Collects inline text into blocks, each with the mark of what it is."""
 
-    def __init__(self, layout: Collection[int]) -> None:
+    def __init__(self, layout: Collection[int], dropped: Collection[int]) -> None:
         self._layout = layout
+        self._dropped = dropped
         self._blocks: list[str] = []
         self._inline: list[str] = []
         self._lists: list[int | None] = []
@@ -272,7 +262,7 @@ class _Writer:
         self._blocks.append((joint if self._blocks else "") + body)
 
     def _add_table(self, table: Tag) -> None:
-        rows = [_cells(row) for row in table.find_all("tr")]
+        rows = [self._cells(row) for row in table.find_all("tr") if id(row) not in self._dropped]
         rows = [row for row in rows if any(row)]
         caption = table.find("caption")
         if caption and (text := one_line(caption.get_text())):
@@ -280,11 +270,11 @@ class _Writer:
         if rows:
             self._add("\n".join(table_lines(rows)), tight=False)
 
+    def _cells(self, row: Tag) -> list[str]:
+        cells = (cell for cell in row.find_all(["td", "th"]) if id(cell) not in self._dropped)
+        return [one_line(_markdown(cell, self._dropped)) for cell in cells]
+
 
 def _first_number(tag: Tag) -> int:
     start = str(tag.get("start") or "1")
     return int(start) if start.isascii() and start.isdigit() and len(start) < 10 else 1
-
-
-def _cells(row: Tag) -> list[str]:
-    return [one_line(_markdown(cell)) for cell in row.find_all(["td", "th"])]

@@ -6,6 +6,7 @@ import re
 from pathlib import PurePosixPath
 from typing import Any
 
+from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats.conversation import read_result
 from clew.indexing.reading.formats.chats.whatsapp import is_whatsapp, whatsapp
 from clew.indexing.reading.formats.common import (
@@ -35,7 +36,7 @@ _BEGINNING = 4000
 def read_text(raw: RawFile) -> ReadResult:
     """A file of plain text, or of source code, as it is; a chat of WhatsApp turn by turn."""
     media_type = media_type_of(raw.suffix)
-    title = PurePosixPath(raw.source).name if is_source_code(raw.source) else ""
+    title = _code_title(raw.source) if is_source_code(raw.source) else ""
     text = decode(raw)
     if text.startswith("{\\rtf"):
         raise raw.unreadable("unsupported format (RTF)")
@@ -43,6 +44,11 @@ def read_text(raw: RawFile) -> ReadResult:
         return read_result(raw, whatsapp(text, raw.source))
     values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
     return ReadResult(documents=(_document(text, raw.source, media_type, values, title),))
+
+
+def _code_title(source: str) -> str:
+    """A file's name with its folder's: `httpx/_client.py`, since many files share a name."""
+    return "/".join(part for part in PurePosixPath(source).parts[-2:] if part != "/")
 
 
 def read_markdown(raw: RawFile) -> ReadResult:
@@ -58,10 +64,11 @@ def read_rst(raw: RawFile) -> ReadResult:
 def markdown_document(text: str, source: str) -> Document:
     """The text without its front matter, which becomes title, times and metadata."""
     values, body = _split_front_matter(text)
-    found = headings(body[:_BEGINNING], "text/markdown")
+    found = headings(body[:_BEGINNING], MEDIA_TYPE)
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
-    return _document(body, source, "text/markdown", {**fields, **values}, _markdown_title(body))
+    values = with_tags({**fields, **values}, body)
+    return _document(body, source, MEDIA_TYPE, values, _markdown_title(body))
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:

@@ -1,0 +1,1 @@
+"""Real documents and questions: what is found, and what is read into the graph."""

@@ -1,0 +1,1 @@
+"""What is content of a web page, and what leads to other pages."""

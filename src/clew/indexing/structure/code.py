@@ -1,0 +1,232 @@
+"""What source code states: what defines, imports, extends, implements and calls what.
+
+Names are those by which other files know a thing (`httpx._client.Client.get`), so that classes of
+one name in two packages stay two entities. What a name means is looked up within the file and its
+imports; what is not found there is left out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.indexing.structure.imports import SCRIPTS, Import, imports_of
+from clew.indexing.syntax.modules import module_of, separator_of
+from clew.indexing.syntax.parse import syntax_of
+from clew.indexing.syntax.parts import Definition, Reference, Syntax
+from clew.text import entity_key
+from clew.types import Statement, Structure
+
+if TYPE_CHECKING:
+    from clew.types import Document
+
+CODE = "code"
+"""The type of all entities of code."""
+_DOTTED = re.compile(r"[^\W\d][\w$]*(?:(?:\.|::|->)[^\W\d][\w$]*)*")
+_STEP = re.compile(r"\.|::|->")
+_OWN = frozenset({"self", "this", "cls", "Self"})
+_SEES_OWN_CLASS = frozenset({"java", "cpp"})
+"""Languages whose methods call each other by their bare names."""
+_ONE_NAMESPACE = frozenset({"c", "cpp"})
+_FILE_ALONE = re.compile(r"\bstatic\b[^;}/]*\Z")
+_RELATIONS = {"extends": "extends", "implements": "implements", "call": "calls"}
+_MOST_NAMES = 200
+"""Characters of a name, at most."""
+
+
+def code_structure(document: Document) -> Structure:
+    """What a source file states; nothing of documents whose language has no grammar."""
+    syntax = syntax_of(document)
+    if syntax is None:
+        return Structure()
+    return Structure(statements=tuple(_Stated(document, syntax).statements()))
+
+
+def module_name(document: Document) -> str:
+    """What a source file is called as a module; empty where that is not known."""
+    syntax = syntax_of(document)
+    return module_of(document.source, syntax) if syntax else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Entities:
+    """The definitions of a file that other files may speak of."""
+
+    module: str
+    names: dict[int, str]
+    """Qualified name by the place of the definition."""
+    by_path: dict[tuple[str, ...], int]
+    """Place by path."""
+
+
+def entities_of(document: Document, syntax: Syntax) -> Entities:
+    """Classes and functions that are not local; of two with one key, the first that is public."""
+    module, separator = module_of(document.source, syntax), separator_of(syntax.language)
+    names: dict[int, str] = {}
+    by_path: dict[tuple[str, ...], int] = {}
+    taken = {entity_key(module)}
+    places = [i for i, one in enumerate(syntax.definitions) if not one.is_local]
+    for place in sorted(places, key=lambda i: syntax.definitions[i].path[-1].startswith("_")):
+        one = syntax.definitions[place]
+        name = separator.join((*_prefix(document.text, one, syntax, module), *one.path))
+        key = entity_key(name)
+        if one.kind == "scope" or not key or len(name) > _MOST_NAMES or key in taken:
+            continue
+        taken.add(key)
+        names[place] = name
+        by_path[one.path] = place
+    return Entities(module, dict(sorted(names.items())), by_path)
+
+
+def _prefix(text: str, one: Definition, syntax: Syntax, module: str) -> Sequence[str]:
+    """What qualifies a path: the module, but for what C knows in all files by its bare name."""
+    if syntax.language not in _ONE_NAMESPACE:
+        return [module] if module else []
+    before = text[max(one.start, one.name_start - 200) : one.name_start]
+    is_alone = one.kind == "function" and len(one.path) == 1 and _FILE_ALONE.search(before)
+    return [module] if is_alone or one.path == ("main",) else []
+
+
+class _Stated:
+    """One file on its way."""
+
+    def __init__(self, document: Document, syntax: Syntax) -> None:
+        self._text = document.text
+        self._syntax = syntax
+        self._entities = entities_of(document, syntax)
+        self._separator = separator_of(syntax.language)
+        module = self._entities.module
+        self._imports: list[tuple[Import, int, int]] = [
+            (one, start, end)
+            for start, end in syntax.imports
+            for one in imports_of(
+                document.text[start:end], syntax.language, document.source, module
+            )
+        ]
+        self._imported = {one.local: one for one, _, _ in self._imports if one.local}
+        self._locals = {one.path[-1] for one in syntax.definitions if one.is_local}
+        self._bases: dict[int, list[str]] = {}
+
+    def statements(self) -> Iterator[Statement]:
+        """All of them, in order of kind; none of a thing with itself."""
+        found = [*self._definitions(), *self._import_statements(), *self._references()]
+        for one in found:
+            if entity_key(one.head) != entity_key(one.tail) and len(one.tail) <= _MOST_NAMES:
+                yield one
+
+    def _definitions(self) -> Iterator[Statement]:
+        for place, name in self._entities.names.items():
+            one = self._syntax.definitions[place]
+            outer = self._entities.by_path.get(one.path[:-1])
+            head = self._entities.names[outer] if outer is not None else self._entities.module
+            yield _statement(head, "defines", name, one.name_start, one.name_end)
+
+    def _import_statements(self) -> Iterator[Statement]:
+        seen: set[str] = set()
+        for one, start, end in self._imports:
+            if one.module not in seen:
+                seen.add(one.module)
+                yield _statement(self._entities.module, "imports", one.module, start, end)
+
+    def _references(self) -> Iterator[Statement]:
+        # Bases first: what a method calls may be its base's.
+        for one in sorted(self._syntax.references, key=lambda r: r.kind == "call"):
+            place = self._entity_around(one)
+            if place is None:
+                continue
+            head, target = self._entities.names[place], self._meaning(one, place)
+            if target:
+                if one.kind != "call":
+                    self._bases.setdefault(place, []).append(target)
+                yield _statement(head, _RELATIONS[one.kind], target, one.start, one.end)
+
+    def _entity_around(self, one: Reference) -> int | None:
+        """The innermost entity around a reference; a decorator's call is none of the function's."""
+        place = one.within
+        if place < 0 or one.start < self._syntax.definitions[place].name_start:
+            return self._implemented(one) if one.kind == "implements" else None
+        path = self._syntax.definitions[place].path
+        paths = (path[:length] for length in range(len(path), 0, -1))
+        return next((self._entities.by_path[p] for p in paths if p in self._entities.by_path), None)
+
+    def _implemented(self, one: Reference) -> int | None:
+        """Of `impl Trait for Type`, the type."""
+        path = self._syntax.definitions[one.within].path if one.within >= 0 else ()
+        return self._entities.by_path.get(path)
+
+    # --- what names mean ---
+
+    def _meaning(self, one: Reference, place: int) -> str | None:
+        """The qualified name of what a reference names; None where that is not known."""
+        if not _DOTTED.fullmatch(one.name):
+            return None
+        parts = _STEP.split(one.name)
+        path = self._syntax.definitions[place].path
+        if one.kind == "call" and parts[0] in {*_OWN, self._syntax.definitions[place].self_name}:
+            return self._own(parts, path) if len(parts) == 2 else None
+        found = self._defined(parts, path) or self._from_import(parts)
+        if found or one.kind == "call":
+            return found or self._everywhere(parts)
+        # A base that neither file nor imports tell of is called as it is written.
+        return self._separator.join(parts)
+
+    def _own(self, parts: list[str], path: tuple[str, ...]) -> str | None:
+        """A method of the class around, or of its bases within the file."""
+        if self._syntax.definitions[self._entities.by_path[path]].kind == "function":
+            path = path[:-1]
+        names, by_path = self._entities.names, self._entities.by_path
+        method = by_path.get((*path, parts[1]))
+        if method is None and path in by_path:
+            bases = self._bases.get(by_path[path], ())
+            paths = (self._syntax.definitions[i].path for i, n in names.items() if n in bases)
+            method = next(
+                (by_path[(*p, parts[1])] for p in paths if (*p, parts[1]) in by_path), None
+            )
+        return names[method] if method is not None else None
+
+    def _defined(self, parts: list[str], path: tuple[str, ...]) -> str | None:
+        if parts[0] in self._locals:
+            return None
+        by_path = self._entities.by_path
+        inner = path if self._syntax.language in _SEES_OWN_CLASS else ()
+        for length in range(len(inner), -1, -1):
+            place = by_path.get((*inner[:length], *parts))
+            if place is not None:
+                return self._entities.names[place]
+        return None
+
+    def _from_import(self, parts: list[str]) -> str | None:
+        """A name that was imported, or that stands in a module or a class that was."""
+        one = self._imported.get(parts[0])
+        if one is None or parts[0] in self._locals or len(parts) > 3:
+            return None
+        if len(parts) > 1 and not (one.is_module or parts[0][0].isupper()):
+            return None  # the method of an object whose class is not known
+        named = [parts[0]] if self._is_default_export(one, parts) else []
+        return self._separator.join([one.target, *named, *parts[1:]])
+
+    def _is_default_export(self, one: Import, parts: list[str]) -> bool:
+        """Whether a script imports what its file is called after: a class, or what is called."""
+        is_script = self._syntax.language in SCRIPTS and one.target.endswith(f"/{parts[0]}")
+        return is_script and (len(parts) == 1 or parts[0][0].isupper())
+
+    def _everywhere(self, parts: list[str]) -> str | None:
+        """In C, a function of another file has no other name: one that can be no variable's."""
+        is_c = self._syntax.language in _ONE_NAMESPACE and len(parts) == 1
+        return (
+            parts[0] if is_c and re.fullmatch(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)+", parts[0]) else None
+        )
+
+
+def _statement(head: str, relation: str, tail: str, start: int, end: int) -> Statement:
+    return Statement(
+        head=head,
+        head_type=CODE,
+        relation_type=relation,
+        tail=tail,
+        tail_type=CODE,
+        start=start,
+        end=end,
+    )

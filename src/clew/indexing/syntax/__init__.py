@@ -1,0 +1,1 @@
+"""Source code read by the grammars of its languages (tree-sitter), within limits."""

@@ -1,0 +1,1 @@
+"""What must hold in a store, and how it is mended."""

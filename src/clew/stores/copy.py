@@ -1,0 +1,223 @@
+"""A store as the rows of `ports.copying`, read and written over any back end.
+
+The target holds a mark until the copy is whole. Nobody but `clew copy` opens a store that holds
+one, and a target that is made holds one from its first moment.
+"""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from clew.derived_files import derived_files, remove_files
+from clew.errors import StoreCorruptError, StoreError
+from clew.ports.copying import Header, Key, Mark, Place, Row, Table
+from clew.stores.backend import Backend, pairs
+from clew.stores.state import StoreState, remember_embedder
+from clew.stores.statements.communities import BUILT, KEEP
+from clew.stores.statements.copy import ENTITIES_OF_ALIASES, FORGET_MARK, RESERVE_IDS
+from clew.stores.statements.state import NEXT_IDS, REMEMBER, NextIds
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+NOT_BEGUN = ""
+"""In place of the mark, where a target has been made and nothing is copied yet."""
+_ENDS: Mapping[Table, Sequence[str]] = {"mentions": ("",), "relations": ("from_", "to_")}
+
+
+class StoreCopy:
+    """A store that is copied, or copied into; one under construction cannot be opened otherwise."""
+
+    def __init__(self, backend: Backend) -> None:
+        """The back end is closed with it."""
+        self.backend = backend
+        self._state = StoreState(backend)
+
+    @property
+    def place(self) -> Place:
+        """Where it is; the same place has the same text in every process."""
+        return self.backend.place
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Reads of this thread inside it see one state of the store, whoever writes meanwhile."""
+        return self.backend.reading()
+
+    def close(self) -> None:
+        """Let go of files and connections; may be called twice."""
+        self.backend.close()
+
+    # --- reading
+
+    def mark(self) -> Mark | None:
+        """How far a copy into this store has come; None for a store that is whole."""
+        return mark_from_text(self._state.state().copying)
+
+    @property
+    def begun(self) -> bool:
+        """False for a target that was made, and into which nothing was copied yet."""
+        return self._state.state().copying != NOT_BEGUN
+
+    def header(self) -> Header:
+        """What the store remembers of itself."""
+        state = self._state.state()
+        ((built, _),) = self.backend.rows(BUILT)
+        return Header(
+            embedder=state.vectors,
+            functional=tuple(state.functional),
+            generation=state.generation,
+            mentions_version=state.mentions_version,
+            communities=-1 if built is None else int(built),
+            next_ids=NextIds(*self.backend.rows(NEXT_IDS)[0])._asdict(),
+        )
+
+    def count_rows(self, table: Table) -> int:
+        """Rows of a table."""
+        return self.backend.count_rows(table)
+
+    def read_rows(self, table: Table, after: Key | None, limit: int) -> list[Row]:
+        """At most `limit` rows with a key above `after` (None: from the first), by key.
+
+        Empty after the last one. How texts are ordered is the back end's, and always the same.
+        """
+        return self.backend.read_rows(table, after, limit)
+
+    # --- writing
+
+    def begin(self, mark: Mark, header: Header) -> None:
+        """Make the store one under construction, which nobody opens: all rows go, jobs stay.
+
+        `header` is the source's. The mark comes first, in a transaction of its own. Raises
+        `StoreError`, and changes nothing, where the generation is not the one that the mark says is
+        held: something else has just written to the store.
+        """
+
+        def work() -> None:
+            if self._state.generation() != mark.held:
+                raise StoreError(
+                    f"something else has just written to the store {self.place}; copy to another"
+                    " place, or to another name there with --to-namespace"
+                )
+            self._write_mark(mark)
+
+        self.backend.write(work)
+        self.backend.clear()
+        if header.embedder is not None:
+            self.backend.define_vectors(header.embedder[1])
+
+    def write_rows(self, table: Table, rows: Sequence[Row], *, before: Mark, after: Mark) -> None:
+        """Write rows of new keys and move the mark, all or none.
+
+        What the rows point at has been written already. Raises `StoreError` where the mark is not
+        `before`: another process copies into the store, too.
+        """
+
+        def work() -> None:
+            self._check_mark(before)
+            self.backend.insert({table: self._with_entities(table, rows)})
+            self._write_mark(after)
+
+        self.backend.write(work)
+
+    def _with_entities(self, table: Table, rows: Sequence[Row]) -> Sequence[Mapping[str, Any]]:
+        """Rows that name aliases, with the entities of these: a back end may tie them to both."""
+        ends = _ENDS.get(table, ())
+        if not ends:
+            return rows
+        ids = sorted({int(row[f"{end}alias_id"] or 0) for row in rows for end in ends})
+        found = pairs(self.backend.rows(ENTITIES_OF_ALIASES, ids=ids))
+        return [
+            {**row, **{f"{end}entity_id": found.get(row[f"{end}alias_id"]) for end in ends}}
+            for row in rows
+        ]
+
+    def finish(self, mark: Mark, header: Header) -> None:
+        """Make the store a whole one: what the source's header says, and no mark.
+
+        Its generation and mentions version are higher than either store's were, so that nothing
+        derived from another state is taken for this one's; communities that were up to date still
+        are. Raises `StoreError` where the mark is not the one given.
+        """
+        self.backend.write(lambda: self._finish(mark, header))
+        if self.backend.folder.is_dir():
+            remove_files(derived_files(self.backend.folder))
+
+    def _finish(self, mark: Mark, header: Header) -> None:
+        self._check_mark(mark)
+        here = self._state.state()
+        generation = 1 + max(here.generation, header.generation)
+        self._remember("generation", generation)
+        self._remember("epoch", 1 + max(here.mentions_version, header.mentions_version))
+        self._remember("functional", json.dumps(list(header.functional)))
+        if header.embedder is not None:
+            remember_embedder(self.backend, header.embedder)
+        given = [{"table": name, "last": free - 1} for name, free in header.next_ids.items()]
+        self.backend.execute_many(RESERVE_IDS, [row for row in given if row["last"]])
+        if header.communities >= 0:
+            current = header.communities == header.generation
+            built = generation if current else header.communities
+            self.backend.execute_many(KEEP, [{"name": "built", "value": built}])
+        self.backend.execute(FORGET_MARK)
+
+    def _remember(self, name: str, value: str | int) -> None:
+        self.backend.execute_many(REMEMBER, [{"name": name, "value": value}])
+
+    def _write_mark(self, mark: Mark) -> None:
+        self._remember("copying", mark_to_text(mark))
+
+    def _check_mark(self, mark: Mark) -> None:
+        if self.mark() != mark:
+            raise StoreError(
+                f"another process copies into the store {self.place}, too; let that one finish"
+            )
+
+
+def mark_to_text(mark: Mark) -> str:
+    """JSON that `mark_from_text` reads."""
+    return json.dumps(asdict(mark), ensure_ascii=False)
+
+
+def mark_from_text(text: str | None) -> Mark | None:
+    """The mark that a store holds; None for none, and where nothing was copied yet.
+
+    Raises `StoreCorruptError` for one that cannot be read.
+    """
+    if text in (None, NOT_BEGUN):
+        return None
+    try:
+        values = json.loads(text)
+        after = values.pop("after")
+        source = Place(*values.pop("source"))
+        return Mark(source=source, after=None if after is None else tuple(after), **values)
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise StoreCorruptError(
+            f"the store is an unfinished copy, whose mark {text!r} is damaged; delete its folder"
+            " and copy again"
+        ) from error
+
+
+def refuse_unfinished(text: str | None, target: Place) -> None:
+    """Raise `StoreError` where a store holds the mark of an unfinished copy."""
+    if text == NOT_BEGUN:
+        raise StoreError(
+            f"the store {target} is a copy that was interrupted before it began; repeat the"
+            " `clew copy` that was to fill it, or delete it"
+        )
+    mark = mark_from_text(text)
+    if mark is not None:
+        raise StoreError(
+            f"the store {target} is an unfinished copy of {mark.source}; finish it with"
+            f" `{_copy_command(mark.source, target)}`"
+        )
+
+
+def _copy_command(source: Place, target: Place) -> str:
+    """The command line that copies one store to another."""
+    named = ["--namespace", source.namespace] if source.namespace != "default" else []
+    if target.namespace != source.namespace:
+        named += ["--to-namespace", target.namespace]
+    return shlex.join(["clew", "copy", "--from", source.store, "--to", target.store, *named])

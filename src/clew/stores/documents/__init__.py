@@ -1,0 +1,1 @@
+"""Documents: their text, versions and dates, and how they are saved."""

@@ -1,0 +1,133 @@
+"""Documents as wholes: saved, deleted, listed."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from operator import attrgetter
+from typing import Any
+
+from clew.errors import StoreError
+from clew.stores.backend import writing
+from clew.stores.documents.metadata import check_fields
+from clew.stores.documents.passages import Passages, stored_chunk, stored_section
+from clew.stores.documents.row_builder import PreparedDocument, prepare
+from clew.stores.documents.save import delete_documents, write_document
+from clew.stores.documents.versions import document_version
+from clew.stores.statements import documents as statements
+from clew.stores.statements.documents import DOCUMENT
+from clew.stores.values import to_time
+from clew.types import (
+    Condition,
+    DocumentInfo,
+    DocumentVersion,
+    IndexedDocument,
+    StoredChunk,
+    StoredSection,
+)
+
+
+class Documents(Passages):
+    """`ports.DocumentStore` over a back end."""
+
+    def save(self, entry: IndexedDocument) -> None:
+        """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
+        embedder = self._bound or self.embedder()
+        if embedder is None:
+            raise StoreError(
+                f"the store {self.backend.place} has no embedder yet; open it with"
+                " embedder=(name, dimension) before saving"
+            )
+        prepared = prepare(entry, embedder[1])
+        self.check_lengths(prepared)
+        self.backend.write(lambda: write_document(self.backend, prepared, embedder))
+
+    def check_lengths(self, prepared: PreparedDocument) -> None:
+        """Raise `InputError` where the back end cannot look up so long a name or source."""
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See `ports.DocumentStore`."""
+        return self.backend.batch()
+
+    @writing
+    def delete(self, document_ids: Sequence[str]) -> int:
+        """See `ports.DocumentStore`."""
+        return delete_documents(self.backend, document_ids)
+
+    def documents(
+        self,
+        *,
+        ids: Sequence[str] | None = None,
+        origin: str | None = None,
+        where: Sequence[Condition] = (),
+    ) -> list[DocumentInfo]:
+        """See `ports.DocumentStore`."""
+        with self.backend.consistent():
+            if where:
+                matching = self.matching_documents(where)
+                ids = matching if ids is None else [i for i in ids if i in set(matching)]
+            if ids is not None:
+                wanted = list(dict.fromkeys(ids))
+                rows = self.backend.rows(statements.DOCUMENTS_BY_ID, ids=wanted)
+            elif origin is not None:
+                rows = self.backend.rows(statements.DOCUMENTS_BY_ORIGIN, origin=origin)
+            else:
+                rows = self.backend.rows(statements.DOCUMENTS)
+        found = (_document_info(row) for row in rows)
+        return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
+
+    @abstractmethod
+    def matching_documents(self, where: Sequence[Condition]) -> list[str]:
+        """Ids of the documents that meet every condition; `check_fields` where none does."""
+
+    @abstractmethod
+    def metadata_names(self) -> set[str]:
+        """Names of all metadata, of documents and of chunks."""
+
+    def check_fields(self, where: Sequence[Condition], found: Sequence[object]) -> None:
+        """Raise `InputError` where nothing was found since no document has such a field."""
+        if where and not found and self.backend.rows(statements.ANY_DOCUMENT):
+            check_fields(where, self.metadata_names())
+
+    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        (rows,) = self.backend.gather(statements.DIGESTS)
+        return {
+            source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
+        }
+
+    def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
+        """See `ports.DocumentStore`."""
+        ids = list(dict.fromkeys(document_ids))
+        return [stored_chunk(row) for row in self.backend.rows(statements.DOCUMENT_CHUNKS, ids=ids)]
+
+    def document_sections(self, *document_ids: str) -> list[StoredSection]:
+        """See `ports.DocumentStore`."""
+        ids = list(dict.fromkeys(document_ids))
+        rows = self.backend.rows(statements.DOCUMENT_SECTIONS, ids=ids)
+        return [stored_section(row) for row in rows]
+
+    def lineage(self, document_id: str) -> list[DocumentVersion]:
+        """See `ports.DocumentStore`."""
+        rows = self.backend.rows(statements.VERSIONS, id=document_id)
+        return [document_version(*row) for row in rows]
+
+
+def _document_info(row: Sequence[Any]) -> DocumentInfo:
+    """A row of DOCUMENT columns, and the numbers of its sections and chunks."""
+    values = dict(zip((*DOCUMENT, "sections", "chunks"), row, strict=True))
+    values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
+    return DocumentInfo(
+        **{
+            **values,
+            "created_at": to_time(values["created_at"]),
+            "date_source": values["date_source"] or "",
+            "date_precision": values["date_precision"] or "",
+            "updated_at": to_time(values["updated_at"]),
+            "indexed_at": datetime.fromisoformat(values["indexed_at"]),
+            "metadata": json.loads(values["metadata"]),
+        }
+    )

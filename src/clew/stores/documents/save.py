@@ -1,0 +1,213 @@
+"""Writing and deleting documents: one transaction each, and nothing is left without a source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence, Set
+from operator import itemgetter
+from typing import NamedTuple
+
+from clew.errors import StoreMismatchError
+from clew.stores.backend import Backend, Found, Row, Rows
+from clew.stores.documents.row_builder import (
+    NumberedRows,
+    PreparedDocument,
+    mention_rows,
+    number_rows,
+)
+from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
+from clew.stores.names import alias_resolution
+from clew.stores.names.alias_resolution import keys_asked
+from clew.stores.names.entities import delete_orphans
+from clew.stores.relations.relations import (
+    History,
+    RelationRow,
+    count_by_entity,
+    document_rows,
+    heads_of,
+)
+from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.state import remember_embedder
+from clew.stores.statements import documents as statements
+from clew.stores.statements.relations import HEADS_OF_DOCUMENTS
+from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.values import now
+from clew.types import Document
+
+
+class _Held(NamedTuple):
+    """What a save begins with."""
+
+    version: Version
+    names: Sequence[Found]
+    """What `alias_resolution.KNOWN` returned."""
+    state: State
+    next_ids: NextIds
+
+
+class _Former(NamedTuple):
+    """What a document's former self leaves behind."""
+
+    touched: Set[int]
+    """Its entities."""
+    heads: Set[int]
+    """Those of which it stated functional relations."""
+    history: History
+
+
+_NOTHING = _Former(frozenset(), frozenset(), {})
+
+
+def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
+    """Write a document in place of its former self; call inside `write`.
+
+    Raises `StoreMismatchError` where the store's vectors are not this embedder's (any more).
+    """
+    held = _read_held(backend, prepared)
+    _check_vectors(backend, held.state.vectors, embedder, prepared.entry.document.source)
+    functional, former = held.state.functional, _NOTHING
+    if not held.version.is_first:
+        former = _forget_former(backend, prepared.entry.document.id, functional)
+    planned = alias_resolution.plan_resolution(
+        backend, prepared.names, prepared.entry.links, held.names, held.next_ids
+    )
+    relations = _insert(backend, prepared, held, planned, former.history)
+    alias_resolution.write_changes(backend, planned.plan)
+    moved = planned.plan.resolved.moved
+    delete_orphans(backend, former.touched | moved)
+    heads = former.heads | heads_of(relations, functional)
+    recompute_valid_until(backend, heads | heads_around(backend, moved, functional), functional)
+
+
+def _check_vectors(
+    backend: Backend, known: tuple[str, int] | None, embedder: tuple[str, int], source: str
+) -> None:
+    """The store may have been embedded again since it was opened."""
+    if known is None:
+        remember_embedder(backend, embedder)
+    elif known != embedder:
+        raise StoreMismatchError(
+            f"the store {backend.place} was embedded again meanwhile: its vectors from {known[0]!r}"
+            f" have {known[1]} dimensions by now, those of {source!r} have {embedder[1]} and"
+            f" {embedder[0]!r} made them; open it again with its embedder, or embed all documents"
+            " again with `clew reindex`"
+        )
+
+
+def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
+    document = prepared.entry.document
+    version, texts, state, next_ids, *names = backend.gather(
+        statements.HELD_VERSION,
+        statements.HELD_TEXT,
+        STATE,
+        NEXT_IDS,
+        *alias_resolution.KNOWN,
+        id=document.id,
+        sha256=document.sha256,
+        keys=keys_asked(prepared.names, prepared.entry.links),
+    )
+    text = "".join(text for _, text in sorted(texts, key=itemgetter(0)))
+    after = version_after(HeldVersion(*version[0]), document, text) if version else FIRST
+    return _Held(after, names, State(state), NextIds(*next_ids[0]))
+
+
+def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]) -> _Former:
+    history, touched = backend.gather(
+        statements.STATED_HISTORY, statements.TOUCHED_ENTITIES, ids=[document_id]
+    )
+    backend.delete("documents", [document_id])
+    return _Former(
+        touched={row[0] for row in touched},
+        heads={head for head, _, kind, *_ in history if kind in functional},
+        history={
+            (start, kind, end): (since, until) for _, start, kind, end, since, until in history
+        },
+    )
+
+
+def _insert(
+    backend: Backend,
+    prepared: PreparedDocument,
+    held: _Held,
+    planned: alias_resolution.PlannedNames,
+    history: History,
+) -> list[RelationRow]:
+    """Write all that is new, and count the change; the relations that the document states."""
+    entry, resolved, moment = prepared.entry, planned.plan.resolved, now()
+    text = number_rows(
+        prepared,
+        held.version,
+        moment,
+        first_section=held.next_ids.sections,
+        first_chunk=held.next_ids.chunks,
+    )
+    relations = document_rows(
+        entry,
+        text.chunk_ids,
+        resolved,
+        first_id=held.next_ids.relations,
+        history=history,
+        moment=moment,
+        extractor=extractor_of(entry.pipeline_fingerprint),
+    )
+    rows: Rows = {
+        **_text_rows(prepared, text),
+        **planned.new,
+        "versions": _open_version(backend, entry.document, held.version, moment),
+        "mentions": mention_rows(entry, text.chunk_ids, resolved),
+        "relations": [row._asdict() for row in relations],
+        "extraction_log": [
+            {"entity_id": entity_id, "relationships_found": count, "extracted_at": moment}
+            for entity_id, count in count_by_entity(relations).items()
+        ],
+    }
+    backend.insert(rows, changes=1, moves=int(bool(resolved.moved)))
+    return relations
+
+
+def _text_rows(prepared: PreparedDocument, rows: NumberedRows) -> Rows:
+    return {
+        "documents": [rows.document],
+        "sections": rows.sections,
+        "chunks": [
+            {**row, "terms": terms, "vector": vector.tobytes()}
+            for row, terms, vector in zip(
+                rows.chunks, prepared.terms, prepared.vectors, strict=True
+            )
+        ],
+        "times": rows.times,
+    }
+
+
+def _open_version(backend: Backend, document: Document, version: Version, moment: str) -> list[Row]:
+    """Close the version before; the row of a new one, none where the version is kept."""
+    if not version.is_new:
+        return []
+    if not version.is_first:
+        former = {"id": document.id, "version": version.number - 1}
+        backend.execute(statements.CLOSE_VERSION, **former, moment=moment)
+    return [
+        {
+            "document_id": document.id,
+            "version": version.number,
+            "sha256": document.sha256,
+            "derived_from": version.derived_from,
+            "indexed_at": moment,
+        }
+    ]
+
+
+def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
+    """Delete documents and all that only they held, inside `write`; the number that existed."""
+    ids = list(dict.fromkeys(document_ids))
+    known, touched, state = backend.gather(
+        statements.KNOWN_DOCUMENTS, statements.TOUCHED_ENTITIES, STATE, ids=ids
+    )
+    if known:
+        functional = State(state).functional
+        stated = backend.rows(HEADS_OF_DOCUMENTS, ids=ids, types=functional) if functional else []
+        backend.delete("versions", ids)
+        backend.delete("documents", ids)
+        delete_orphans(backend, [row[0] for row in touched])
+        recompute_valid_until(backend, {row[0] for row in stated}, functional)
+        backend.execute(COUNT_CHANGE, changes=1, moves=0)
+    return len(known)

@@ -1,0 +1,1 @@
+"""Names: aliases and the entities that they name; merge and split."""

@@ -1,0 +1,205 @@
+"""Merging, splitting and renaming entities by hand, and the rules that remember it.
+
+A rule says that a key belongs to the group named by its target key. Targets are always their own
+target, so that rules never chain.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from clew.stores.backend import Backend, pairs, writing
+from clew.stores.errors import (
+    half_without_source,
+    merged_with_itself,
+    missing_keys,
+    name_of_another,
+    unknown_entities,
+    unusable_name,
+)
+from clew.stores.names.entities import Entities
+from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.statements import merge as merging
+from clew.stores.statements import names as statements
+from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.text import entity_key
+
+
+class HeldAlias(NamedTuple):
+    """A name of an entity."""
+
+    id: int
+    key: str
+    name: str
+    is_used: bool
+    """Whether a text or a relation names the entity so."""
+
+
+class HeldEntity(NamedTuple):
+    """An entity to be mended, with its names, oldest first."""
+
+    id: int
+    key: str
+    entity_type: str
+    tier: str
+    aliases: Sequence[HeldAlias]
+
+    @property
+    def keys(self) -> list[str]:
+        """The keys of its names."""
+        return [alias.key for alias in self.aliases]
+
+    def without(self, gone: Sequence[HeldAlias]) -> HeldEntity:
+        """The entity once these names are another's."""
+        return self._replace(aliases=[alias for alias in self.aliases if alias not in gone])
+
+
+def part_names(held: HeldEntity, keys: Sequence[str]) -> tuple[list[HeldAlias], list[HeldAlias]]:
+    """The names of those keys, in their order, and the others.
+
+    Raises `NotFoundError` where the entity has no such name, and `InputError` where a half would
+    be an entity without a source: no text names it, and no person made it.
+    """
+    by_key = {alias.key: alias for alias in held.aliases}
+    wanted = list(dict.fromkeys(keys))
+    missing = [key for key in wanted if key not in by_key]
+    if missing or not wanted:
+        raise missing_keys(held.id, missing, held.keys)
+    halves = [by_key[key] for key in wanted], [a for a in held.aliases if a.key not in wanted]
+    for half in halves:
+        if not any(alias.is_used or held.tier == "manual" for alias in half):
+            raise half_without_source([alias.key for alias in half], held.keys)
+    return halves
+
+
+def joined_rules(rules: Mapping[str, str], keys: Sequence[str], target: str) -> dict[str, str]:
+    """Targets by key: the keys, and all that was ruled to belong to them, belong to the target."""
+    followers = {key: target for key, group in rules.items() if group in keys}
+    return {**followers, **dict.fromkeys([*keys, target], target)}
+
+
+def parted_rules(
+    rules: Mapping[str, str], parted: Sequence[str], left: Sequence[str]
+) -> dict[str, str]:
+    """Targets by key: two halves are apart; names ruled into the whole stay with what is left."""
+    group = rules.get(left[0], left[0])
+    target = left[0] if group in parted else group
+    whole = joined_rules(rules, [*parted, left[0]], target)
+    return {**whole, **dict.fromkeys(parted, parted[0])}
+
+
+# --- in a store --------------------------------------------------------------------------
+
+
+class EntityMerging(Entities):
+    """`ports.EntityEditor`, but for retracting relations, over a back end."""
+
+    @writing
+    def merge(self, source_id: int, target_id: int, evidence: str) -> None:
+        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        if source_id == target_id:
+            raise merged_with_itself(source_id)
+        held = read_held(self.backend, [source_id, target_id])
+        source, target = held[int(source_id)], held[int(target_id)]
+        _move(self.backend, source.aliases, target.id, evidence)
+        self.backend.execute(merging.TAKE_OVER, source=source.id, target=target.id)
+        self.backend.delete("entities", [source.id])
+        rules = _read_rules(self.backend, [*source.keys, target.key])
+        group = rules.get(target.key, target.key)
+        _write_rules(self.backend, joined_rules(rules, source.keys, group))
+        _recompute_around(self.backend, [target.id])
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+    @writing
+    def split(self, entity_id: int, keys: Sequence[str]) -> int:
+        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity or key."""
+        held = read_held(self.backend, [entity_id])[int(entity_id)]
+        new_id = split_off(self.backend, held, *part_names(held, keys))
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        return new_id
+
+    @writing
+    def rename(self, entity_id: int, name: str) -> None:
+        """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
+        held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)
+        if not key:
+            raise unusable_name(name)
+        other = self.resolve([key]).get(key, held.id)
+        if other != held.id:
+            raise name_of_another(name, other)
+        if key not in held.keys:
+            self._add_alias(held.id, key, name)
+        rules = _read_rules(self.backend, held.keys)
+        _write_rules(self.backend, joined_rules(rules, held.keys, key))
+        self.backend.update("entities", [{"id": held.id, "name": name, "key": key}])
+        self.backend.update("rules", [{"key": key, "name": name}])
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+    def _add_alias(self, entity_id: int, key: str, name: str) -> None:
+        alias = {
+            "id": NextIds(*self.backend.rows(NEXT_IDS)[0]).aliases,
+            "key": key,
+            "name": name,
+            "entity_id": entity_id,
+            "method": "manual",
+            "score": 1.0,
+            "evidence": "renamed by hand",
+        }
+        self.backend.insert({"aliases": [alias]})
+
+
+def read_held(backend: Backend, entity_ids: Sequence[int]) -> dict[int, HeldEntity]:
+    """Entities with their names, by id. Raises `NotFoundError` where one is unknown."""
+    ids = [int(i) for i in entity_ids]
+    found: dict[int, HeldEntity] = {}
+    for id_, key, entity_type, tier, *alias in backend.rows(statements.HELD_NAMES, ids=ids):
+        held = found.get(id_) or HeldEntity(id_, key, entity_type, tier, ())
+        found[id_] = held._replace(aliases=[*held.aliases, HeldAlias(*alias)])
+    if missing := [i for i in ids if i not in found]:
+        raise unknown_entities(missing)
+    return found
+
+
+def split_off(
+    backend: Backend, held: HeldEntity, parted: Sequence[HeldAlias], left: Sequence[HeldAlias]
+) -> int:
+    """Give what `part_names` parted to an entity of its own, of the same type; its id."""
+    new_id = NextIds(*backend.rows(NEXT_IDS)[0]).entities
+    entity = {
+        "id": new_id,
+        "name": parted[0].name,
+        "key": parted[0].key,
+        "entity_type": held.entity_type,
+        "tier": held.tier,
+    }
+    backend.insert({"entities": [entity]})
+    _move(backend, parted, new_id, "split by hand")
+    backend.execute(merging.SHOW_LIVING_NAMES, ids=[held.id])
+    rules = _read_rules(backend, held.keys)
+    _write_rules(backend, parted_rules(rules, [a.key for a in parted], [a.key for a in left]))
+    _recompute_around(backend, [held.id, new_id])
+    return new_id
+
+
+def _move(backend: Backend, aliases: Sequence[HeldAlias], entity_id: int, evidence: str) -> None:
+    """Make aliases another entity's, by hand."""
+    by_hand = {"entity_id": entity_id, "method": "manual", "score": 1.0, "evidence": evidence}
+    backend.execute_many(
+        statements.MOVE_ALIASES, [{"id": alias.id, **by_hand} for alias in aliases]
+    )
+
+
+def _read_rules(backend: Backend, keys: Sequence[str]) -> dict[str, str]:
+    """Targets by key, of the rules that lead from or to some keys."""
+    return pairs(backend.rows(merging.RULES_AROUND, keys=list(keys)))
+
+
+def _write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
+    rows = [{"key": key, "target": target} for key, target in rules.items()]
+    backend.execute_many(merging.WRITE_RULES, rows)
+
+
+def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:
+    functional = State(backend.rows(STATE)).functional
+    recompute_valid_until(backend, heads_around(backend, entity_ids, functional), functional)

@@ -1,0 +1,174 @@
+"""The numbered steps that make a Neo4j database what `neo4j.schema` says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING
+
+from clew.errors import StoreMismatchError
+from clew.stores.documents.chunk_dates import stated_date, time_rows
+from clew.stores.values import to_text, to_time
+from clew.times import date_of
+
+if TYPE_CHECKING:
+    from clew.stores.neo4j.connection import Neo4jDatabase
+    from clew.types import PartialDate
+
+from clew.stores.neo4j.schema import (
+    INDEXES,
+    LOG_INDEX,
+    PARENT_INDEX,
+    UNIQUE_NODES,
+    UNIQUE_OF_COMMUNITIES,
+    define_keywords,
+)
+
+_MAKE_STORE = """
+MERGE (s:ClewStore {namespace: $namespace})
+ON CREATE SET s.store_id = randomUUID(), s.generation = 0, s.epoch = 0, s.next_section = 1,
+    s.next_chunk = 1, s.next_entity = 1, s.next_alias = 1, s.next_relation = 1,
+    s.copying = $copying
+"""
+
+_WITHOUT_PRECISION = """
+MATCH (d:ClewDocument) WHERE d.date_precision IS NULL WITH d LIMIT 200
+RETURN d.namespace, d.id, d.metadata, d.created_at, COLLECT {
+    MATCH (c:ClewChunk {namespace: d.namespace, document_id: d.id}) WHERE c.metadata <> '{}'
+    RETURN [c.id, c.metadata]
+}
+"""
+_SET_PRECISION = """
+UNWIND $rows AS row
+MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.date
+WITH row
+MATCH (c:ClewChunk {namespace: row.namespace, document_id: row.id})
+OPTIONAL MATCH (c)-[:AT {namespace: row.namespace}]->(t:ClewTime {said: 1})
+DETACH DELETE t
+WITH row, c, coalesce(row.own[toString(c.id)], row.whole) AS time WHERE time IS NOT NULL
+CREATE (c)-[:AT {namespace: row.namespace}]->(n:ClewTime {namespace: row.namespace})
+SET n += time, n.chunk_id = c.id
+"""
+
+
+def m001_documents_and_graph(database: Neo4jDatabase) -> None:
+    """Constraints and indexes of documents, their times, and the graph."""
+    for label, names in UNIQUE_NODES.items():
+        properties = ", ".join(f"n.{name}" for name in names)
+        database.define(
+            f"CREATE CONSTRAINT {label.lower()}_unique IF NOT EXISTS"
+            f" FOR (n:{label}) REQUIRE ({properties}) IS UNIQUE"
+        )
+    database.define(
+        "CREATE CONSTRAINT clewalias_key_unique IF NOT EXISTS"
+        " FOR (n:ClewAlias) REQUIRE (n.namespace, n.key) IS UNIQUE"
+    )
+    database.define(
+        "CREATE CONSTRAINT clewrelates_unique IF NOT EXISTS"
+        " FOR ()-[r:RELATES]-() REQUIRE (r.namespace, r.id) IS UNIQUE"
+    )
+    for name, place in INDEXES.items():
+        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {place}")
+
+
+def m002_communities_and_topics(database: Neo4jDatabase) -> None:
+    """Constraints and indexes of communities with their reports, and of topics and themes."""
+    for name, (label, properties) in UNIQUE_OF_COMMUNITIES.items():
+        database.define(
+            f"CREATE CONSTRAINT {name} IF NOT EXISTS"
+            f" FOR (n:{label}) REQUIRE ({properties}) IS UNIQUE"
+        )
+    database.define(
+        f"CREATE INDEX {PARENT_INDEX} IF NOT EXISTS"
+        " FOR (n:ClewCommunity) ON (n.namespace, n.parent)"
+    )
+
+
+def m003_store_id(database: Neo4jDatabase) -> None:
+    """An identity of every store, as in SQLite."""
+    database.define("MATCH (s:ClewStore) WHERE s.store_id IS NULL SET s.store_id = randomUUID()")
+
+
+def m004_extraction_log(database: Neo4jDatabase) -> None:
+    """The log of reading for relations bears the name of what it is, in all namespaces."""
+    label = "ClewExtractionLog"
+    database.define(
+        f"CREATE INDEX {LOG_INDEX} IF NOT EXISTS FOR (n:{label}) ON (n.namespace, n.entity_id)"
+    )
+    rename = f"MATCH (n:ClewReading) WITH n LIMIT 10000 SET n:{label} REMOVE n:ClewReading"
+    while database.write(lambda: database.value(f"{rename} RETURN count(*)")):
+        pass
+    database.define("DROP INDEX clew_readings_by_entity IF EXISTS")
+
+
+def m005_date_precision(database: Neo4jDatabase) -> None:
+    """What says the date of a document, and how precisely; when chunks were said follows."""
+    while rows := database.rows(_WITHOUT_PRECISION):
+        dated = [_dated(*row) for row in rows]
+        database.write(partial(database.rows, _SET_PRECISION, rows=dated))
+
+
+def _dated(
+    namespace: str, id_: str, metadata: str, created_at: str | None, chunks: list[tuple[int, str]]
+) -> dict[str, object]:
+    """A document's date, and when its chunks were said: those with a date of their own apart."""
+    date = stated_date(json.loads(metadata), to_time(created_at))
+    own = {id_: date_of(json.loads(values)) for id_, values in chunks}
+    return {
+        "namespace": namespace,
+        "id": id_,
+        "date": {
+            "created_at": to_text(date.start if date else None),
+            "date_source": "metadata" if date else "",
+            "date_precision": date.precision if date else "",
+        },
+        "whole": _said(date),
+        "own": {str(id_): _said(stated) for id_, stated in own.items() if stated},
+    }
+
+
+def _said(date: PartialDate | None) -> dict[str, object] | None:
+    return next((row._asdict() for row in time_rows(date, ())), None)
+
+
+MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
+    m001_documents_and_graph,
+    m002_communities_and_topics,
+    m003_store_id,
+    m004_extraction_log,
+    m005_date_precision,
+)
+"""Each may run twice at once, from two machines: it makes only what there is not."""
+SCHEMA_VERSION = len(MIGRATIONS)
+
+
+def migrate(database: Neo4jDatabase, *, copying: str | None = None) -> None:
+    """Apply what is missing to the whole database, and make the namespace's store.
+
+    A store that is made holds `copying` as the mark of an unfinished copy, where one is given.
+    Raises `StoreMismatchError` for a database that a newer version of Clew has written to.
+    """
+    version = int(database.value("MATCH (s:ClewSchema) RETURN max(s.version)") or 0)
+    if version > SCHEMA_VERSION:
+        raise StoreMismatchError(
+            f"the store {database.address!r} has schema version {version}, but this Clew knows"
+            f" {SCHEMA_VERSION} at most: a newer Clew wrote it; upgrade with `pip install --upgrade"
+            " clew`"
+        )
+    if version < SCHEMA_VERSION:
+        database.define(
+            "CREATE CONSTRAINT clewschema_unique IF NOT EXISTS"
+            " FOR (s:ClewSchema) REQUIRE s.name IS UNIQUE"
+        )
+    for number, migration in enumerate(MIGRATIONS[version:], version + 1):
+        migration(database)
+        database.define(f"MERGE (s:ClewSchema {{name: 'clew'}}) SET s.version = {number}")
+    if not holds_namespace(database):
+        define_keywords(database)
+        database.write(lambda: database.rows(_MAKE_STORE, copying=copying))
+
+
+def holds_namespace(database: Neo4jDatabase) -> bool:
+    """Whether the namespace has a store."""
+    return bool(database.rows("MATCH (s:ClewStore {namespace: $namespace}) RETURN s.namespace"))

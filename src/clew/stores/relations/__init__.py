@@ -1,0 +1,1 @@
+"""Relations: what texts state, what is written by hand, when it holds."""

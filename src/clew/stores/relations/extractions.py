@@ -1,0 +1,147 @@
+"""What is extracted after indexing: relations found by reading again, and what agents found."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+
+from clew.ports import Fact, FoundRelation
+from clew.stores.backend import distinct, limited, writing
+from clew.stores.errors import passages_gone
+from clew.stores.names.alias_resolution import resolve_names
+from clew.stores.names.entities import delete_orphans
+from clew.stores.relations import agent_extractions
+from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
+from clew.stores.relations.relations import End, RelationRow, update_relations
+from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.state import StoreState
+from clew.stores.statements import extractions as statements
+from clew.stores.statements.names import KEYS
+from clew.stores.statements.relations import STATED_BY_CHUNKS
+from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.values import now
+from clew.text import entity_key
+from clew.types import AliasEvidence, ChunkExtraction, NewEntity
+
+
+class Extractions(StoreState):
+    """`ports.ExtractionLog` over a back end."""
+
+    # --- relations found by reading stored passages once more
+
+    def unread_entities(self, limit: int | None = None) -> list[int]:
+        """See `ports.ExtractionLog`."""
+        rows = self.backend.rows(statements.UNREAD_ENTITIES, limit=limited(limit))
+        return [row[0] for row in rows]
+
+    def entity_documents(self, entity_ids: Sequence[int]) -> dict[str, list[int]]:
+        """See `ports.ExtractionLog`."""
+        found: dict[str, list[int]] = {}
+        rows = self.backend.rows(statements.ENTITY_DOCUMENTS, ids=distinct(entity_ids))
+        for document_id, entity_id in rows:
+            found.setdefault(document_id, []).append(entity_id)
+        return found
+
+    @writing
+    def add_found_relations(
+        self, found: Sequence[FoundRelation], among: Set[int], extractor: str
+    ) -> tuple[set[Fact], int]:
+        """See `ports.ExtractionLog`; unknown names and passages that are gone are left out."""
+        living, stated, keys, next_ids, state = self.backend.gather(
+            statements.LIVING_CHUNKS,
+            STATED_BY_CHUNKS,
+            KEYS,
+            NEXT_IDS,
+            STATE,
+            ids=sorted({int(chunk_id) for chunk_id, _ in found}),
+            keys=_keys(found),
+        )
+        held = (RelationRow(*row) for row in stated)
+        facts, rows = plan_found(
+            found,
+            among,
+            names={key: End(alias_id, entity_id) for key, alias_id, entity_id in keys},
+            living={row[0] for row in living},
+            stated=[
+                (r.chunk_id or 0, r.from_entity_id, r.relation_type, r.to_entity_id) for r in held
+            ],
+            first_id=NextIds(*next_ids[0]).relations,
+            moment=now(),
+            extractor=extractor,
+        )
+        if rows:
+            self.backend.insert({"relations": [row._asdict() for row in rows]}, changes=1)
+            heads = {head for head, _, _ in facts}
+            recompute_valid_until(self.backend, heads, State(state).functional)
+        return facts, len(rows)
+
+    @writing
+    def log_reading(self, found: Mapping[int, int]) -> None:
+        """See `ports.ExtractionLog`."""
+        moment = now()
+        rows = [
+            {"entity_id": int(id_), "relationships_found": int(count), "extracted_at": moment}
+            for id_, count in found.items()
+        ]
+        self.backend.execute_many(statements.LOG_EXTRACTION, rows)
+
+    # --- what agents found in passages
+
+    def unread(self, after: int, limit: int) -> list[int]:
+        """See `ports.ExtractionLog`."""
+        rows = self.backend.rows(statements.UNREAD_CHUNKS, after=after, limit=limited(limit))
+        return [row[0] for row in rows]
+
+    def count_unread(self) -> int:
+        """See `ports.ExtractionLog`."""
+        return int(self.backend.rows(statements.COUNT_UNREAD_CHUNKS)[0][0])
+
+    @writing
+    def record_readings(
+        self,
+        readings: Mapping[int, ChunkExtraction],
+        described: Sequence[NewEntity] = (),
+        links: Sequence[AliasEvidence] = (),
+    ) -> int:
+        """See `ports.ExtractionLog`. Raises `NotFoundError` for a chunk that is gone."""
+        ids, moment = [int(i) for i in readings], now()
+        living = self.backend.rows(statements.LIVING_CHUNKS, ids=ids)
+        if len(living) < len(ids):
+            raise passages_gone(len(ids) - len(living))
+        resolved = resolve_names(
+            self.backend, agent_extractions.names_found(readings, described), links
+        )
+        tied = self.backend.execute_many(
+            statements.ADD_MENTIONS, agent_extractions.mentions_found(readings, resolved)
+        )
+        held, next_ids, state = self.backend.gather(STATED_BY_CHUNKS, NEXT_IDS, STATE, ids=ids)
+        plan = plan_readings(
+            agent_extractions.relations_found(readings),
+            agent_extractions.ends_found(resolved),
+            sorted(RelationRow(*row) for row in held),
+            NextIds(*next_ids[0]).relations,
+            moment,
+        )
+        self.backend.insert({"relations": [row._asdict() for row in plan.new]})
+        update_relations(self.backend, plan.changed)
+        described_now = agent_extractions.descriptions_found(described, resolved)
+        self.backend.execute_many(
+            statements.DESCRIBE_ENTITIES,
+            [{"id": id_, "content": content} for id_, content in described_now],
+        )
+        self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=moment)
+        # A name that was known when it was checked may have gone with its last text since.
+        delete_orphans(self.backend, resolved.moved.union(resolved.entity_ids.values()))
+        self._recompute(plan, resolved.moved, State(state).functional)
+        # Mentions of old chunks: what was derived from them has to be made again.
+        moves = int(bool(tied or resolved.moved))
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=moves)
+        return len(plan.new)
+
+    def _recompute(self, plan: Plan, moved: Set[int], functional: Sequence[str]) -> None:
+        heads = {row.from_entity_id for row in (*plan.new, *plan.changed)}
+        around = heads_around(self.backend, moved, functional)
+        recompute_valid_until(self.backend, heads | around, functional)
+
+
+def _keys(found: Iterable[FoundRelation]) -> list[str]:
+    return sorted({entity_key(name) for _, r in found for name in (r.head, r.tail)})

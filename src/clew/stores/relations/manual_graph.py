@@ -1,0 +1,207 @@
+"""Entities and relations made by hand, and observations about the entities.
+
+An entity made by hand (tier `manual`) needs no text: the names that it was given keep it. A
+relation made by hand has no chunk; its extractor is `manual`. An observation is a document of its
+own, so that several processes may tell something of one entity at once without reading what is
+there: its origin is `memory:` and a key of the entity, which finds it however the entity is merged
+or renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from clew.stores.backend import distinct, limited, pairs, writing
+from clew.stores.documents.save import delete_documents
+from clew.stores.errors import named_key, unknown_entities
+from clew.stores.names.alias_planner import Named
+from clew.stores.names.alias_resolution import resolve_names
+from clew.stores.names.entities import delete_orphans
+from clew.stores.names.entity_merge import (
+    EntityMerging,
+    HeldAlias,
+    HeldEntity,
+    part_names,
+    read_held,
+    split_off,
+)
+from clew.stores.relations.relation_plans import plan_written
+from clew.stores.relations.relations import RelationRow, Relations, update_relations
+from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.statements import manual_graph as statements
+from clew.stores.statements.names import FUZZY_NAMES
+from clew.stores.statements.relations import (
+    RELATION_ENDS,
+    RETRACT,
+    SHOWN_ALIASES,
+    UNSTATED_IDS,
+    UNSTATED_RELATIONS,
+)
+from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
+from clew.stores.values import now
+from clew.types import NewEntity, NewRelation, Observation, Relation
+
+
+class ManualGraph(EntityMerging, Relations):
+    """`ports.ManualGraph` and `ports.EntityEditor` over a back end."""
+
+    # --- entities
+
+    @writing
+    def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
+        """See `ports.ManualGraph`. Raises `InputError` for a name without letters or digits."""
+        keys = [named_key(entity.name) for entity in entities]
+        freed = self._free_guesses(keys)
+        names: dict[str, Named] = {}
+        for key, entity in zip(keys, entities, strict=True):
+            names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
+        ids = resolve_names(self.backend, names).entity_ids
+        made = set(self.made_by_hand(ids=list(ids.values())))
+        results: list[tuple[int, bool]] = []
+        new: list[dict[str, Any]] = []
+        for key, entity in zip(keys, entities, strict=True):
+            entity_id = ids[key]
+            results.append((entity_id, entity_id not in made))
+            if entity_id not in made:
+                made.add(entity_id)
+                new.append(_made(entity_id, key, entity))
+        if new:
+            self.backend.execute_many(statements.MAKE_ENTITIES, new)
+            self.backend.execute_many(statements.NAME_BY_HAND, new)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=int(freed))
+        return results
+
+    def _free_guesses(self, keys: Sequence[str]) -> bool:
+        """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
+
+        Whether there were any. What cannot be parted is refused before anything is written.
+        """
+        guessed = self.backend.rows(FUZZY_NAMES, keys=list(dict.fromkeys(keys)))
+        if not guessed:
+            return False
+        held = read_held(self.backend, distinct([row[0] for row in guessed]))
+        partings: list[tuple[HeldEntity, list[HeldAlias], list[HeldAlias]]] = []
+        for entity_id, key in guessed:
+            whole = held[entity_id]
+            if len(whole.aliases) > 1:
+                parted, left = part_names(whole, [key])
+                partings.append((whole, parted, left))
+                held[entity_id] = whole.without(parted)
+        for parting in partings:
+            split_off(self.backend, *parting)
+        return bool(partings)
+
+    @writing
+    def update_entity(
+        self, entity_id: int, *, entity_type: str | None = None, content: str | None = None
+    ) -> None:
+        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        if not self.entity_names([entity_id]):
+            raise unknown_entities([entity_id])
+        said = {"entity_type": entity_type, "content": content}
+        values = {name: value for name, value in said.items() if value is not None}
+        if values:
+            self.backend.update("entities", [{"id": int(entity_id), **values}])
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+
+    @writing
+    def delete_entities(self, entity_ids: Sequence[int]) -> int:
+        """See `ports.ManualGraph`; what texts say of them stays."""
+        made = self.made_by_hand(ids=entity_ids)
+        if made:
+            told = self.backend.rows(statements.OBSERVATIONS, ids=made)
+            delete_documents(self.backend, list(dict.fromkeys(row[1] for row in told)))
+            manual = self.backend.rows(UNSTATED_IDS, ids=made)
+            unmade = [{"id": id_, "tier": "extracted", "content": ""} for id_ in made]
+            self.backend.update("entities", unmade)
+            self.delete_relations([row[0] for row in manual])
+            delete_orphans(self.backend, made)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(made)
+
+    def made_by_hand(
+        self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1
+    ) -> list[int]:
+        """See `ports.ManualGraph`."""
+        values = {"after": after, "limit": limited(limit)}
+        if ids is None:
+            rows = self.backend.rows(statements.MADE_BY_HAND, **values)
+        else:
+            rows = self.backend.rows(statements.MADE_BY_HAND_AMONG, ids=distinct(ids), **values)
+        return [row[0] for row in rows]
+
+    def observations(self, entity_ids: Sequence[int]) -> dict[int, list[Observation]]:
+        """See `ports.ManualGraph`."""
+        texts: dict[tuple[int, str], list[str]] = {}
+        for entity_id, document_id, text in self.backend.rows(
+            statements.OBSERVATIONS, ids=distinct(entity_ids)
+        ):
+            texts.setdefault((entity_id, document_id), []).append(text or "")
+        found: dict[int, list[Observation]] = {}
+        for (entity_id, document_id), parts in texts.items():
+            told = Observation(document_id=document_id, text="".join(parts))
+            found.setdefault(entity_id, []).append(told)
+        return found
+
+    # --- relations
+
+    @writing
+    def add_relations(self, relations: Sequence[NewRelation]) -> list[tuple[Relation, bool]]:
+        """See `ports.ManualGraph`. Raises `NotFoundError` for an unknown entity."""
+        if not relations:
+            return []
+        ends = sorted({int(end) for r in relations for end in (r.source_id, r.target_id)})
+        shown, held, next_ids, state = self.backend.gather(
+            SHOWN_ALIASES, UNSTATED_RELATIONS, NEXT_IDS, STATE, ids=ends
+        )
+        aliases = pairs(shown)
+        if missing := [i for i in ends if i not in aliases]:
+            raise unknown_entities(missing)
+        rows = sorted(RelationRow(*row) for row in held)
+        next_id = NextIds(*next_ids[0]).relations
+        plan, written = plan_written(relations, aliases, rows, next_id, now())
+        self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
+        update_relations(self.backend, plan.changed)
+        heads = {int(relation.source_id) for relation in relations}
+        recompute_valid_until(self.backend, heads, State(state).functional)
+        found = self.relations_by_id([relation_id for relation_id, _ in written])
+        return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
+
+    @writing
+    def delete_relations(self, relation_ids: Sequence[int]) -> int:
+        """See `ports.ManualGraph`; entities that only they held go with them."""
+        rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=distinct(relation_ids))
+        manual = [row for row in rows if not row[3]]
+        if manual:
+            ends = {end for row in manual for end in row[1:3]}
+            functional = State(state).functional
+            heads = heads_around(self.backend, ends, functional)
+            self.backend.delete("relations", [row[0] for row in manual])
+            delete_orphans(self.backend, ends)
+            recompute_valid_until(self.backend, heads, functional)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(manual)
+
+    @writing
+    def retract(self, relation_ids: Sequence[int]) -> int:
+        """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
+        ids = distinct(relation_ids)
+        rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=ids)
+        living = [row for row in rows if not row[4]]
+        if living:
+            self.backend.execute(RETRACT, ids=ids, moment=now())
+            heads: Collection[int] = {row[1] for row in living}
+            recompute_valid_until(self.backend, heads, State(state).functional)
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
+        return len(living)
+
+
+def _made(entity_id: int, key: str, entity: NewEntity) -> dict[str, Any]:
+    return {
+        "id": entity_id,
+        "key": key,
+        "name": entity.name,
+        "entity_type": entity.entity_type,
+        "content": entity.content,
+    }

@@ -1,0 +1,216 @@
+"""What is to be written of relations found or told later, by what a store holds already."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterable, Mapping, Sequence, Set
+from typing import NamedTuple
+
+from clew.ports import Fact, FoundRelation
+from clew.stores.relations.relations import NO_CONTEXT, End, RelationRow, text_row
+from clew.stores.values import to_text
+from clew.text import entity_key
+from clew.types import NewRelation
+
+ASSISTANT = "assistant"
+"""Extractor of the relations that an assistant found in a passage."""
+MANUAL = "manual"
+"""Extractor of the relations that are written by hand."""
+
+
+class Plan(NamedTuple):
+    """Rows to be written."""
+
+    new: list[RelationRow]
+    changed: list[RelationRow]
+    """As they are to be."""
+
+
+# --- found by reading passages once more -------------------------------------------------
+
+
+def plan_found(
+    found: Sequence[FoundRelation],
+    among: Set[int],
+    *,
+    names: Mapping[str, End],
+    living: Collection[int],
+    stated: Iterable[tuple[int, int, str, int]],
+    first_id: int,
+    moment: str,
+    extractor: str,
+) -> tuple[set[Fact], list[RelationRow]]:
+    """Facts of which one end is among some entities, and rows of those not stated yet.
+
+    Args:
+        found: What passages state.
+        among: Ids of entities.
+        names: What the store knows, by key; facts of other names are left out.
+        living: Ids of the chunks that there are; facts of others are left out.
+        stated: (chunk, head, type, tail) of what the store holds, be it retracted: reading again
+            is no reason to believe it.
+        first_id: The next relation's id.
+        moment: This moment, as it is stored.
+        extractor: What found them.
+    """
+    facts: set[Fact] = set()
+    known, rows = set(stated), list[RelationRow]()
+    for chunk_id, relation in found:
+        head, tail = (names.get(entity_key(name)) for name in (relation.head, relation.tail))
+        if chunk_id not in living or not head or not tail or head.entity_id == tail.entity_id:
+            continue
+        if among.isdisjoint((head.entity_id, tail.entity_id)):
+            continue
+        fact = (head.entity_id, relation.relation_type, tail.entity_id)
+        facts.add(fact)
+        if (chunk_id, *fact) not in known:
+            known.add((chunk_id, *fact))
+            row = text_row(
+                (chunk_id, relation),
+                head,
+                tail,
+                relation_id=first_id + len(rows),
+                recorded=(moment, None),
+                extractor=extractor,
+            )
+            rows.append(row)
+    return facts, rows
+
+
+# --- found by an assistant ---------------------------------------------------------------
+
+
+def plan_readings(
+    found: Iterable[FoundRelation],
+    names: Mapping[str, End],
+    held: Iterable[RelationRow],
+    first_id: int,
+    moment: str,
+) -> Plan:
+    """Relations that an assistant found; `held` is what the chunks state, be it retracted.
+
+    A passage states a relation once, whoever found it. One that was retracted stays so.
+    """
+    before = {row.id: row for row in held}
+    rows = dict(before)
+    by_fact: dict[tuple[int | None, int, str, int], int] = {}
+    for row in sorted(before.values(), key=lambda row: (row.retracted_at is not None, row.id)):
+        by_fact.setdefault(_fact_of(row), row.id)
+    for chunk_id, relation in found:
+        row = text_row(
+            (chunk_id, relation),
+            names[entity_key(relation.head)],
+            names[entity_key(relation.tail)],
+            relation_id=first_id + len(rows) - len(before),
+            recorded=(moment, None),
+            extractor=ASSISTANT,
+            weight=relation.confidence,
+        )
+        same = rows.get(by_fact.setdefault(_fact_of(row), row.id), row)
+        if same.retracted_at is None:
+            rows[same.id] = _taken_over(same, row)
+    return _plan(before, rows)
+
+
+def _fact_of(row: RelationRow) -> tuple[int | None, int, str, int]:
+    return row.chunk_id, row.from_entity_id, row.relation_type, row.to_entity_id
+
+
+# --- written by hand ---------------------------------------------------------------------
+
+
+def plan_written(
+    relations: Iterable[NewRelation],
+    aliases: Mapping[int, int],
+    held: Iterable[RelationRow],
+    first_id: int,
+    moment: str,
+) -> tuple[Plan, list[tuple[int, bool]]]:
+    """Relations written by hand; (id, whether it is new) of each, in order.
+
+    `aliases` are those that entities are shown under, by entity id. `held` is what was written of
+    these entities before and not retracted.
+    """
+    before = {row.id: row for row in held}
+    rows, written = dict(before), list[tuple[int, bool]]()
+    by_fact: dict[tuple[int | None, int, str, int], list[int]] = {}
+    for row in before.values():
+        by_fact.setdefault(_fact_of(row), []).append(row.id)
+    for relation in relations:
+        next_id = first_id + len(rows) - len(before)
+        row = _written_row(relation, aliases, next_id, moment)
+        ids = by_fact.setdefault(_fact_of(row), [])
+        same = _same((rows[i] for i in ids), row.valid_from)
+        if same is None:
+            ids.append(row.id)
+        else:
+            context = same.context if relation.context is None else row.context
+            row = _taken_over(same, row)._replace(context=context)
+        rows[row.id] = row
+        written.append((row.id, same is None))
+    return _plan(before, rows), written
+
+
+def _same(rows: Iterable[RelationRow], valid_from: str | None) -> RelationRow | None:
+    """The row that a relation of the same ends and type brings up to date.
+
+    What is not said is no reason for a second one: no beginning meets any.
+    """
+    met = [
+        row
+        for row in rows
+        if valid_from is None or row.valid_from is None or row.valid_from == valid_from
+    ]
+    return max(met, key=lambda row: (row.valid_from == valid_from, row.id), default=None)
+
+
+def _written_row(
+    relation: NewRelation, aliases: Mapping[int, int], relation_id: int, moment: str
+) -> RelationRow:
+    until = to_text(relation.valid_until)
+    source, target = int(relation.source_id), int(relation.target_id)
+    return RelationRow(
+        id=relation_id,
+        from_entity_id=source,
+        to_entity_id=target,
+        from_alias_id=aliases[source],
+        to_alias_id=aliases[target],
+        relation_type=relation.relation_type,
+        weight=float(relation.weight),
+        is_causal=relation.is_causal,
+        confidence=1.0,
+        context=NO_CONTEXT if relation.context is None else json.dumps(dict(relation.context)),
+        valid_from=to_text(relation.valid_from),
+        valid_until=until,
+        stated_until=until,
+        recorded_at=moment,
+        retracted_at=None,
+        chunk_id=None,
+        sentence=None,
+        extractor=MANUAL,
+    )
+
+
+# --- what they share ---------------------------------------------------------------------
+
+
+def _taken_over(row: RelationRow, newer: RelationRow) -> RelationRow:
+    """A row with what is said of it now; times that are not said now stay."""
+    until = newer.stated_until or row.stated_until
+    return row._replace(
+        weight=newer.weight,
+        is_causal=newer.is_causal,
+        confidence=newer.confidence,
+        valid_from=newer.valid_from or row.valid_from,
+        valid_until=until,
+        stated_until=until,
+        sentence=newer.sentence,
+        extractor=newer.extractor,
+    )
+
+
+def _plan(before: Mapping[int, RelationRow], after: Mapping[int, RelationRow]) -> Plan:
+    return Plan(
+        new=[row for row in after.values() if row.id not in before],
+        changed=[row for row in after.values() if row != before.get(row.id, row)],
+    )

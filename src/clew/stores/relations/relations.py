@@ -1,0 +1,256 @@
+"""Relations as rows, whatever the back end: made of what a text states, and shown."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from datetime import datetime
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+from clew.ports import FoundRelation
+from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited
+from clew.stores.documents.chunk_dates import known_until
+from clew.stores.relations.validity import FOREVER, derived_ends, read_facts
+from clew.stores.state import StoreState
+from clew.stores.statements import relations as statements
+from clew.stores.statements.dates import FIRST_RECORDED
+from clew.stores.statements.state import STATE, State
+from clew.stores.values import to_text, to_time
+from clew.text import entity_key
+from clew.types import IndexedDocument, Relation
+
+if TYPE_CHECKING:
+    from clew.stores.names.alias_planner import ResolvedNames
+
+_SAID = (
+    "id weight is_causal confidence context valid_from valid_until stated_until sentence extractor"
+).split()
+TEXT_WEIGHT = 0.5
+"""Weight of a relation that patterns found in a text."""
+NO_CONTEXT = "{}"
+
+Stated: TypeAlias = tuple[str, str, str]
+"""(key of the head, relation type, key of the tail)"""
+History: TypeAlias = Mapping[Stated, tuple[str, str | None]]
+"""(recorded_at, retracted_at) of what a document stated before."""
+
+
+class End(NamedTuple):
+    """An entity at an end of a relation, and the alias that names it there."""
+
+    alias_id: int
+    entity_id: int
+
+
+class RelationRow(NamedTuple):
+    """A relation as it is stored; times are text that compares as such."""
+
+    id: int
+    from_entity_id: int
+    to_entity_id: int
+    from_alias_id: int
+    to_alias_id: int
+    relation_type: str
+    weight: float
+    is_causal: bool
+    confidence: float
+    context: str
+    """JSON"""
+    valid_from: str | None
+    valid_until: str | None
+    """The end that is shown."""
+    stated_until: str | None
+    """The end that the text states."""
+    recorded_at: str
+    retracted_at: str | None
+    chunk_id: int | None
+    sentence: int | None
+    extractor: str
+
+
+# --- from texts --------------------------------------------------------------------------
+
+
+def text_row(
+    found: FoundRelation,
+    head: End,
+    tail: End,
+    *,
+    relation_id: int,
+    recorded: tuple[str, str | None],
+    extractor: str,
+    weight: float = TEXT_WEIGHT,
+) -> RelationRow:
+    """The row of a relation that a chunk states; `recorded` is (recorded_at, retracted_at)."""
+    chunk_id, relation = found
+    until = to_text(relation.valid_until)
+    return RelationRow(
+        id=relation_id,
+        from_entity_id=head.entity_id,
+        to_entity_id=tail.entity_id,
+        from_alias_id=head.alias_id,
+        to_alias_id=tail.alias_id,
+        relation_type=relation.relation_type,
+        weight=float(weight),
+        is_causal=relation.is_causal,
+        confidence=float(relation.confidence),
+        context=NO_CONTEXT,
+        valid_from=to_text(relation.valid_from),
+        valid_until=until,
+        stated_until=until,
+        recorded_at=recorded[0],
+        retracted_at=recorded[1],
+        chunk_id=chunk_id,
+        sentence=relation.sentence,
+        extractor=extractor,
+    )
+
+
+def document_rows(
+    entry: IndexedDocument,
+    chunk_ids: Sequence[int],
+    resolved: ResolvedNames,
+    *,
+    first_id: int,
+    history: History,
+    moment: str,
+    extractor: str,
+) -> list[RelationRow]:
+    """What a document states; what it stated before was known since then."""
+    rows: list[RelationRow] = []
+    for chunk_id, relation in _stated(entry, chunk_ids):
+        head, tail = entity_key(relation.head), entity_key(relation.tail)
+        if head and tail:
+            row = text_row(
+                (chunk_id, relation),
+                End(resolved.alias_ids[head], resolved.entity_ids[head]),
+                End(resolved.alias_ids[tail], resolved.entity_ids[tail]),
+                relation_id=first_id + len(rows),
+                recorded=history.get((head, relation.relation_type, tail), (moment, None)),
+                extractor=extractor,
+            )
+            rows.append(row)
+    return rows
+
+
+def _stated(entry: IndexedDocument, chunk_ids: Sequence[int]) -> Iterator[FoundRelation]:
+    for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
+        for relation in chunk.relations:
+            yield chunk_id, relation
+
+
+def count_by_entity(rows: Iterable[RelationRow]) -> Counter[int]:
+    """The number of relations that start or end at each entity."""
+    return Counter(end for row in rows for end in {row.from_entity_id, row.to_entity_id})
+
+
+def heads_of(rows: Iterable[RelationRow], types: Collection[str]) -> set[int]:
+    """Entities from which the relations of some types lead."""
+    return {row.from_entity_id for row in rows if row.relation_type in types}
+
+
+# --- shown -------------------------------------------------------------------------------
+
+
+def to_relation(row: RelationRow) -> Relation:
+    """A row as the store shows it."""
+    return Relation(
+        id=row.id,
+        from_entity_id=row.from_entity_id,
+        to_entity_id=row.to_entity_id,
+        relation_type=row.relation_type,
+        weight=row.weight,
+        is_causal=bool(row.is_causal),
+        confidence=row.confidence,
+        context=json.loads(row.context),
+        valid_from=to_time(row.valid_from),
+        valid_until=to_time(row.valid_until),
+        recorded_at=datetime.fromisoformat(row.recorded_at),
+        retracted_at=to_time(row.retracted_at),
+        chunk_id=row.chunk_id,
+        sentence=row.sentence,
+        extractor=row.extractor,
+    )
+
+
+def valid_at(
+    rows: Iterable[RelationRow], held: str, derived: Mapping[int, str | None]
+) -> Iterator[RelationRow]:
+    """Those that had not ended at a moment, with the end that was known.
+
+    `derived` gives the ends of functional relations, by id, as they were known.
+    """
+    for row in rows:
+        until = derived.get(row.id, row.stated_until)
+        if until is None or until > held:
+            yield row._replace(valid_until=until)
+
+
+# --- read --------------------------------------------------------------------------------
+
+
+class Relations(StoreState):
+    """The part of `ports.GraphStore` that knows relations."""
+
+    def relations(
+        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        return self._read(statements.RELATIONS, entity_ids, limit, as_of)
+
+    def chunk_relations(
+        self, chunk_ids: Sequence[int], *, as_of: datetime | None = None
+    ) -> list[Relation]:
+        """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
+        return self._read(statements.CHUNK_RELATIONS, chunk_ids, -1, as_of)
+
+    def relations_by_id(self, relation_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.GraphStore`."""
+        return self._read(statements.RELATIONS_BY_ID, relation_ids, -1, None)
+
+    def unstated_relations(self, entity_ids: Sequence[int]) -> list[Relation]:
+        """See `ports.ManualGraph`."""
+        rows = self.backend.rows(statements.UNSTATED_RELATIONS, ids=distinct(entity_ids))
+        return [to_relation(RelationRow(*row)) for row in rows]
+
+    def relation_counts(self) -> list[tuple[str, int, int]]:
+        """See `ports.GraphStore`."""
+        rows = self.backend.rows(statements.RELATION_COUNTS)
+        return [(kind, count, causal) for kind, count, causal in rows]
+
+    def _read(
+        self, statement: Statement, ids: Sequence[int], limit: int, as_of: datetime | None
+    ) -> list[Relation]:
+        asked, most = [int(i) for i in ids], limited(limit)
+        if not asked:
+            return []
+        if as_of is None:
+            values = {"ids": asked, "held": None, "known": FOREVER}
+            rows = self.backend.rows(statement, **values, limit=most)
+            return [to_relation(RelationRow(*row)) for row in rows]
+        with self.backend.consistent():
+            found = self._read_as_of(statement, asked, as_of)
+        return [to_relation(row) for row in islice(found, most)]
+
+    def _read_as_of(
+        self, statement: Statement, ids: Sequence[int], moment: datetime
+    ) -> Iterator[RelationRow]:
+        """Those that held at a moment; what functional ones end was told only later, perhaps."""
+        first, state = self.backend.gather(FIRST_RECORDED, STATE)
+        known = known_until(first, moment) or FOREVER
+        held = to_text(moment) or FOREVER
+        values = {"ids": ids, "held": held, "known": known}
+        rows = self.backend.rows(statement, **values, limit=NO_LIMIT)
+        found = [RelationRow(*row) for row in rows]
+        heads = {row.from_entity_id for row in found}
+        facts = read_facts(self.backend, State(state).functional, heads, known)
+        return valid_at(found, held, derived_ends(facts))
+
+
+def update_relations(backend: Backend, rows: Iterable[RelationRow]) -> None:
+    """Write what is said of relations now, inside `write`; their ends and types stay."""
+    changed = [{name: getattr(row, name) for name in _SAID} for row in rows]
+    if changed:
+        backend.update("relations", changed)

@@ -1,0 +1,1 @@
+"""Making documents again beside the store, and switching to them at once."""

@@ -1,0 +1,148 @@
+"""Communities, topics, and what the partition knows beside them.
+
+What SQL keeps as JSON or as bytes (names, ids, members), Cypher keeps as lists. Embeddings and the
+arrays of the partition are little-endian bytes in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache
+
+from clew.stores.backend import Statement
+
+_COMMUNITIES = "MATCH (c:ClewCommunity {namespace: $namespace})"
+
+
+def _kept(names: Sequence[str]) -> Statement:
+    """One row with the values of those names, null where there is none."""
+    values = ", ".join(f"(SELECT value FROM partition_state WHERE name = '{n}')" for n in names)
+    return Statement(
+        f"SELECT {values}",
+        f"""
+OPTIONAL MATCH (p:ClewPartition {{namespace: $namespace}})
+RETURN [{", ".join(f"p.{n}" for n in names)}] AS row
+""",
+    )
+
+
+BUILT = _kept(("built", "next_topic"))
+PARTITION = _kept(("entity_ids", "neighbourhoods", "strengths", "moved", "next_id"))
+# In place of those of that name. Rows: name, value.
+KEEP = Statement(
+    "INSERT OR REPLACE INTO partition_state VALUES (:name, :value)",
+    """
+UNWIND $rows AS row
+MERGE (p:ClewPartition {namespace: $namespace}) SET p[row.name] = row.value
+""",
+)
+# A composite index finds only nodes that have every property that it is made of.
+PLACES = Statement(
+    "SELECT id, level, parent FROM communities",
+    f"{_COMMUNITIES} WHERE c.id IS NOT NULL RETURN [c.id, c.level, c.parent] AS row",
+)
+MEMBERS = Statement(
+    "SELECT id, level, parent, members, embedding IS NOT NULL FROM communities",
+    f"""
+{_COMMUNITIES} WHERE c.id IS NOT NULL
+RETURN [c.id, c.level, c.parent, c.members, c.embedding IS NOT NULL] AS row
+""",
+)
+REPORT_BASES = Statement(
+    "SELECT id, entity_ids, entities, sources FROM communities WHERE embedding IS NOT NULL",
+    f"""
+{_COMMUNITIES} WHERE c.id IS NOT NULL AND c.embedding IS NOT NULL
+RETURN [c.id, c.entity_ids, c.entities, c.sources] AS row
+""",
+)
+
+
+@cache
+def reported(columns: tuple[str, ...], *, among: bool, at_level: bool) -> Statement:
+    """Those columns of communities that have a report: of `ids`, or as one sees them at `level`."""
+    sql = ["embedding IS NOT NULL"]
+    cypher = ["c.id IS NOT NULL", "c.embedding IS NOT NULL"]
+    if among:
+        sql.append("id IN (SELECT value FROM json_each(:ids))")
+        cypher.append("c.id IN $ids")
+    if at_level:
+        sql.append(
+            """
+(level = :level OR level < :level AND NOT EXISTS (
+    SELECT 1 FROM communities p WHERE p.parent = communities.id AND p.embedding IS NOT NULL))
+"""
+        )
+        cypher.append(
+            """
+(c.level = $level OR c.level < $level AND NOT EXISTS {
+    MATCH (part:ClewCommunity {namespace: $namespace, parent: c.id})
+    WHERE part.embedding IS NOT NULL})
+"""
+        )
+    return Statement(
+        f"SELECT {', '.join(columns)} FROM communities WHERE {' AND '.join(sql)}",
+        f"{_COMMUNITIES} WHERE {' AND '.join(cypher)}"
+        f" RETURN [{', '.join(f'c.{name}' for name in columns)}] AS row",
+    )
+
+
+def _topics(sql: str, cypher: str) -> Statement:
+    return Statement(
+        f"""
+SELECT t.id, t.name, h.title, t.passages, t.documents
+FROM topics t JOIN themes h ON h.number = t.theme WHERE {sql}
+""",
+        f"""
+MATCH (t:ClewTopic {{namespace: $namespace}}) WHERE {cypher}
+MATCH (h:ClewTheme {{namespace: $namespace, number: t.theme}})
+RETURN [t.id, t.name, h.title, t.passages, t.documents] AS row
+""",
+    )
+
+
+TOPICS = _topics("true", "t.id IS NOT NULL")
+TOPICS_AMONG = _topics("t.id IN (SELECT value FROM json_each(:ids))", "t.id IN $ids")
+TOPIC_KEYS = Statement(
+    "SELECT key, id FROM topics",
+    """
+MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
+RETURN [t.key, t.id] AS row
+""",
+)
+TOPIC_VECTORS = Statement(
+    "SELECT id, embedding FROM topics",
+    """
+MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
+RETURN [t.id, t.embedding] AS row
+""",
+)
+TOPIC_THEMES = Statement(
+    "SELECT id, theme FROM topics",
+    """
+MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
+RETURN [t.id, t.theme] AS row
+""",
+)
+TOPIC_CHUNKS = Statement(
+    "SELECT topic_id, chunk_id FROM topic_chunks"
+    " WHERE topic_id IN (SELECT value FROM json_each(:ids))",
+    """
+MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IN $ids
+UNWIND t.chunks AS chunk
+RETURN [t.id, chunk] AS row
+""",
+)
+THEMES = Statement(
+    "SELECT number FROM themes",
+    """
+MATCH (h:ClewTheme {namespace: $namespace}) WHERE h.number IS NOT NULL
+RETURN [h.number] AS row
+""",
+)
+THEME_VECTORS = Statement(
+    "SELECT number, embedding FROM themes",
+    """
+MATCH (h:ClewTheme {namespace: $namespace}) WHERE h.number IS NOT NULL
+RETURN [h.number, h.embedding] AS row
+""",
+)
