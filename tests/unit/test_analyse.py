@@ -49,6 +49,7 @@ def _keys(question: str, snapshot: Snapshot, store: SqliteStore) -> list[str]:
         ("Who built the Skerrow Clock?", ["skerrow clock"]),
         ("Is Skerrow's bell older than Ada Morn’s?", ["skerrow", "ada morn"]),
         ("ADA MORN", ["ada morn"]),
+        ("who mends skerrow clocks", ["skerrow clock"]),
         ("Что построил Адам Морн?", ["адам морн"]),
         ("時計台は古いですか", ["時計台"]),
         ("Who is it?", []),

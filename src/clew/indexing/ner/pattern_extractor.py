@@ -19,6 +19,7 @@ from clew.indexing.ner.entity_types import (
     type_of_description,
     type_of_name,
 )
+from clew.indexing.ner.known_terms import add_known_terms
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.antecedents import Antecedent, TopicSentence, find_topics
 from clew.indexing.relations.patterns import find_relations
@@ -36,6 +37,9 @@ from clew.types import (
     PartialDate,
 )
 
+_SHORTEST_SHARED = 3
+"""Letters of an acronym that holds beyond its document, at least."""
+
 
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
@@ -52,6 +56,7 @@ class PatternExtractor:
         written = list(_written(chunks, whole))
         starts = [at.start if at else None for at in written]
         found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
+        found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
@@ -67,7 +72,7 @@ class PatternExtractor:
                 for chunk, sentences, at in zip(chunks, found, starts, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
-            aliases=tuple(dict.fromkeys(aliases)),
+            aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
         )
 
 
@@ -125,6 +130,11 @@ def _full_name_of_subject(
             score=STATED_SCORE,
             evidence=f"{first.name} opens the text titled {title}",
         )
+
+
+def _holds_elsewhere(alias: AliasEvidence) -> bool:
+    """Whether another document may mean the same by it: two letters may mean anything."""
+    return alias.method != "acronym" or len(alias.alias) >= _SHORTEST_SHARED
 
 
 @dataclass(frozen=True, slots=True)

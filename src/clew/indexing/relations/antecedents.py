@@ -13,8 +13,8 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.ner.name_lexicon import FIRST_NAMES
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import FIRST_NAMES
 from clew.text import entity_key
 
 _PARAGRAPH = re.compile(r"\n[ \t]*(?:\n|[-*•+#|]|\d+[.)])")

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from clew.indexing.ner.entity_types import AFTER_NAME
+from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import DEMONYMS, PERSON_NOUNS, PLACES
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS

@@ -9,8 +9,8 @@ import re
 from collections.abc import Sequence
 
 from clew.indexing.ner.entity_types import type_of_name
+from clew.indexing.ner.name_lexicon import DEMONYMS
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import DEMONYMS
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS

@@ -9,8 +9,8 @@ from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description
+from clew.indexing.ner.name_lexicon import PERSON_NOUNS
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import PERSON_NOUNS
 from clew.indexing.relations.antecedents import Antecedent, is_person
 from clew.indexing.relations.descriptions import CONCEPT, find_descriptions
 from clew.indexing.relations.modality import states_facts

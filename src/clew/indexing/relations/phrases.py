@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from clew.indexing.ner.type_lexicon import (
+from clew.indexing.ner.name_lexicon import (
     DEMONYMS,
     ORGANISATION_NOUNS,
     PERSON_NOUNS,

@@ -16,7 +16,7 @@ from clew.stores.documents.row_builder import (
 )
 from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.names import alias_resolution
-from clew.stores.names.alias_planner import keys_asked
+from clew.stores.names.alias_resolution import keys_asked
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relations import (
     History,
