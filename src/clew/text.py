@@ -93,6 +93,11 @@ def split_file_name(path: str) -> tuple[str, str]:
     return (stem, ending.lower()) if stem and is_ending else (name, "")
 
 
+def written_otherwise(name: str, acronym: str) -> bool:
+    """Whether a name is not meant by an acronym of the same letters: "Guido" and "GUIDO"."""
+    return acronym.isupper() and not name.isupper() and name != acronym
+
+
 def whole_number(text: str) -> int | None:
     """A number written in ASCII digits, small enough for an id of any store; None for others."""
     return int(text) if text.isascii() and text.isdecimal() and len(text) <= _DIGITS else None

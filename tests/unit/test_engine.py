@@ -474,7 +474,8 @@ def test_hits_and_relations_say_where_they_come_from(engine: clew.Clew) -> None:
     assert (origin.version, origin.derived_from, origin.confidence) == (1, "", 1)
     assert text[origin.start : origin.end] == hit.chunk.text
     assert origin.written_at == datetime(2019, 5, 1, tzinfo=UTC)
-    (relation,) = hit.relations
+    authored, relation = sorted(hit.relations, key=lambda one: one.relation)
+    assert (authored.relation, authored.tail) == ("authored_by", "Brida Kall")
     stated = relation.provenance
     assert stated is not None
     assert (

@@ -55,7 +55,7 @@ def test_a_subgraph_is_read_with_its_relations_and_sentences(rivers: NamedGraph)
         ("Vienna", "lies_on", "Danube", SECOND),
     ]
     [(*ends, evidence)] = found[2:]
-    assert set(ends) == {"Vienna", "Mozart", "mentioned_with"}
+    assert set(ends) == {"Vienna", "Mozart", "co_occurs_with"}
     assert evidence == "Vienna adores Mozart."
     assert rivers.edges[2].id is None
     assert 0 < rivers.edges[2].weight < 1
@@ -81,7 +81,7 @@ def test_graphml_names_every_node_and_edge(rivers: NamedGraph) -> None:
     assert len(nodes) == len(edges) == len({edge.get("id") for edge in edges}) == 3
     assert all(edge.get(end) in nodes for edge in edges for end in ("source", "target"))
     types = root.iterfind(".//g:data[@key='edge_relation_type']", space)
-    assert [data.text for data in types] == ["flows_through", "lies_on", "mentioned_with"]
+    assert [data.text for data in types] == ["flows_through", "lies_on", "co_occurs_with"]
 
 
 def test_text_says_who_and_what_ties_them(rivers: NamedGraph) -> None:

@@ -44,7 +44,22 @@ def candidates(text: str, title: str = "") -> list[Fact]:
         ("Then Nolan married Emma Thomas.", ("Nolan", "married", "Emma Thomas")),
         ("Here Paris is the capital of France.", ("Paris", "capital_of", "France")),
         ("There Ann Lee was born in Kerman.", ("Ann Lee", "born_in", "Kerman")),
-        ("Then Ann Lee died in 1990.", ("Ann Lee", "died_in", "1990")),
+        ("Then Ann Lee died in 1990 in Kerman.", ("Ann Lee", "died_in", "Kerman")),
+        ("Then Ann Lee in May 1990 married Bob Ray.", ("Ann Lee", "married", "Bob Ray")),
+        ("Then Zorblax was founded in 1990 by Ann Lee.", ("Zorblax", "founded_by", "Ann Lee")),
+        ("It rose under the engineer Corwin Hale.", ("Corwin Hale", "is_a", "engineer")),
+        ("There Ann Lee, CEO of Acme, sang.", ("Ann Lee", "ceo_of", "Acme")),
+        ("There Ann Lee, the founder of Acme, sang.", ("Ann Lee", "founder_of", "Acme")),
+        (
+            "There Ann Lee is a professor at Quux University.",
+            ("Ann Lee", "professor_at", "Quux University"),
+        ),
+        ("Zorblax is a small village in Quux.", ("Zorblax", "located_in", "Quux")),
+        ("Zorblax is a free programming language.", ("Zorblax", "is_a", "programming language")),
+        ("It was sold in Berlin, Germany.", ("Berlin", "located_in", "Germany")),
+        ("There Ann Lee's brother Bob Lee sang.", ("Bob Lee", "brother_of", "Ann Lee")),
+        ("Then Zorblax was written by Ann Lee and Bob Ray.", ("Zorblax", "written_by", "Bob Ray")),
+        ("Ann Lee and Bob Ray founded Zorblax.", ("Ann Lee", "founded", "Zorblax")),
         ("There Ann Lee, daughter of Bob Lee, sang.", ("Ann Lee", "daughter_of", "Bob Lee")),
         (
             "Zorblax is a 1957 West German comedy film directed by Géza Cziffra.",
@@ -73,6 +88,35 @@ def test_what_a_sentence_states(text: str, fact: Fact) -> None:
         "Here Zorblax signed Quux's law.",
         "Here Zorblax said that after all of those long and hard years there was Quux.",
         "In 1990 there was Zorblax.",
+        # Between a name and a date there is a time, and no relation.
+        "Then Ann Lee died in 1990.",
+        "Zorblax was released on 7 May 2020.",
+        # No fact: a question, a condition, a possibility, hearsay, a wish.
+        "When did Ann Lee found Acme?",
+        "Then Ann Lee founded Acme?",
+        "If Ann Lee founded Acme, all is well.",
+        "All is well if Ann Lee founded Acme.",
+        "Here Ann Lee would have founded Acme.",
+        "Here Ann Lee might have founded Acme.",
+        "Here Ann Lee may have married Bob Ray.",
+        "Here Zorblax can be installed on Quux.",
+        "There Ann Lee allegedly founded Acme.",
+        "There Ann Lee denied that Bob Ray founded Acme.",
+        "They said Bob Ray founded Acme.",
+        "There Bob Ray founded Acme, according to Ann Lee.",
+        "It is not true that Bob Ray founded Acme.",
+        "There Ann Lee wanted to marry Bob Ray.",
+        "There Ann Lee intended Zorblax to be free.",
+        # The second name is a part of what is spoken of.
+        "Then Zorblax sold its Linux division.",
+        "There Zorblax uses the Quux routing code.",
+        "Then Zorblax uses Quux-specific tricks.",
+        "Good alternatives to Foobar/Zorblax include Quux.",
+        "Then Ann Lee came Bob Ray.",
+        # The first name is the object of what stands before it.
+        "Those who hired Ann Lee directed Zorblax.",
+        "Here Foobar(Zorblax) = Quux uses Acme.",
+        "By way of Zorblax, for lack of Quux.",
     ],
 )
 def test_nothing_is_stated(text: str) -> None:
@@ -86,7 +130,7 @@ def test_only_causes_are_causal() -> None:
 
 def test_subject_of_the_document_stands_for_a_pronoun() -> None:
     text = "Ann Lee was a singer. She was born in Kerman."
-    (found,) = relations(text, title="Ann Lee (singer)")
+    _, found = relations(text, title="Ann Lee (singer)")
     assert (found.head, found.relation_type, found.tail) == ("Ann Lee", "born_in", "Kerman")
     assert found.sentence == 1
     sure = relations("Then Ann Lee was born in Kerman.")[0].confidence
@@ -103,13 +147,45 @@ def test_pronoun_without_a_subject_states_nothing() -> None:
     assert candidates("She was born in Kerman.") == []
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Minutes were taken. She moved to Rome.",
+        "Ann Lee sang.\n\nShe moved to Rome.",
+        "Ann Lee met Eve Ray. She moved to Rome.",
+        "- Ann Lee sang.\n- She moved to Rome.",
+        "Acme Corporation grew. She moved to Rome.",
+        "It rained on Ann Lee. She moved to Rome.",
+    ],
+)
+@pytest.mark.parametrize("title", ["", "Minutes", "Chapter 4. A Detailed History"])
+def test_a_pronoun_of_nobody_sure_states_nothing(text: str, title: str) -> None:
+    assert not [fact for fact in candidates(text, title) if fact[2] == "Rome"]
+
+
+def test_a_pronoun_stands_for_the_subject_of_the_sentence_before() -> None:
+    text = "Ann Lee sang. She was born in Kerman. She moved to Rome."
+    assert candidates(text, "Minutes") == [
+        ("Ann Lee", "born_in", "Kerman"),
+        ("Ann Lee", "lives_in", "Rome"),
+    ]
+
+
+def test_what_something_is_called_is_a_concept() -> None:
+    (found,) = relations("Zorblax is a programming language.")
+    assert (found.tail, found.tail_type) == ("programming language", "concept")
+
+
 def test_same_fact_is_told_once_a_sentence() -> None:
     assert len(candidates("Here Zorblax uses Quux, and here Zorblax uses Quux.")) == 1
 
 
 def test_names_come_in_full() -> None:
     text = "Christopher Nolan was a director. There Nolan directed Inception."
-    assert candidates(text) == [("Christopher Nolan", "directed", "Inception")]
+    assert candidates(text) == [
+        ("Christopher Nolan", "is_a", "director"),
+        ("Christopher Nolan", "directed", "Inception"),
+    ]
 
 
 @pytest.mark.parametrize("gap", ["", " ", " and ", ", ", " in the ", " (", " 12 of "])
@@ -186,7 +262,8 @@ def test_each_speaker_speaks_for_himself() -> None:
 def test_title_with_a_colon_still_states_relations() -> None:
     title = "Zorblax: The Lost Empire"
     assert candidates(f"{title} is a 2001 film created by Ann Lee.", title) == [
-        (title, "created_by", "Ann Lee")
+        (title, "is_a", "film"),
+        (title, "created_by", "Ann Lee"),
     ]
 
 
@@ -219,7 +296,7 @@ def day(year: int, month: int = 1, number: int = 1) -> datetime:
         ("Here Ada lives in Paris since yesterday.", day(2023, 5, 7), None),
         ("Yesterday Ada moved to Rome.", day(2023, 5, 7), None),
         ("Then Ada moved to Rome last month.", day(2023, 4), None),
-        ("There Ann Lee died in 1990.", day(1990), None),
+        ("There Ann Lee died in Kerman in 1990.", day(1990), None),
         ("Ada: In 2019 I moved to Rome.", day(2019), None),
         # The date belongs to what stands beside it.
         ("Then Ada moved to Rome, and 2019 was a warm year.", WRITTEN, None),

@@ -18,6 +18,7 @@ from clew.graph.communities.reports import (
     Candidate,
     ReportMaker,
     choose,
+    is_sentence,
     listed,
     mean_direction,
 )
@@ -162,3 +163,21 @@ def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
 
     assert summaries
     assert all("Ada Morn built" in said and "#" not in said for said in summaries)
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ("The mill was built by Jonas Reed.", True),
+        ("“Who built it?”", True),
+        ("狩野川は静岡県を流れる。", True),
+        ("- The mill", False),
+        ("The mill and its pond", False),
+        ("| mill | 1820 |.", False),
+        ("+--------+ A box.", False),
+        ("┌──┐ A box.", False),
+        ("Mill ....... 12.", False),
+    ],
+)
+def test_a_report_is_made_of_whole_sentences(text: str, whole: bool) -> None:
+    assert is_sentence(text) == whole

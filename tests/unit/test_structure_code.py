@@ -53,7 +53,7 @@ def make(body):
 
 def test_python() -> None:
     module, timeout = "httpx._client", "httpx._client.ReadTimeout"
-    assert stated("/home/ann/httpx-0.28/httpx/_client.py", PYTHON, "text/x-python") == {
+    assert stated("/srv/ann/httpx-0.28/httpx/_client.py", PYTHON, "text/x-python") == {
         (module, "imports", "json"),
         (module, "imports", "httpx._utils"),
         (module, "imports", "httpx._exceptions"),
@@ -193,11 +193,11 @@ def test_a_language_without_grammar_has_no_syntax() -> None:
 @pytest.mark.parametrize(
     ("source", "module"),
     [
-        ("/home/ann/httpx-0.28/httpx/_client.py", "httpx._client"),
-        ("/home/ann/code/httpx/_client.py", "httpx._client"),
-        ("/home/ann/code/httpx/httpx/_transports/base.py", "httpx._transports.base"),
-        ("/home/ann/p/src/clew/text.py", "clew.text"),
-        ("/home/ann/p/src/clew/__init__.py", "clew"),
+        ("/srv/ann/httpx-0.28/httpx/_client.py", "httpx._client"),
+        ("/srv/ann/code/httpx/_client.py", "httpx._client"),
+        ("/srv/ann/code/httpx/httpx/_transports/base.py", "httpx._transports.base"),
+        ("/srv/ann/p/src/clew/text.py", "clew.text"),
+        ("/srv/ann/p/src/clew/__init__.py", "clew"),
         ("a.py", "a"),
     ],
 )

@@ -32,7 +32,7 @@ def test_paths_come_with_the_sentence_of_each_tie_and_its_source(engine: clew.Cl
     texts = {block.forms[0].text: block for block in paths_between(asked)}
     way = (
         "Marta Quill — taught_by → Sefton Hale: “Marta Quill was taught by Sefton Hale.”\n"
-        "Sefton Hale — mentioned_with → Osric Dane:"
+        "Sefton Hale — co_occurs_with → Osric Dane:"
         " “Sefton Hale and Osric Dane printed hymns at night.”"
     )
     block = texts[way]

@@ -98,6 +98,13 @@ entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
+relation = typer.Typer(
+    help="Put right what the graph states.", no_args_is_help=True, rich_markup_mode=None
+)
+relation.command("delete")(command(entities.delete_relation))
+app.add_typer(relation, name="relation")
+app.command("prune")(command(entities.prune))
+
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))
 app.command("communities")(command(graph.communities))

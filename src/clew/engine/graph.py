@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.engine.entities import Entities
+    from clew.engine.pruning import PruneReport
     from clew.engine.state import EngineState
     from clew.graph.statistics import GraphOverview, RankedEntity
     from clew.search.options import Moment
@@ -52,6 +53,26 @@ class Graph:
         return read_relations(
             self._state.store, self._state.store.relations([self._entities.resolve(name).id], limit)
         )
+
+    def delete_relation(self, relation_id: int) -> int:
+        """Take a relation back for good, with every statement of the same fact; how many.
+
+        What texts state stays taken back where they are indexed again or another text states it,
+        as long as a text that stated it is there. Raises `NotFoundError` for an unknown one.
+        """
+        from clew.engine.pruning import delete_relation
+
+        return delete_relation(self._state, relation_id)
+
+    def prune(self, *, below: float, dry_run: bool = True) -> PruneReport:
+        """Take back the relations of texts whose weight is below a bound (above 0 to 1).
+
+        A dry run only says which, and why. What was stated by hand is never taken back. Indexing
+        again remembers it. Raises `InputError` for a bound that cannot be.
+        """
+        from clew.engine.pruning import prune
+
+        return prune(self._state, below, dry_run)
 
     def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         """What reading a subgraph needs of a store."""
 
 
-SHARED = "mentioned_with"
+SHARED = "co_occurs_with"
 """The type of an edge that no relation states: a sentence names both, or names one and is about the
 other. It has no direction."""
 _HEADING = "Entities:"

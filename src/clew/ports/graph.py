@@ -94,6 +94,15 @@ class EntityEditor(Protocol):
         """
         ...
 
+    def delete_fact(self, relation_id: int) -> int:
+        """Take a relation back, with all that states the same; the number taken back.
+
+        What texts state is retracted, and stays so where a text is indexed again or another one
+        states it, as long as a text that was retracted is there. What was written by hand is
+        deleted. An unknown id takes nothing back.
+        """
+        ...
+
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
         """Make every alias of the source an alias of the target; remembered when indexing again."""
         ...

@@ -19,6 +19,8 @@ _SEPARATORS = re.compile(r"[\s_-]+")
 _LONGEST = 100
 """Characters of a written date, at most."""
 _DIGITS = re.compile(r"[+-]?\d+(?:\.\d+)?")
+_KEYWORD = re.compile(r"\$(?:Date|LastChangedDate): ([^($]+?) ?(?:\([^()$]*\) ?)?\$")
+"""Of RCS, CVS and Subversion."""
 _ISO_MONTH = re.compile(r"([12]\d{3})-(0[1-9]|1[0-2])")
 _YEAR = re.compile(r"(?<!\d)[12]\d{3}(?!\d)|(?<!\d)[12]\d{7}(?!\d)")
 """What a date must hold: two digits may be a year, a month or a day."""
@@ -58,7 +60,8 @@ def to_date(value: object, *, day_first: bool | None = None) -> PartialDate | No
 
     Understood are ISO 8601, the usual written forms with a year ("5 May 2021", "2-Mar-2019"), bare
     years, and seconds or milliseconds since 1970. A time without a zone is taken for UTC. Of
-    `03/04/2019` nobody knows the month: it is no date unless `day_first` says how to read it.
+    `03/04/2019` nobody knows the month: it is no date unless `day_first` says how to read it. What
+    a version control system fills in (`$Date: 2024-08-15 23:39:34 +0200 (…) $`) counts as well.
     """
     if isinstance(value, bool) or value is None:
         return None
@@ -67,6 +70,8 @@ def to_date(value: object, *, day_first: bool | None = None) -> PartialDate | No
     if not isinstance(value, str) or not value.strip() or len(value) > _LONGEST:
         return None
     text = value.strip()
+    if keyword := _KEYWORD.fullmatch(text):
+        text = keyword[1]
     if month := _ISO_MONTH.fullmatch(text):
         return PartialDate(datetime(int(month[1]), int(month[2]), 1, tzinfo=UTC), "month")
     try:

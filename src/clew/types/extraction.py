@@ -20,7 +20,8 @@ class Mention:
     name: str
     """The name in full, as resolved within its document ("Nolan" → "Christopher Nolan")."""
     entity_type: str = "name"
-    """`person`, `place`, `organisation`, `work`, `product`, `date`, `code`, or `name` (unknown)."""
+    """`person`, `place`, `organisation`, `work`, `event`, `product`, `concept`, `code`, `date`, or
+    `name` (unknown)."""
     sentence: int
     """Ordinal of the sentence within the chunk."""
     start: int
@@ -46,6 +47,8 @@ class ExtractedRelation:
     """From when on it held, as far as the text or its date says."""
     valid_until: datetime | None = None
     """Until when it held; None where no end is said."""
+    tail_type: str = "name"
+    """`concept` where the tail is no name: "lighthouse" of "is a lighthouse"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -1,4 +1,4 @@
-"""`clew entity …`."""
+"""`clew entity …`, `clew relation delete` and `clew prune`."""
 
 from __future__ import annotations
 
@@ -101,6 +101,48 @@ def retract(
         write_json({"retracted": retracted})
     else:
         write_line(f"{retracted:,} of {len(set(relations)):,} relations retracted")
+
+
+def delete_relation(
+    common: Common,
+    relation: Annotated[
+        int,
+        typer.Argument(metavar="RELATION", min=1, help="Id of a relation, as `clew export` says."),
+    ],
+) -> None:
+    """Take a relation back, even where texts state it; indexing again remembers it."""
+    with common.open() as engine:
+        deleted = engine.graph.delete_relation(relation)
+    if common.json:
+        write_json({"relation": relation, "deleted": deleted})
+    else:
+        write_line(f"relation {relation} deleted, {deleted:,} statements of it taken back")
+
+
+def prune(
+    common: Common,
+    below: Annotated[
+        float, typer.Option(metavar="WEIGHT", help="Take back what weighs less, 0 to 1.")
+    ],
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Do it; else only show what would be taken back.")
+    ] = False,
+) -> None:
+    """List the relations that little speaks for, with the reason; take them back with --apply.
+
+    Never what was stated by hand. Indexing again remembers it.
+    """
+    with common.open() as engine:
+        report = engine.graph.prune(below=below, dry_run=not apply)
+    if common.json:
+        write_json(report)
+        return
+    for one in report.relations:
+        said = one.relation
+        fact = f"{said.head} —{said.relation}→ {said.tail}"
+        write_line(f"{one_line(fact)}: {one_line(one.reason)}")
+    done = "taken back" if report.applied else "would be taken back; --apply does it"
+    write_line(f"{len(report.relations):,} relations {done}")
 
 
 def neighbors(

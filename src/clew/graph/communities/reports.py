@@ -6,6 +6,7 @@ Sentences are taken greedily by what they are worth, what an earlier one named c
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -31,6 +32,9 @@ _SAME = 0.6
 """Share of their terms (Jaccard) from which on two sentences say the same."""
 _HEADING = "#"
 """What headings begin with in Markdown, and in the texts that readers make."""
+_SENTENCE = re.compile(r"[\"“‘(]?[^\W_].*[.!?…。\uff01\uff1f][\"”’)]?", re.DOTALL)
+_NO_PROSE = re.compile(r"[|+]--|--[|+]|[\u2500-\u259f]|\| |[{}]|[-=_*~^.]{4}")
+"""Tables, boxes, rules and code."""
 _BATCH = 500
 """Communities that are read at once."""
 
@@ -106,7 +110,9 @@ class ReportMaker:
                 text = " ".join(texts.sentences[chunk_id][number].split())
                 candidates.append(Candidate(chunk_id, text, self._named(lines, row, place)))
         # Headings name much and say nothing; they are taken where there is nothing else.
-        prose = [c for c in candidates if not c.text.startswith(_HEADING)]
+        prose = [c for c in candidates if is_sentence(c.text)] or [
+            c for c in candidates if not c.text.startswith(_HEADING)
+        ]
         return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in choose(prose or candidates)]
 
     def _named(self, lines: ReportPlan, row: int, place: int) -> dict[int, float]:
@@ -196,6 +202,11 @@ class _Weighed:
     def repeats(self, other: _Weighed) -> bool:
         """Whether they share most of their terms (Jaccard)."""
         return len(self._words & other._words) >= _SAME * len(self._words | other._words)
+
+
+def is_sentence(text: str) -> bool:
+    """Whether a text is a whole sentence of prose: no heading, entry of a list, table or box."""
+    return bool(_SENTENCE.fullmatch(text)) and _NO_PROSE.search(text) is None
 
 
 def mean_direction(vectors: Vectors) -> Vector:

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
-from clew.indexing.ner.type_lexicon import FIRST_NAMES
+from clew.indexing.ner.name_lexicon import FIRST_NAMES
 from clew.text import terms
 
 SHORTEST_KEY = 6
@@ -25,6 +25,16 @@ SHORTEST_SINGLE = 7
 INFLECTED = 0.95
 """Score of two forms of one Cyrillic or Greek name with the same stem."""
 
+COMPANY_FORM = 0.96
+"""Score of two names that differ by how the form of the company is written."""
+
+_COMPANY_FORMS = {
+    "corp": "corporation",
+    "inc": "incorporated",
+    "ltd": "limited",
+    "co": "company",
+    "bros": "brothers",
+}
 _SOUND = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": None, "j": None, "h": None})
 _SOUND_WITH_VOWELS = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": "i", "j": "i"})
 _ROMAN = re.compile(r"[ivxlcdm]+")
@@ -42,7 +52,7 @@ def block_of(key: str) -> str | None:
     It holds the first two sounds of each Latin word, or the first three letters in scripts whose
     names are inflected; short words and words with digits stand in it whole.
     """
-    words = key.split()
+    words = _in_full(key)
     if sum(map(len, words)) < SHORTEST_KEY or not any(map(_may_vary, words)):
         return None
     return " ".join([_block_of_word(word) for word in words])
@@ -55,12 +65,20 @@ def similarity(key: str, other: str, least: float = 0.0) -> float:
     """
     if key == other:
         return 1.0
+    if _in_full(key) == _in_full(other):
+        return COMPANY_FORM if least <= COMPANY_FORM else 0.0
     if key[0] > "z":
         same = _same_words(key.split(), other.split())
         return INFLECTED if same and least <= INFLECTED else 0.0
     # The cheap look in C first: nearly all pairs of a block end here.
     score = JaroWinkler.normalized_similarity(key, other, score_cutoff=least)
     return score if score and _same_words(key.split(), other.split()) else 0.0
+
+
+def _in_full(key: str) -> list[str]:
+    """The words of a key, a company's form at the end in full: "acme corp"."""
+    *words, last = key.split() or [""]
+    return [*words, _COMPANY_FORMS.get(last, last) if words else last]
 
 
 def _same_words(words: list[str], others: list[str]) -> bool:

@@ -12,6 +12,7 @@ from clew.indexing.ner.cased_ner import find_names
 from clew.indexing.ner.caseless_ner import CaselessNames
 from clew.indexing.ner.code_identifiers import find_ticked
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
+from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.quoted_titles import find_quoted
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
@@ -40,7 +41,13 @@ class CandidateFinder:
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
         stated = may_state(text)
-        return [self._sentence(text, start, end, stated, written) for start, end in sentences(text)]
+        fences = find_fences(text)
+        return [
+            SentenceSpans(start, end, ())
+            if is_code_line(text, start) or any(a <= start < b for a, b in fences)
+            else self._sentence(text, start, end, stated, written)
+            for start, end in sentences(text)
+        ]
 
     def _sentence(
         self, text: str, start: int, end: int, stated: bool, written: datetime | None

@@ -6,9 +6,27 @@ import re
 from collections.abc import Iterator, Sequence
 
 from clew.indexing.ner.entity_types import type_of_name
-from clew.indexing.ner.name_lexicon import CALENDAR, COMMON_WORDS, CONNECTORS, STARTERS
+from clew.indexing.ner.layout import (
+    heading_end,
+    is_in_identifier,
+    is_label,
+    opens_line,
+    wrapped_end,
+)
+from clew.indexing.ner.name_lexicon import (
+    CALENDAR,
+    COMMON_WORDS,
+    CONNECTORS,
+    COURTESY,
+    DEMONYMS,
+    IMPERATIVES,
+    ORGANISATION_PREFIXES,
+    ROLES,
+    SECTION_WORDS,
+    STARTERS,
+    is_ordinary,
+)
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import COURTESY, DEMONYMS, ORGANISATION_PREFIXES, ROLES
 from clew.word_lists import word_list
 
 # Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
@@ -49,10 +67,13 @@ _SPAN = re.compile(
 )
 _SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
+_COMPANY_END = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?= (?!Inc|Ltd|Corp|LLC|of\b|&|and\b))")
+"""The last word of a company's name; what follows it is another name."""
+_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z]|[IVX]{1,5})")
+_NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
-_OPENERS = frozenset('"“„«‘([*_•>|#-–—:!?…¿¡\n')
-_AMBIGUOUS_CALENDAR = frozenset(("may", "april", "june", "august", "march"))
+_AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
 _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
     "center centre foundation campaign fund prize agency movement coalition alliance award"
 )
@@ -73,14 +94,28 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     found: list[NameSpan] = []
     if _is_shouted(text, start, end):
         return found
-    position = start
+    position, heading = start, heading_end(text, start, start, end)
     while match := _SPAN.search(text, position, end):
         left, position = match.span()
         left = _with_prefix(text, start, left)
-        if left >= 0:
-            position = _with_joint(text, left, position, end)
-            found += _read_span(text, left, position, _opens(text, start, left))
+        if left < 0:
+            continue
+        position = _end_of_name(text, left, position, end)
+        if is_in_identifier(text, start, left, position, end):
+            continue
+        heading = max(heading, heading_end(text, start, left, end))
+        opens = opens_line(text, start, left)
+        label = opens and is_label(text, position)
+        read = _read_span(text, left, position, opens)
+        found += [s._replace(initial=True) for s in read] if label or left < heading else read
     return found
+
+
+def _end_of_name(text: str, left: int, right: int, end: int) -> int:
+    """Where the name really ends: with its line, with its company, or with a second group."""
+    right = wrapped_end(text, left, right)
+    company = _COMPANY_END.search(text, left, right)
+    return company.end() if company else _with_joint(text, left, right, end)
 
 
 def is_one_name(text: str) -> bool:
@@ -129,27 +164,25 @@ def _with_joint(text: str, left: int, right: int, end: int) -> int:
     return more.end() if more else right
 
 
-def _opens(text: str, start: int, position: int) -> bool:
-    """Whether a word at `position` would be capitalised anyhow."""
-    before = position - 1
-    while before >= start and text[before] == " ":
-        before -= 1
-    return before < start or text[before] in _OPENERS
-
-
 def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSpan]:
     raw = text[left:right]
+    if raw.casefold() in SECTION_WORDS and _NUMBER_AFTER.match(text, right):
+        return ()
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
     first, last = _trim(tokens, opens)
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
-    return _several(tokens[first:last]) if last > first else ()
+    kept = tokens[first:last]
+    half = len(kept) // 2
+    if half and [t for _, t in kept[:half]] == [t for _, t in kept[half:]]:  # a name said twice
+        return [*_several(kept[:half]), *_several(kept[half:])]
+    return _several(kept) if kept else ()
 
 
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
-    name = _bare(token)
+    name = _without_adjective(_bare(token))
     lower = name.casefold().strip(".").replace("’", "'")
     if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
         return ()
@@ -184,13 +217,34 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and lower in STARTERS:
         return len(token) == 1 or not token.isupper()
+    if opens and len(tokens) - i > 1 and _is_imperative(lower, tokens[i + 1][1]):
+        return True
     if lower in CALENDAR:
         return lower not in _AMBIGUOUS_CALENDAR
     # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
 
 
+def _is_imperative(lower: str, following: str) -> bool:
+    """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
+    if is_ordinary(following):
+        return False
+    return lower in IMPERATIVES or (len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower))
+
+
+def _without_adjective(token: str) -> str:
+    """What a word names whose later part is a small one: the first part of "English-speaking"."""
+    head, dash, tail = token.partition("-")
+    return head if dash and tail.islower() and is_ordinary(tail) else token
+
+
 def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
+    if len(tokens) == 1:
+        return _single(*tokens[0], opens=False)
+    if tokens[0][1].casefold() in SECTION_WORDS and all(
+        _NUMBERED.fullmatch(token) for _, token in tokens[1:]
+    ):
+        return ()
     if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
         return ()
     whole = _span(tokens)

@@ -7,9 +7,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
+from clew.indexing.ner.name_lexicon import (
+    COMMON_WORDS,
+    DEMONYMS,
+    FIRST_NAMES,
+    PLACES,
+    STARTERS,
+    is_ordinary,
+)
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
-from clew.indexing.ner.type_lexicon import DEMONYMS, FIRST_NAMES, PLACES
 from clew.text import entity_key
 from clew.types import AliasEvidence
 
@@ -18,6 +24,7 @@ _WORD = re.compile(r"\w+")
 _DERIVED = re.compile(
     r"..(?:[^j]ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists)$"
 )
+_INITIALLED = re.compile(r"(?:[^\W\d_]\. ?){1,3}[^\W\d_]{2,40}")
 _GENERATION = frozenset(("jr", "sr", "ii", "iii", "iv", "v", "vi"))
 _SHORTEST_NICKNAME = 3
 _NICKNAME_SCORE = 0.8
@@ -45,10 +52,14 @@ class Coreference:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
         if not span.initial or span.name in self.told or span.name in self.full:
             return True
+        if " " in span.name:
+            return not all(map(is_ordinary, span.name.split()))
         lower = span.name.casefold()
         if lower in COMMON_WORDS or lower in self.words:
             return False
-        return lower in FIRST_NAMES or lower in PLACES or not _DERIVED.search(lower)
+        if lower in FIRST_NAMES or lower in PLACES:
+            return True
+        return not (is_ordinary(lower) or _DERIVED.search(lower))
 
     def resolve(self, name: str) -> str:
         """The name in full."""
@@ -85,7 +96,9 @@ def resolve_coreference(
             types.setdefault(entity_key(name), kind)
     told = frozenset(span.name for span in spans if not span.initial) | speakers
     nicknames = tuple(_nicknames(spans, speakers))
-    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(_persons(spans, about, types))
+    persons = _persons(spans, about, types)
+    short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
+    short |= _initialled(spans, persons)
     return Coreference(
         full=short | {a.alias: a.name for a in aliases if a.method == "acronym"},
         short=frozenset(short),
@@ -111,13 +124,30 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
         tokens = person.split()
         while len(tokens) > 1 and tokens[-1].casefold().strip(".") in _GENERATION:
             tokens.pop()
-        for part in dict.fromkeys((tokens[0], tokens[-1])):
+        parts = (tokens[-1],) if _is_no_first_name(tokens[0]) else (tokens[0], tokens[-1])
+        for part in dict.fromkeys(parts):
             owners.setdefault(part, []).append(person)
     return {
         part: names[0]
         for part, names in owners.items()
         if _stands_alone(part) and all(_same_person(names[0], other) for other in names[1:])
     }
+
+
+def _is_no_first_name(word: str) -> bool:
+    """Whether a word that opens a name is an ordinary one: "Project Leader"."""
+    return is_ordinary(word) and word.casefold() not in FIRST_NAMES
+
+
+def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
+    """Names with initials ("J. Smith") that may be one person's of the document only."""
+    found: dict[str, str] = {}
+    for name in dict.fromkeys(s.name for s in spans if _INITIALLED.fullmatch(s.name)):
+        owners = [p for p in persons if p[0] == name[0] and p.split()[-1] == name.split()[-1]]
+        owners = [p for p in owners if not _INITIALLED.fullmatch(p)]
+        if owners and all(_same_person(owners[0], other) for other in owners[1:]):
+            found[name] = owners[0]
+    return found
 
 
 def _stands_alone(part: str) -> bool:

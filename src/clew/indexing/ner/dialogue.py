@@ -7,7 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from clew.indexing.ner.cased_ner import UPPER
-from clew.indexing.ner.name_lexicon import COMMON_WORDS, STARTERS
+from clew.indexing.ner.name_lexicon import FIRST_NAMES, is_ordinary
 from clew.types import Chunk
 
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"
@@ -30,7 +30,15 @@ def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
     """Names before the colon that opens a chunk of a conversation."""
     found = (_OPENING.match(chunk.text) for chunk in chunks)
     names = dict.fromkeys(match["name"] for match in found if match)
-    return [n for n in names if n.casefold() not in STARTERS and n.casefold() not in COMMON_WORDS]
+    return [name for name in names if _may_speak(name)]
+
+
+def _may_speak(name: str) -> bool:
+    """Whether the word before a colon may be somebody, rather than a field such as "License"."""
+    words = name.casefold().split()
+    if words[0] in FIRST_NAMES:
+        return True
+    return not name.isupper() and not all(map(is_ordinary, words))
 
 
 def find_turns(text: str, speakers: Collection[str]) -> list[Turn]:

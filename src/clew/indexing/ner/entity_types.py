@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from clew.indexing.ner.type_lexicon import (
+from clew.indexing.ner.name_lexicon import (
     DEMONYMS,
+    EVENT_PREFIXES,
     FIRST_NAMES,
     NAME_SUFFIXES,
     ORGANISATION_NOUNS,
@@ -34,12 +35,31 @@ _IS_A = re.compile(
     rf"{AFTER_NAME}(?:is|was|are|were|became) (?:an?|the|one of the) "
     r"(?P<what>[\w'’ -]{3,80})"
 )
+_DOES = re.compile(
+    r",? (?:who|said|says|wrote|writes|asked|argued|explained|replied|suggested|proposed|noted"
+    r"|agreed|joined|married|died|studied|told|thinks|reported|presented|volunteered|retired|resigned)\b"
+)
+"""What persons do."""
+_MAIL_AFTER = re.compile(r"[\"']? ?[<(][^\s<>()]{1,80}@")
+_MADE_BY = re.compile(
+    r"(?:\b(?:written|created|authored|maintained|developed|directed|edited|founded|designed"
+    r"|drafted|composed|produced|translated|proposed|chaired|painted|sung|recorded) by"
+    r"|\b(?:[Aa]uthors?|[Ee]ditors?|[Mm]aintainers?|[Cc]hair|[Pp]resent|[Aa]ttendees"
+    r"|[Ss]peakers?):) $"
+)
+_GOES_ON = re.compile(
+    r"\s{0,3}(?:[.,;:)!?]|$)|\s{1,3}(?:and|or|in|by|from|on|at|with|where|when|since|until|to|for|as|before"
+    r"|after|during|who|which|was|is|he|she|they|the|a)\b"
+)
+"""What follows a place, rather than a noun that the name belongs to ("in Git repositories")."""
 _LIFE = re.compile(r" ?\( ?(?:born|b\.|née?)\b")
 _WHERE = re.compile(
     r"\b(?:born|died|located|situated|lives?|lived|living|based|village|city|town|suburb|capital"
     r"|raised|moved|resides|buried|headquartered) (?:in|of|to|near|at) (?:the )?$"
 )
 _BEFORE_PLACES = (" in ", " of ", " to ", " near ", " at ", " the ")
+_PLACE_SHAPED = re.compile(r"[^\W\d_][^A-Z\d_]+(?:[ '-][^\d_]+)?")
+"""No digits, no capital within the first word: not "ES6", not "GitHub"."""
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
@@ -62,6 +82,8 @@ def type_of_name(name: str) -> str:
             return kind
     if first in ORGANISATION_PREFIXES and tokens[1] in ("of", "for"):
         return "organisation"
+    if first in EVENT_PREFIXES and tokens[1] == "of":
+        return "event"
     if first in PLACE_PREFIXES:
         return "place"
     if is_person_shaped(name) and (first in FIRST_NAMES or first in TITLES):
@@ -95,10 +117,21 @@ def type_in_context(text: str, left: int, right: int, start: int, end: int) -> s
     said = _IS_A.match(text, right, end)
     if said and (kind := type_of_description(said["what"])):
         return kind
-    if _LIFE.match(text, right, end):
+    if _LIFE.match(text, right, end) or _is_person_here(text, left, right, start, end):
         return "person"
-    where = text.endswith(_BEFORE_PLACES, start, left)
-    return "place" if where and _WHERE.search(text, max(start, left - 24), left) else None
+    where = text.endswith(_BEFORE_PLACES, start, left) and _GOES_ON.match(text, right, end)
+    if not where or not _PLACE_SHAPED.fullmatch(text, left, right):
+        return None
+    return "place" if _WHERE.search(text, max(start, left - 24), left) else None
+
+
+def _is_person_here(text: str, left: int, right: int, start: int, end: int) -> bool:
+    """Whether somebody of this name writes, speaks, has an address or made something."""
+    if _MAIL_AFTER.match(text, right, end):
+        return True
+    if not is_person_shaped(text[left:right]):
+        return False
+    return bool(_DOES.match(text, right, end) or _MADE_BY.search(text, max(start, left - 24), left))
 
 
 def type_of_description(description: str) -> str | None:

@@ -19,8 +19,10 @@ from clew.indexing.ner.entity_types import (
     type_of_description,
     type_of_name,
 )
+from clew.indexing.ner.known_terms import add_known_terms
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
-from clew.indexing.relations.patterns import Antecedent, find_relations
+from clew.indexing.relations.antecedents import Antecedent, TopicSentence, find_topics
+from clew.indexing.relations.patterns import find_relations
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import STOP_WORDS, entity_key
 from clew.times import date_of
@@ -34,6 +36,9 @@ from clew.types import (
     Mention,
     PartialDate,
 )
+
+_SHORTEST_SHARED = 3
+"""Letters of an acronym that holds beyond its document, at least."""
 
 
 class PatternExtractor:
@@ -51,6 +56,7 @@ class PatternExtractor:
         written = list(_written(chunks, whole))
         starts = [at.start if at else None for at in written]
         found = [finder.find(c.text, _day(at)) for c, at in zip(chunks, written, strict=True)]
+        found = add_known_terms(document.text, [chunk.text for chunk in chunks], found)
         aliases = [a for chunk in found for sentence in chunk for a in sentence.aliases]
         fuller = list(_full_name_of_subject(about, found))
         if fuller:
@@ -66,7 +72,7 @@ class PatternExtractor:
                 for chunk, sentences, at in zip(chunks, found, starts, strict=True)
             ),
             about=tuple((name, names.types.get(entity_key(name), kind)) for name, kind in about),
-            aliases=tuple(dict.fromkeys(aliases)),
+            aliases=tuple(dict.fromkeys(filter(_holds_elsewhere, aliases))),
         )
 
 
@@ -126,6 +132,11 @@ def _full_name_of_subject(
         )
 
 
+def _holds_elsewhere(alias: AliasEvidence) -> bool:
+    """Whether another document may mean the same by it: two letters may mean anything."""
+    return alias.method != "acronym" or len(alias.alias) >= _SHORTEST_SHARED
+
+
 @dataclass(frozen=True, slots=True)
 class _ChunkContext:
     """What reading a chunk depends on."""
@@ -144,16 +155,21 @@ def _read_chunk(
     mentions: list[Mention] = []
     relations: list[ExtractedRelation] = []
     shortened: set[str] = set()
-    for ordinal, sentence in enumerate(found):
-        spans = [span for span in sentence.spans if names.is_name(span)]
+    kept = [[span for span in sentence.spans if names.is_name(span)] for sentence in found]
+    told = [
+        TopicSentence(sentence.start, sentence.end, _apart(spans, names))
+        for sentence, spans in zip(found, kept, strict=True)
+    ]
+    topics = find_topics(text, told, context.subject)
+    for ordinal, (sentence, spans, topic) in enumerate(zip(found, kept, topics, strict=True)):
         given = {alias.alias for alias in sentence.aliases}
         mentions.extend(_short_names(spans, ordinal, names, shortened))
         mentions.extend(_mentions(spans, ordinal, names, given))
-        antecedents = list(_antecedents(sentence.start, context.subject, turns, names))
-        if len(spans) > 1 or antecedents:
+        antecedents = list(_antecedents(sentence.start, topic, context, turns, names))
+        if spans:
             place = (sentence.start, sentence.end, ordinal)
-            told = _apart(spans, names)
-            relations.extend(find_relations(text, place, told, antecedents, context.written))
+            stated = find_relations(text, place, told[ordinal].names, antecedents, context.written)
+            relations.extend(stated)
     return ChunkExtraction(
         sentences=tuple((sentence.start, sentence.end) for sentence in found),
         mentions=tuple(mentions),
@@ -162,14 +178,21 @@ def _read_chunk(
 
 
 def _antecedents(
-    start: int, subject: str | None, turns: Sequence[Turn], names: Coreference
+    start: int,
+    topic: NameSpan | None,
+    context: _ChunkContext,
+    turns: Sequence[Turn],
+    names: Coreference,
 ) -> Iterator[Antecedent]:
     """What a pronoun that opens the sentence at `start` may stand for."""
-    if subject:
-        yield Antecedent(subject, start)
     turn = turn_at(turns, start)
     if turn and turn.speaker:
         yield Antecedent(names.resolve(turn.speaker), max(start, turn.words), speaks=True)
+    if topic:
+        yield Antecedent(topic.name, start, entity_type=topic.entity_type)
+    elif context.subject:
+        kind = names.types.get(entity_key(context.subject), "name")
+        yield Antecedent(context.subject, start, entity_type=kind, is_described=True)
 
 
 def _mentions(

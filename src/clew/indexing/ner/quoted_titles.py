@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from clew.indexing.ner.entity_types import type_of_name
+from clew.indexing.ner.name_lexicon import is_ordinary
 from clew.indexing.ner.spans import NameSpan
 
 _PAIRS = re.compile(
@@ -16,10 +18,13 @@ _PAIRS = re.compile(
     r"|(?<![\w'’])['‘](?P<single>[^'‘’\n]{2,60})['’](?!\w)"
     r"|《(?P<book>[^《》\n]{1,60})》|〈(?P<article>[^〈〉\n]{1,60})〉"
     r"|『(?P<double>[^『』\n]{1,60})』|「(?P<corner>[^「」\n]{1,40})」"
-    r"|(?<![\w*])\*{1,2}(?P<star>[^\s*][^*\n]{0,88})\*{1,2}(?![\w*])"
+    r"|(?<![\w*])\*\*(?P<bold>[^\s*][^*\n]{0,88})\*\*(?![\w*])"
+    r"|(?<![\w*])\*(?P<star>[^\s*][^*\n]{0,88})\*(?![\w*])"
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
 _MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
+_STRESSED = frozenset(("bold", "star", "underscore"))
+_CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
 _WORD = re.compile(r"[^\W\d_]+")
 
 
@@ -36,13 +41,22 @@ def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
         name = raw.strip().rstrip(",.;")
         if group in ("book", "article", "double") or (name and _reads_as_title(name)):
             left = match.start(group) + len(raw) - len(raw.lstrip())
-            yield NameSpan(left, left + len(name), name, "work")
+            yield _span(left, name, group)
+
+
+def _span(left: int, name: str, group: str) -> NameSpan:
+    """A title; what is only stressed is a term, which the text must confirm if it is ordinary."""
+    ordinary = all(map(is_ordinary, name.split()))
+    if group in _STRESSED and (group == "bold" or " " not in name):
+        return NameSpan(left, left + len(name), name, type_of_name(name), ordinary)
+    unsure = ordinary and group == "single" and " " not in name
+    return NameSpan(left, left + len(name), name, "work", unsure)
 
 
 def _reads_as_title(text: str) -> bool:
     """Whether words are capitalised as in a title: the first, and most of four letters or more."""
     words = _WORD.findall(text)
-    if not words or len(words) > 12 or (text[-1] in "!?" and len(words) > 6):
+    if not words or len(words) > 12 or _CODE.search(text) or (text[-1] in "!?" and len(words) > 6):
         return False
     if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
         return False

@@ -15,7 +15,7 @@ class NameSpan(NamedTuple):
     name: str
     entity_type: str = "name"
     initial: bool = False
-    """A single capitalised word where every word is capitalised: the document must confirm it."""
+    """Where every word is capitalised, or a label: the document must confirm that it is a name."""
     nested: bool = False
     """Part of a longer name ("Chicago" of "University of Chicago")."""
 

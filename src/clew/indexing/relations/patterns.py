@@ -3,16 +3,32 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from itertools import pairwise, zip_longest
 from typing import NamedTuple
 
-from clew.indexing.ner.entity_types import AFTER_NAME
+from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description
+from clew.indexing.ner.name_lexicon import PERSON_NOUNS
 from clew.indexing.ner.spans import NameSpan
-from clew.indexing.ner.type_lexicon import DEMONYMS, PERSON_NOUNS
+from clew.indexing.relations.antecedents import Antecedent, is_person
+from clew.indexing.relations.descriptions import CONCEPT, find_descriptions
+from clew.indexing.relations.modality import states_facts
+from clew.indexing.relations.name_context import (
+    gap_between,
+    is_attribute,
+    is_whole,
+    joint_subject,
+    listed_after,
+    without_role,
+)
 from clew.indexing.relations.periods import read_validity
-from clew.indexing.relations.phrases import KINDS, Phrase, phrase_between, read_attribute
+from clew.indexing.relations.phrases import (
+    KINDS,
+    Phrase,
+    phrase_between,
+    read_attribute,
+)
 from clew.text import entity_key
 from clew.types import ExtractedRelation
 
@@ -20,12 +36,12 @@ LONGEST_GAP = 70
 """Characters between two names that are read at all."""
 PRONOUN_FACTOR = 0.8
 """What a relation's confidence is multiplied with where a pronoun stands for its head."""
-
+LISTED_FACTOR = 0.9
+"""The same for the further names of a list: "directed by A and B"."""
 _IS = re.compile(rf"{AFTER_NAME}(?:is|was|are|were) (?:an?|the|one of the) ")
 _GOVERNING = (" of ", " in ", " at ", " by ", " from ", " with ", " to ", " for ", " on ", " near ")
-_BEFORE_DATES = ("_in", "_on", "_since", "_from", "_during", "_after", "_before", "_around", "_at")
 _SUBJECT = re.compile(
-    r"(?:(?P<person>he|she|they)|it|(?:the|this) (?:"
+    r"(?:(?P<person>he|she)|it|(?:the|this) (?P<kind>"
     + "|".join(sorted(KINDS - PERSON_NOUNS))
     + r"))(?P<have>['’]ve)?\s+(?=\w)",
     re.IGNORECASE,
@@ -33,16 +49,9 @@ _SUBJECT = re.compile(
 _SPEAKER = re.compile(r"(?P<person>I)(?:['’]m|(?P<have>['’]ve))?\s+(?=\w)")
 _DATE_FIRST = re.compile(r"(?:(?:in|on|since|from|until|during|by|after|before) (?:the )?)?", re.I)
 _AFTER_DATE = re.compile(r"[,\s]*")
-
-
-class Antecedent(NamedTuple):
-    """What a pronoun stands for: the subject of the document, or the speaker."""
-
-    name: str
-    start: int
-    """Where the pronoun may stand: the start of a sentence, or of a speaker's words."""
-    speaks: bool = False
-    """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
+_AFTER_A_NAME = " \n,'’("
+_WITHIN_CLAUSE = re.compile(r"\b(?:who|which|that) \w+ $")
+_VERB_FIRST = re.compile(r"\s(?!(?:who|which|that|and|is|was|are|were)\b)[a-z]")
 
 
 class _Candidate(NamedTuple):
@@ -78,9 +87,12 @@ def find_relations(
     opens it. A relation holds when the sentence says, else from when the passage was `written`.
     """
     start, end, ordinal = sentence
+    if not states_facts(text[start:end]):
+        return
     seen: set[tuple[str, str, str]] = set()
-    candidates = list(_candidates(text, start, end, names, antecedents))
-    dates = [name for name in names if name.entity_type == "date"] if candidates else []
+    dates = [name for name in names if name.entity_type == "date"]
+    named = [without_role(name) for name in names if name.entity_type != "date"]
+    candidates = list(_candidates(text, start, end, named, dates, antecedents))
     for candidate, following in zip_longest(candidates, candidates[1:]):
         key = candidate.key()
         if key in seen or key[0] == key[2]:
@@ -98,6 +110,9 @@ def find_relations(
             is_causal=candidate.phrase.is_causal,
             valid_from=validity.valid_from if validity else written,
             valid_until=validity.valid_until if validity else None,
+            tail_type=candidate.tail.entity_type
+            if candidate.tail.entity_type == CONCEPT
+            else "name",
         )
 
 
@@ -109,26 +124,51 @@ def _limit(candidate: _Candidate, following: _Candidate | None, end: int) -> int
 
 
 def _candidates(
-    text: str, start: int, end: int, names: Sequence[NameSpan], antecedents: Sequence[Antecedent]
+    text: str,
+    start: int,
+    end: int,
+    names: Sequence[NameSpan],
+    dates: Sequence[NameSpan],
+    antecedents: Sequence[Antecedent],
 ) -> Iterator[_Candidate]:
     """What is said of neighbours; the sentence's subject is the head where that is meant."""
-    told = [n for n in names if n.name.casefold() not in DEMONYMS]
+    told = [n for n in names if not is_attribute(n.name)]
     if not told:
         return
     for antecedent in antecedents:
-        yield from _about_antecedent(text, told, antecedent)
+        yield from _with_list(text, told, _about_antecedent(text, told, dates, antecedent))
+    for head, relation_type, tail, confidence in find_descriptions(text, start, end, told):
+        yield _Candidate(head.name, Phrase(relation_type, confidence), tail, head.start)
     subject = told[0] if _IS.match(text, told[0].end, end) else None
+    object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
-        gap = text[left.end : right.start]
-        if not 5 < len(gap) <= LONGEST_GAP or text.startswith(("'s", "’s"), right.end):
+        gap = gap_between(text, left.end, right.start, dates)
+        if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         head, phrase = left, None
-        if not _is_governed(text, start, left, gap):
+        is_object = left.start == object_at and _VERB_FIRST.match(gap)
+        if not (is_object or _is_governed(text, start, left, gap)):
             phrase = phrase_between(gap, _type(text, left), right.entity_type)
         if subject and (phrase is None or gap.startswith(",")) and (later := read_attribute(gap)):
             head, phrase = subject, later
-        if phrase and _fits(phrase, right):
-            yield _Candidate(head.name, phrase, right, head.start)
+        if phrase and is_whole(text, right, end, gap):
+            object_at = right.start
+            found = _Candidate(head.name, phrase, right, head.start)
+            yield from _with_list(text, told, [found])
+            if head is left and (other := joint_subject(text, start, told, left)):
+                yield found._replace(head=other.name, start=other.start)
+
+
+def _with_list(
+    text: str, told: Sequence[NameSpan], found: Iterable[_Candidate]
+) -> Iterator[_Candidate]:
+    """Each candidate, and the same of the names listed with its tail: "starring A, B and C"."""
+    for candidate in found:
+        yield candidate
+        confidence = round(candidate.phrase.confidence * LISTED_FACTOR, 3)
+        phrase = candidate.phrase._replace(confidence=confidence)
+        for other in listed_after(text, told, candidate.tail):
+            yield candidate._replace(phrase=phrase, tail=other)
 
 
 def _type(text: str, name: NameSpan) -> str:
@@ -138,46 +178,49 @@ def _type(text: str, name: NameSpan) -> str:
 
 
 def _about_antecedent(
-    text: str, told: Sequence[NameSpan], antecedent: Antecedent
+    text: str, told: Sequence[NameSpan], dates: Sequence[NameSpan], antecedent: Antecedent
 ) -> Iterator[_Candidate]:
     """What a sentence states of an antecedent, where a pronoun for it opens the sentence."""
-    told = [name for name in told if name.start >= antecedent.start]
-    if not told:
+    first = next((name for name in told if name.start >= antecedent.start), None)
+    if first is None:
         return
-    start, first = _behind_date(text, antecedent.start, told)
+    start = _behind_date(text, antecedent.start, dates)
     opening = (_SPEAKER if antecedent.speaks else _SUBJECT).match(text, start, first.start)
-    if opening is None:
+    if opening is None or not _means(opening, antecedent):
         return
     kind = "person" if opening["person"] else "thing"
-    gap = (" have" if opening["have"] else "") + text[opening.end() - 1 : first.start]
+    words = gap_between(text, opening.end() - 1, first.start, dates)
+    gap = (" have" if opening["have"] else "") + words
     phrase = phrase_between(gap, kind, first.entity_type)
-    if phrase and _fits(phrase, first):
+    if phrase and is_whole(text, first, len(text), gap):
         confidence = round(phrase.confidence * PRONOUN_FACTOR, 3)
-        yield _Candidate(
-            antecedent.name, phrase._replace(confidence=confidence), first, opening.start()
-        )
+        phrase = phrase._replace(confidence=confidence)
+        yield _Candidate(antecedent.name, phrase, first, opening.start())
 
 
-def _behind_date(text: str, start: int, told: Sequence[NameSpan]) -> tuple[int, NameSpan]:
-    """Where a sentence begins and its first name, but for a date: "In 2019 | she moved to Rome"."""
-    first = told[0]
-    is_date = first.entity_type == "date" and _DATE_FIRST.fullmatch(text, start, first.start)
-    if not is_date or len(told) == 1:
-        return start, first
+def _means(opening: re.Match[str], antecedent: Antecedent) -> bool:
+    """Whether the pronoun, or "the film", can mean the antecedent."""
+    if antecedent.speaks:
+        return True
+    if kind := opening["kind"]:
+        return type_of_description(kind.casefold()) == antecedent.entity_type
+    return not antecedent.is_described and bool(opening["person"]) == is_person(antecedent)
+
+
+def _behind_date(text: str, start: int, dates: Sequence[NameSpan]) -> int:
+    """Where a sentence begins, but for a date: "In 2019 | she moved to Rome"."""
+    first = next((date for date in dates if date.start >= start), None)
+    if first is None or not _DATE_FIRST.fullmatch(text, start, first.start):
+        return start
     gap = _AFTER_DATE.match(text, first.end)
-    return (gap.end() if gap else first.end), told[1]
+    return gap.end() if gap else first.end
 
 
 def _is_governed(text: str, start: int, name: NameSpan, gap: str) -> bool:
     """Whether the name depends on what stands before it: "the mother *of X* was born in Y"."""
     if gap.lstrip(" ,").startswith(("which ", "who ", "that ")):
         return False
-    before = text[max(start, name.start - 14) : name.start].removesuffix("the ")
-    return name.entity_type == "date" or before.lower().endswith(_GOVERNING)
-
-
-def _fits(phrase: Phrase, right: NameSpan) -> bool:
-    """Whether a date, if there is one, can stand where it does: "died in 1990"."""
-    if right.entity_type != "date":
+    before = text[max(start, name.start - 30) : name.start].lower().removesuffix("the ")
+    if before.endswith("/") or _WITHIN_CLAUSE.search(before):
         return True
-    return not phrase.inverse and phrase.relation_type.endswith(_BEFORE_DATES)
+    return before.endswith(_GOVERNING) or (gap.startswith(",") and before.endswith(" and "))

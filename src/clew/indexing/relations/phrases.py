@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from clew.indexing.ner.type_lexicon import (
+from clew.indexing.ner.name_lexicon import (
     DEMONYMS,
     ORGANISATION_NOUNS,
     PERSON_NOUNS,
@@ -26,11 +26,10 @@ _ADVERB = (
     r"{0,4}"
 )
 _AUXILIARY = (
-    r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|can|may|might"
-    r"|will|would|could|did|does|do|got) ){0,6}"
+    r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|did|does|do|got) ){0,6}"
 )
 _LEAD = rf"{_AUXILIARY}{_ADVERB}"
-_COPULA = r"(?:(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) |, )"
+_COPULA = r"(?:(?:, )?(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) )"
 
 
 class Phrase(NamedTuple):
@@ -80,12 +79,30 @@ _ATTRIBUTE = re.compile(
     rf"(?:(?:^|(?<= ))(?P<noun>[\w-]+|,),? |^)(?:(?P<starring>starring)"
     rf"|(?:{_ADVERB})(?P<verb>[a-z-]{{2,}}ed|{_PARTICIPLES}) (?P<prep>{_PREPOSITIONS}))$"
 )
+_ARTICLE = r"(?:the |an? |one of the )?"
 _NOUN_OF = re.compile(
-    rf"{_COPULA}(?:also |\w+ly )?(?:the |an? |one of the )?(?:[\w-]+ ){{0,2}}?"
-    r"(?P<noun>[a-z]{3,}) (?P<prep>of|to)"
+    rf"{_COPULA}(?:also |\w+ly )?{_ARTICLE}(?:[\w-]+ ){{0,2}}?(?P<noun>[a-z-]{{3,}})"
+    r" (?P<prep>of|to|at|for)"
 )
+_APPOSED = re.compile(
+    rf", {_ARTICLE}(?:(?:former|current|longtime|first|last|only|eldest|younger|elder|[\w]+ly) )?"
+    r"(?:[a-z-]+ and )?(?P<noun>[a-z-]{3,}) (?P<prep>of|to|at|for)"
+)
+_PLACED = re.compile(
+    r"(?:, )?(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,4}?(?P<noun>[a-z]+)"
+    r"(?: (?:located|situated|based))? (?P<prep>in|near)"
+)
+RELATIONAL = word_list(_LISTS["relational_nouns"])
+"""Nouns that say what somebody or something is to another: "founder", "capital", "fork"."""
 _NO_RELATION_NOUNS = word_list(_LISTS["no_relation_nouns"])
-_NEGATION = re.compile(r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely)\b|n['’]t\b")
+_NO_RELATION_VERBS = word_list(_LISTS["no_relation_verbs"])
+_INTRANSITIVE = word_list(_LISTS["intransitive"])
+_WITH_A_PLACE = PLACE_NOUNS | ORGANISATION_NOUNS
+"""What "is a … in" says where it lies."""
+_NEGATION = re.compile(
+    r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely|rather than|instead of|except"
+    r"|can|may|might|will|would|could|should|must|shall|than|as if|until|unless|if)\b|n['’]t\b"
+)
 _BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
 _CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
@@ -100,6 +117,10 @@ _PERSON = frozenset(("person", "name"))
 _ENDS = {
     "lives_in": (_PERSON, frozenset(("place", "name"))),
     "works_at": (_PERSON, frozenset(("organisation", "place", "product", "name"))),
+    "located_in": (
+        frozenset(("place", "organisation", "name", "thing")),
+        frozenset(("place", "name")),
+    ),
     "works_for": (_PERSON, frozenset(("organisation", "person", "product", "name"))),
 }
 """Types of head and tail that a relation type may have, where it means something of them alone."""
@@ -173,16 +194,27 @@ def _verb_phrase(words: str) -> Phrase | None:
     if passive:
         return Phrase(f"{passive['verb']}_{passive['prep']}".replace("-", "_"), 0.75)
     active = _ACTIVE.fullmatch(words)
-    if active and active["verb"] not in ("based", "related", "named", "called", "used"):
+    if active and active["verb"] in _INTRANSITIVE and not active["prep"]:
+        return None
+    if active and active["verb"] not in _NO_RELATION_VERBS:
         relation = "_".join(part for part in (active["verb"], active["prep"]) if part)
         return Phrase(relation.replace("-", "_"), 0.6)
     return Phrase("used", 0.6) if active and active["verb"] == "used" else None
 
 
 def _noun_phrase(words: str) -> Phrase | None:
-    noun = _NOUN_OF.fullmatch(words)
-    if noun is None or noun["noun"].endswith("ly"):
+    placed = _PLACED.fullmatch(words)
+    if placed and placed["noun"] in _WITH_A_PLACE:
+        return Phrase(f"located_{placed['prep']}", 0.75)
+    apposed = _APPOSED.fullmatch(words)
+    noun = apposed or _NOUN_OF.fullmatch(words)
+    if noun is None or (apposed and noun["noun"] not in RELATIONAL):
         return None
-    if noun["noun"] in _NO_RELATION_NOUNS or noun["noun"] in STOP_WORDS:
+    is_known = noun["noun"] in RELATIONAL or noun["noun"] in PERSON_NOUNS
+    if noun["prep"] not in ("of", "to") and not is_known:
         return None
-    return Phrase(f"{noun['noun']}_{noun['prep']}", 0.7)
+    if not is_known and (
+        noun["noun"].endswith(("ly", "ed")) or noun["noun"] in _NO_RELATION_NOUNS | STOP_WORDS
+    ):
+        return None
+    return Phrase(f"{noun['noun']}_{noun['prep']}".replace("-", "_"), 0.7)

@@ -10,10 +10,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.indexing.structure.chat import chat_structure
+from clew.indexing.structure.citations import citations
 from clew.indexing.structure.code import code_structure
+from clew.indexing.structure.definitions import definitions
+from clew.indexing.structure.fields import fields
 from clew.indexing.structure.mail import mail_structure
 from clew.indexing.structure.markdown_links import markdown_links
 from clew.indexing.structure.minutes import minutes_structure
+from clew.indexing.structure.tables import tables
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -25,6 +29,10 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     mail_structure,
     chat_structure,
     minutes_structure,
+    fields,
+    tables,
+    definitions,
+    citations,
     markdown_links,
     code_structure,
 )

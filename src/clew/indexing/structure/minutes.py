@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.type_lexicon import FIRST_NAMES
+from clew.indexing.ner.name_lexicon import FIRST_NAMES
 from clew.types import Statement, Structure
 
 if TYPE_CHECKING:

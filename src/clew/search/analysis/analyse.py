@@ -39,6 +39,7 @@ _MOST_PARTS = 5
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _TOKEN = re.compile(r"[^\W_]+")
 _POSSESSIVE = re.compile(r"['’]s\b")
+_PLURAL = re.compile(r"[a-z]{3}[^\W\dsui]s$")
 UNSPACED = re.compile(r"[\u0e00-\u0eff\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff]")
 """A character of a script without spaces between words."""
 
@@ -142,6 +143,8 @@ def _candidate_names(question: str) -> Iterator[_Span]:
             if len(key) > 1 and not all(w in STOP_WORDS for w in words[start:end]):
                 named = not all(token.islower() for token in tokens[start:end])
                 yield _Span(start, end, key, named)
+                if not named and _PLURAL.search(key):  # stored in the singular
+                    yield _Span(start, end, key[:-1], named)
                 # An identifier by its parts: "read timeout" for `ReadTimeout`.
                 if 1 < end - start <= _MOST_PARTS and key.isascii():
                     yield _Span(start, end, key.replace(" ", ""), named)

@@ -33,7 +33,7 @@ PATHS = 8
 """Paths shown, the fewest hops first."""
 LOOKED_AT = 4 * PATHS
 """Paths between two entities that are looked at."""
-TOGETHER = "mentioned_with"
+TOGETHER = "co_occurs_with"
 """What ties two names of one sentence that states no relation of them."""
 
 

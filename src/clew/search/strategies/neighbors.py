@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+import numpy as np
+
 from clew.graph.traversal.paths import neighbourhood
 from clew.search.strategies.entity_paths import TOGETHER, entity_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence, Set
+    from collections.abc import Iterable, Iterator, Sequence, Set
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.traversal.paths import Neighbourhood
@@ -35,13 +37,23 @@ class Related:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class CoOccurrence:
+    """Two entities that a sentence names together."""
+
+    entity_id: int
+    other_id: int
+    weight: float
+    """0 to 1: s / (1 + s), s the strength of the edge (rare names in short sentences tie more)."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Near:
     """An entity that is tied to another."""
 
     entity_id: int
     name: str
     relation: str
-    """The heaviest relation that ties it, or `mentioned_with`."""
+    """The heaviest relation that ties it, or `co_occurs_with`."""
     weight: float
     """0 to 1: the relation's; of what is named together s / (1 + s), s the strength of the tie."""
     depth: int
@@ -110,6 +122,28 @@ def _once(found: Iterable[Related], *, each_type: bool) -> Iterable[Related]:
         if key not in seen:
             seen.add(key)
             yield one
+
+
+def co_occurring(
+    graph: EntityGraph, entity_ids: Sequence[int], *, min_weight: float = 0.0
+) -> Iterator[CoOccurrence]:
+    """Entities named in one sentence with some entities, where no relation ties the two.
+
+    For each entity the strongest first.
+    """
+    for row in entity_rows(graph, list(entity_ids)):
+        others, edges = graph.row(row)
+        strengths = graph.strengths[edges]
+        found = [
+            CoOccurrence(
+                entity_id=int(graph.entity_ids[row]),
+                other_id=int(graph.entity_ids[others[at]]),
+                weight=float(strengths[at] / (1 + strengths[at])),
+            )
+            for at in np.argsort(-strengths, kind="stable").tolist()
+            if graph.relations[edges[at]] == 0
+        ]
+        yield from (one for one in found if one.weight >= min_weight)
 
 
 def near(

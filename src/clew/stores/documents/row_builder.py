@@ -222,7 +222,8 @@ def _names(entry: IndexedDocument) -> dict[str, Named]:
     given = list(entry.extraction.about) if entry.split.chunks else []
     for chunk in entry.extraction.chunks:
         given += [(m.name, m.entity_type) for m in chunk.mentions]
-        given += [(name, "name") for r in chunk.relations for name in (r.head, r.tail)]
+        given += [(r.head, "name") for r in chunk.relations]
+        given += [(r.tail, r.tail_type) for r in chunk.relations]
     return names_by_key(given)
 
 

@@ -16,7 +16,7 @@ from clew.stores.documents.row_builder import (
 )
 from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.names import alias_resolution
-from clew.stores.names.alias_planner import keys_asked
+from clew.stores.names.alias_resolution import keys_asked
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relations import (
     History,
@@ -26,9 +26,15 @@ from clew.stores.relations.relations import (
     heads_of,
 )
 from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.weights import (
+    FactKey,
+    facts_of,
+    recompute_weights,
+    recompute_weights_around,
+)
 from clew.stores.state import remember_embedder
 from clew.stores.statements import documents as statements
-from clew.stores.statements.relations import HEADS_OF_DOCUMENTS
+from clew.stores.statements.evidence import RETRACTED_FACTS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.values import now
 from clew.types import Document
@@ -52,9 +58,11 @@ class _Former(NamedTuple):
     heads: Set[int]
     """Those of which it stated functional relations."""
     history: History
+    facts: Set[FactKey]
+    """What it stated."""
 
 
-_NOTHING = _Former(frozenset(), frozenset(), {})
+_NOTHING = _Former(frozenset(), frozenset(), {}, frozenset())
 
 
 def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
@@ -75,7 +83,10 @@ def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple
     moved = planned.plan.resolved.moved
     delete_orphans(backend, former.touched | moved)
     heads = former.heads | heads_of(relations, functional)
-    recompute_valid_until(backend, heads | heads_around(backend, moved, functional), functional)
+    heads |= heads_around(backend, moved, functional)
+    changed = recompute_valid_until(backend, heads, functional)
+    recompute_weights(backend, former.facts | facts_of(relations) | changed)
+    recompute_weights_around(backend, moved)
 
 
 def _check_vectors(
@@ -119,8 +130,9 @@ def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]
         touched={row[0] for row in touched},
         heads={head for head, _, kind, *_ in history if kind in functional},
         history={
-            (start, kind, end): (since, until) for _, start, kind, end, since, until in history
+            (start, kind, end): (since, until) for _, start, kind, end, since, until, _ in history
         },
+        facts={(head, kind, tail) for head, _, kind, _, _, _, tail in history},
     )
 
 
@@ -149,6 +161,7 @@ def _insert(
         moment=moment,
         extractor=extractor_of(entry.pipeline_fingerprint),
     )
+    relations = _without_retracted(backend, relations)
     rows: Rows = {
         **_text_rows(prepared, text),
         **planned.new,
@@ -162,6 +175,24 @@ def _insert(
     }
     backend.insert(rows, changes=1, moves=int(bool(resolved.moved)))
     return relations
+
+
+def _without_retracted(backend: Backend, relations: list[RelationRow]) -> list[RelationRow]:
+    """Relations with those retracted of which every other statement was: that is remembered."""
+    if not relations:
+        return relations
+    rows = backend.rows(RETRACTED_FACTS, ids=sorted({row.from_entity_id for row in relations}))
+    retracted = {(head, kind, tail): until for head, kind, tail, until in rows}
+    if not retracted:
+        return relations
+    return [
+        row
+        if row.retracted_at
+        else row._replace(
+            retracted_at=retracted.get((row.from_entity_id, row.relation_type, row.to_entity_id))
+        )
+        for row in relations
+    ]
 
 
 def _text_rows(prepared: PreparedDocument, rows: NumberedRows) -> Rows:
@@ -204,10 +235,12 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
     )
     if known:
         functional = State(state).functional
-        stated = backend.rows(HEADS_OF_DOCUMENTS, ids=ids, types=functional) if functional else []
+        stated = backend.rows(statements.STATED_HISTORY, ids=ids)
         backend.delete("versions", ids)
         backend.delete("documents", ids)
         delete_orphans(backend, [row[0] for row in touched])
-        recompute_valid_until(backend, {row[0] for row in stated}, functional)
+        heads = {head for head, _, kind, *_ in stated if kind in functional}
+        changed = recompute_valid_until(backend, heads, functional)
+        recompute_weights(backend, changed | {(row[0], row[2], row[6]) for row in stated})
         backend.execute(COUNT_CHANGE, changes=1, moves=0)
     return len(known)

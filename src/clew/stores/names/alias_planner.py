@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from clew.text import entity_key
+from clew.text import entity_key, written_otherwise
 from clew.types import Alias, AliasEvidence, AliasMethod
 
 _UNKNOWN_TYPE = "name"
@@ -43,6 +43,7 @@ class KnownAlias:
     """An alias that the store holds, with what is asked of its entity."""
 
     id: int
+    name: str
     entity_id: int
     method: AliasMethod
     entity_type: str
@@ -110,18 +111,6 @@ def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
             first = found[key].name if key in found else name
             found[key] = Named(name=first, entity_type=entity_type)
     return found
-
-
-def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
-    """The keys that a `KnownNames` has to tell of."""
-    return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))
-
-
-def groups_asked(names: Iterable[str], rules: Mapping[str, str]) -> list[str]:
-    """The targets of rules that names have to do with: a group of names is called by its target."""
-    targets = set(rules.values())
-    groups = [rules.get(key, key) for key in names if key in rules or key in targets]
-    return list(dict.fromkeys(groups))
 
 
 def plan_names(
@@ -200,16 +189,28 @@ class _Planner:
         alias = self._known.aliases[key]
         self._alias_ids[key] = alias.id
         link = self._links.get(key)
-        if link is None or alias.method != "exact" or self._is_ruled(key):
+        if self._is_ruled(key):
+            return alias.entity_id
+        if alias.method == "acronym" and written_otherwise(self._names[key].name, alias.name):
+            apart = self._add_entity(self._names[key].name, key)
+            return self._move(alias, apart, "exact", 1.0, "")
+        if link is None or alias.method != "exact":
+            return alias.entity_id
+        if link.method == "acronym" and written_otherwise(alias.name, link.alias):
             return alias.entity_id
         target = self._linked_entity(link)
         # Of an entity with several names, one alone would be torn from the others.
         if target in (None, alias.entity_id) or self._counts[alias.entity_id] > 1:
             return alias.entity_id
         assert target is not None
+        return self._move(alias, target, link.method, link.score, link.evidence)
+
+    def _move(
+        self, alias: KnownAlias, target: int, method: AliasMethod, score: float, evidence: str
+    ) -> int:
         self._count(alias.entity_id, -1)
         self._count(target, 1)
-        self._moves.append(AliasMove(alias.id, target, link.method, link.score, link.evidence))
+        self._moves.append(AliasMove(alias.id, target, method, score, evidence))
         self._moved |= {alias.entity_id, target}
         return target
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from clew.stores.backend import Backend, Found, Rows, pairs, values_of
@@ -12,13 +12,12 @@ from clew.stores.names.alias_planner import (
     Named,
     NamePlan,
     ResolvedNames,
-    groups_asked,
-    keys_asked,
     plan_names,
 )
 from clew.stores.statements.merge import RULED_GROUPS, RULES_AROUND
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES
 from clew.stores.statements.state import NEXT_IDS, NextIds
+from clew.text import entity_key
 from clew.types import AliasEvidence
 
 KNOWN = (KNOWN_ALIASES, RULES_AROUND)
@@ -63,8 +62,10 @@ def _known_names(
     found = backend.rows(RULED_GROUPS, keys=groups) if groups else []
     return KnownNames(
         aliases={
-            key: KnownAlias(id=i, entity_id=e, method=method, entity_type=type_, aliases=count)
-            for key, i, e, method, type_, count in known
+            key: KnownAlias(
+                id=i, name=name, entity_id=e, method=method, entity_type=type_, aliases=count
+            )
+            for key, name, i, e, method, type_, count in known
         },
         rules=rules,
         groups={group: entity_id for group, entity_id, _ in found if entity_id is not None},
@@ -91,3 +92,15 @@ def resolve_names(
     backend.insert(planned.new)
     write_changes(backend, planned.plan)
     return planned.plan.resolved
+
+
+def keys_asked(names: Iterable[str], links: Iterable[AliasEvidence]) -> list[str]:
+    """The keys that a `KnownNames` has to tell of."""
+    return list(dict.fromkeys([*names, *(entity_key(link.name) for link in links)]))
+
+
+def groups_asked(names: Iterable[str], rules: Mapping[str, str]) -> list[str]:
+    """The targets of rules that names have to do with: a group of names is called by its target."""
+    targets = set(rules.values())
+    groups = [rules.get(key, key) for key in names if key in rules or key in targets]
+    return list(dict.fromkeys(groups))

@@ -20,6 +20,7 @@ from clew.stores.errors import (
 )
 from clew.stores.names.entities import Entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.weights import recompute_weights, recompute_weights_around
 from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
@@ -202,4 +203,6 @@ def _write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
 
 def _recompute_around(backend: Backend, entity_ids: Sequence[int]) -> None:
     functional = State(backend.rows(STATE)).functional
-    recompute_valid_until(backend, heads_around(backend, entity_ids, functional), functional)
+    heads = heads_around(backend, entity_ids, functional)
+    recompute_weights(backend, recompute_valid_until(backend, heads, functional))
+    recompute_weights_around(backend, entity_ids)

@@ -13,6 +13,7 @@ from clew.stores.relations import agent_extractions
 from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
 from clew.stores.relations.relations import End, RelationRow, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.weights import facts_of, recompute_weights, recompute_weights_around
 from clew.stores.state import StoreState
 from clew.stores.statements import extractions as statements
 from clew.stores.statements.names import KEYS
@@ -71,7 +72,8 @@ class Extractions(StoreState):
         if rows:
             self.backend.insert({"relations": [row._asdict() for row in rows]}, changes=1)
             heads = {head for head, _, _ in facts}
-            recompute_valid_until(self.backend, heads, State(state).functional)
+            changed = recompute_valid_until(self.backend, heads, State(state).functional)
+            recompute_weights(self.backend, changed | facts)
         return facts, len(rows)
 
     @writing
@@ -140,7 +142,9 @@ class Extractions(StoreState):
     def _recompute(self, plan: Plan, moved: Set[int], functional: Sequence[str]) -> None:
         heads = {row.from_entity_id for row in (*plan.new, *plan.changed)}
         around = heads_around(self.backend, moved, functional)
-        recompute_valid_until(self.backend, heads | around, functional)
+        changed = recompute_valid_until(self.backend, heads | around, functional)
+        recompute_weights(self.backend, changed | facts_of((*plan.new, *plan.changed)))
+        recompute_weights_around(self.backend, moved)
 
 
 def _keys(found: Iterable[FoundRelation]) -> list[str]:

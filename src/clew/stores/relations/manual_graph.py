@@ -29,7 +29,9 @@ from clew.stores.names.entity_merge import (
 from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
+from clew.stores.relations.weights import recompute_weights
 from clew.stores.statements import manual_graph as statements
+from clew.stores.statements.evidence import STATEMENTS_OF_FACT
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (
     RELATION_ENDS,
@@ -164,7 +166,7 @@ class ManualGraph(EntityMerging, Relations):
         self.backend.insert({"relations": [row._asdict() for row in plan.new]}, changes=1)
         update_relations(self.backend, plan.changed)
         heads = {int(relation.source_id) for relation in relations}
-        recompute_valid_until(self.backend, heads, State(state).functional)
+        self._recompute_ends(heads, State(state).functional)
         found = self.relations_by_id([relation_id for relation_id, _ in written])
         return [(relation, new) for relation, (_, new) in zip(found, written, strict=True)]
 
@@ -179,7 +181,7 @@ class ManualGraph(EntityMerging, Relations):
             heads = heads_around(self.backend, ends, functional)
             self.backend.delete("relations", [row[0] for row in manual])
             delete_orphans(self.backend, ends)
-            recompute_valid_until(self.backend, heads, functional)
+            self._recompute_ends(heads, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(manual)
 
@@ -192,9 +194,25 @@ class ManualGraph(EntityMerging, Relations):
         if living:
             self.backend.execute(RETRACT, ids=ids, moment=now())
             heads: Collection[int] = {row[1] for row in living}
-            recompute_valid_until(self.backend, heads, State(state).functional)
+            self._recompute_ends(heads, State(state).functional)
+            recompute_weights(self.backend, {(row[1], row[5], row[2]) for row in living})
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(living)
+
+    @writing
+    def delete_fact(self, relation_id: int) -> int:
+        """See `ports.EntityEditor`."""
+        ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]
+        rows = self.backend.rows(RELATION_ENDS, ids=ids)
+        living = [row for row in rows if not row[4]]
+        self.delete_relations([row[0] for row in living])
+        self.retract([row[0] for row in living if row[3]])
+        return len(living)
+
+    def _recompute_ends(self, heads: Collection[int], functional: Sequence[str]) -> None:
+        """Derive the ends of functional relations, and the weights of those that they change."""
+        changed = recompute_valid_until(self.backend, heads, functional)
+        recompute_weights(self.backend, changed)
 
 
 def _made(entity_id: int, key: str, entity: NewEntity) -> dict[str, Any]:

@@ -80,10 +80,14 @@ def changed_ends(facts: Iterable[Fact]) -> list[tuple[int, str | None]]:
 
 def recompute_valid_until(
     backend: Backend, heads: Collection[int], functional: Sequence[str]
-) -> None:
-    """Derive the ends of the functional relations from the entities given; call inside `write`."""
-    if heads and functional:
-        _write_ends(backend, read_facts(backend, functional, heads))
+) -> set[tuple[int, str, int]]:
+    """Derive the ends of the functional relations from the entities given; call inside `write`.
+
+    Returns (head, type, tail) of those of which the end changed.
+    """
+    if not (heads and functional):
+        return set()
+    return _write_ends(backend, read_facts(backend, functional, heads))
 
 
 def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
@@ -92,10 +96,12 @@ def recompute_all(backend: Backend, functional: Sequence[str]) -> None:
     _write_ends(backend, read_facts(backend, functional))
 
 
-def _write_ends(backend: Backend, facts: Iterable[Fact]) -> None:
-    ends = [{"id": id_, "valid_until": until} for id_, until in changed_ends(facts)]
+def _write_ends(backend: Backend, facts: Sequence[Fact]) -> set[tuple[int, str, int]]:
+    ends = dict(changed_ends(facts))
     if ends:
-        backend.update("relations", ends)
+        rows = [{"id": id_, "valid_until": until} for id_, until in ends.items()]
+        backend.update("relations", rows)
+    return {(f.head, f.relation_type, f.tail) for f in facts if f.id in ends}
 
 
 def read_facts(

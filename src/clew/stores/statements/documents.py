@@ -260,7 +260,7 @@ RETURN DISTINCT [e.id] AS row
 STATED_HISTORY = Statement(
     f"""
 SELECT h.entity_id, h.key, r.relation_type, t.key, min(r.recorded_at),
-    CASE WHEN count(r.retracted_at) = count(*) THEN max(r.retracted_at) END
+    CASE WHEN count(r.retracted_at) = count(*) THEN max(r.retracted_at) END, t.entity_id
 FROM relations r
 JOIN aliases h ON h.id = r.from_alias_id
 JOIN aliases t ON t.id = r.to_alias_id
@@ -270,12 +270,13 @@ GROUP BY 1, 2, 3, 4
     """
 UNWIND $ids AS id
 MATCH (c:ClewChunk {namespace: $namespace, document_id: id})
-MATCH (head)-[r:RELATES {namespace: $namespace, chunk_id: c.id}]->()
+MATCH (head)-[r:RELATES {namespace: $namespace, chunk_id: c.id}]->(tail)
 MATCH (h:ClewAlias {namespace: $namespace, id: r.from_alias_id})
 MATCH (t:ClewAlias {namespace: $namespace, id: r.to_alias_id})
 WITH head.id AS head, h.key AS from, r.relation_type AS type, t.key AS to,
     min(r.recorded_at) AS since,
-    CASE WHEN count(r.retracted_at) = count(*) THEN max(r.retracted_at) END AS until
-RETURN [head, from, type, to, since, until] AS row
+    CASE WHEN count(r.retracted_at) = count(*) THEN max(r.retracted_at) END AS until,
+    tail.id AS tail
+RETURN [head, from, type, to, since, until, tail] AS row
 """,
 )

@@ -37,15 +37,25 @@ RETURN [e.id] AS row ORDER BY e.namespace, e.id LIMIT $limit
 """,
 )
 # Columns: id of a document that mentions the entity, entity id.
+# Those that mention an entity, or state a relation to it without naming it: "is a lighthouse".
 ENTITY_DOCUMENTS = Statement(
     f"""
-SELECT DISTINCT c.document_id, m.entity_id FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
-WHERE m.entity_id {_AMONG} ORDER BY 1, 2
+SELECT c.document_id, m.entity_id FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
+WHERE m.entity_id {_AMONG}
+UNION
+SELECT c.document_id, a.entity_id FROM aliases a
+JOIN relations r ON r.to_alias_id = a.id JOIN chunks c ON c.id = r.chunk_id
+WHERE a.entity_id {_AMONG} ORDER BY 1, 2
 """,
     """
 UNWIND $ids AS id
-MATCH (:ClewEntity {namespace: $namespace, id: id})
-    <-[:MENTIONS {namespace: $namespace}]-(c:ClewChunk)
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+CALL (e) {
+    MATCH (e)<-[:MENTIONS {namespace: $namespace}]-(c:ClewChunk) RETURN c
+    UNION
+    MATCH (e)<-[r:RELATES {namespace: $namespace}]-()
+    MATCH (c:ClewChunk {namespace: $namespace, id: r.chunk_id}) RETURN c
+}
 WITH DISTINCT c.document_id AS document_id, id
 RETURN [document_id, id] AS row ORDER BY document_id, id
 """,

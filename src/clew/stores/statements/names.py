@@ -136,7 +136,7 @@ WHERE a.id > $after
 # Columns: key, alias id, entity id, method, entity type, how many names its entity has.
 KNOWN_ALIASES = Statement(
     f"""
-SELECT a.key, a.id, a.entity_id, a.method, e.entity_type,
+SELECT a.key, a.name, a.id, a.entity_id, a.method, e.entity_type,
     (SELECT count(*) FROM aliases b WHERE b.entity_id = a.entity_id)
 FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {_AMONG_KEYS}
 """,
@@ -144,7 +144,7 @@ FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {_AMONG_KEYS}
 UNWIND $keys AS key
 MATCH (a:ClewAlias {namespace: $namespace, key: key})
     -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-RETURN [key, a.id, e.id, a.method, e.entity_type,
+RETURN [key, a.name, a.id, e.id, a.method, e.entity_type,
     COUNT { (e)<-[:NAMES {namespace: $namespace}]-() }] AS row
 """,
 )

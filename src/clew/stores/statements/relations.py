@@ -10,13 +10,13 @@ r.from_alias_id, r.to_alias_id, r.relation_type, r.weight, r.is_causal, r.confid
 r.valid_from, r.valid_until, r.stated_until, r.recorded_at, r.retracted_at, r.chunk_id, r.sentence,
 r.extractor
 """
-_SQL_ENDS = """
+SQL_ENDS = """
 FROM relations r
 JOIN aliases h ON h.id = r.from_alias_id
 JOIN aliases t ON t.id = r.to_alias_id
 """
 # Columns: those of `relations.RelationRow`.
-_SQL_ROWS = f"SELECT r.id, h.entity_id, t.entity_id, {_OWN} {_SQL_ENDS}"
+_SQL_ROWS = f"SELECT r.id, h.entity_id, t.entity_id, {_OWN} {SQL_ENDS}"
 _CYPHER_ROW = f"RETURN [r.id, h.id, t.id, {_OWN}] AS row"
 # `known`: only what was recorded by then and not yet retracted. `held`: only what held then, as
 # far as the text says; null for whenever.
@@ -30,13 +30,13 @@ WHERE r.recorded_at <= $known AND coalesce(r.retracted_at, '~') > $known
     AND ($held IS NULL
         OR coalesce(r.valid_from, '') <= $held AND coalesce(r.stated_until, '~') > $held)
 """
-_SQL_OF_ENTITIES = f"""
+SQL_OF_ENTITIES = f"""
 r.id IN (
     SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id WHERE a.entity_id {_AMONG}
     UNION
     SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id WHERE a.entity_id {_AMONG})
 """
-_CYPHER_OF_ENTITIES = """
+CYPHER_OF_ENTITIES = """
 UNWIND $ids AS id
 MATCH (:ClewEntity {namespace: $namespace, id: id})-[r:RELATES {namespace: $namespace}]-()
 WITH DISTINCT r
@@ -46,10 +46,10 @@ WITH DISTINCT r
 
 RELATIONS = Statement(
     f"""
-{_SQL_ROWS} WHERE {_SQL_OF_ENTITIES} AND {_SQL_WHEN} ORDER BY r.weight DESC, r.id LIMIT :limit
+{_SQL_ROWS} WHERE {SQL_OF_ENTITIES} AND {_SQL_WHEN} ORDER BY r.weight DESC, r.id LIMIT :limit
 """,
     f"""
-{_CYPHER_OF_ENTITIES} {_CYPHER_WHEN}
+{CYPHER_OF_ENTITIES} {_CYPHER_WHEN}
 WITH r ORDER BY r.weight DESC, r.id LIMIT $limit
 WITH r, startNode(r) AS h, endNode(r) AS t
 {_CYPHER_ROW} ORDER BY r.weight DESC, r.id
@@ -82,7 +82,7 @@ MATCH (h)-[r:RELATES {{namespace: $namespace, id: $ids[place]}}]->(t)
 # Not retracted. Columns: a relation's, and the names of its ends.
 NAMED_CHUNK_RELATIONS = Statement(
     f"""
-SELECT r.id, h.entity_id, t.entity_id, {_OWN}, head.name, tail.name {_SQL_ENDS}
+SELECT r.id, h.entity_id, t.entity_id, {_OWN}, head.name, tail.name {SQL_ENDS}
 JOIN entities head ON head.id = h.entity_id
 JOIN entities tail ON tail.id = t.entity_id
 WHERE r.chunk_id IN (SELECT value FROM json_each(:stating)) AND r.retracted_at IS NULL
@@ -95,11 +95,11 @@ RETURN [r.id, h.id, t.id, {_OWN}, h.name, t.name] AS row
 )
 UNSTATED_RELATIONS = Statement(
     f"""
-{_SQL_ROWS} WHERE {_SQL_OF_ENTITIES} AND r.chunk_id IS NULL AND r.retracted_at IS NULL
+{_SQL_ROWS} WHERE {SQL_OF_ENTITIES} AND r.chunk_id IS NULL AND r.retracted_at IS NULL
 ORDER BY r.id
 """,
     f"""
-{_CYPHER_OF_ENTITIES} WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL
+{CYPHER_OF_ENTITIES} WHERE r.chunk_id IS NULL AND r.retracted_at IS NULL
 WITH r, startNode(r) AS h, endNode(r) AS t
 {_CYPHER_ROW} ORDER BY r.id
 """,
@@ -170,17 +170,6 @@ _SQL_HEADS = """
 SELECT DISTINCT r.from_entity_id FROM entity_relations r
 WHERE r.relation_type IN (SELECT value FROM json_each(:types))
 """
-HEADS_OF_DOCUMENTS = Statement(
-    f"""
-{_SQL_HEADS} AND r.chunk_id IN (SELECT id FROM chunks WHERE document_id {_AMONG})
-""",
-    """
-UNWIND $ids AS id
-MATCH (c:ClewChunk {namespace: $namespace, document_id: id})
-MATCH (h)-[r:RELATES {namespace: $namespace, chunk_id: c.id}]->()
-WHERE r.relation_type IN $types RETURN DISTINCT [h.id] AS row
-""",
-)
 HEADS_OF_TAILS = Statement(
     f"{_SQL_HEADS} AND r.to_entity_id {_AMONG}",
     """
@@ -203,16 +192,18 @@ MATCH ()-[r:RELATES {namespace: $namespace, id: id}]->() WHERE r.retracted_at IS
 SET r.retracted_at = $moment, r.valid_until = r.stated_until
 """,
 )
-# Columns: id, head, tail, whether a text states it, whether it is retracted.
+# Columns: id, head, tail, whether a text states it, whether it is retracted, relation type.
 RELATION_ENDS = Statement(
     f"""
-SELECT id, from_entity_id, to_entity_id, chunk_id IS NOT NULL, retracted_at IS NOT NULL
+SELECT id, from_entity_id, to_entity_id, chunk_id IS NOT NULL, retracted_at IS NOT NULL,
+    relation_type
 FROM entity_relations WHERE id {_AMONG}
 """,
     """
 UNWIND $ids AS id
 MATCH (h)-[r:RELATES {namespace: $namespace, id: id}]->(t)
-RETURN [r.id, h.id, t.id, r.chunk_id IS NOT NULL, r.retracted_at IS NOT NULL] AS row
+RETURN [r.id, h.id, t.id, r.chunk_id IS NOT NULL, r.retracted_at IS NOT NULL, r.relation_type]
+    AS row
 """,
 )
 UNSTATED_IDS = Statement(

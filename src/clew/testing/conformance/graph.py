@@ -184,6 +184,38 @@ class GraphStoreSuite(StoreSuite):
             action(organisations, geneva, who)
         assert (organisations.aliases(), organisations.generation()) == before
 
+    def test_the_evidence_of_documents_adds_up(self, store: Store) -> None:
+        expected: list[float] = []
+        for source, weight in (("a", 0.5), ("b", 0.75), ("c", 0.875)):
+            _state(store, source)
+            expected.append(weight)
+            anna = entity_of(store, "Anna").id
+            assert [r.weight for r in store.relations([anna])] == [weight] * len(expected)
+        store.delete([document.id for document in store.documents(origin="b")])
+        assert [r.weight for r in store.relations([anna])] == [0.75, 0.75]
+
+    def test_a_deleted_fact_stays_so_whatever_states_it(self, store: Store) -> None:
+        _state(store, "a")
+        _state(store, "b")
+        anna = entity_of(store, "Anna").id
+        assert store.delete_fact(store.relations([anna])[0].id) == 2
+        assert store.delete_fact(999_999) == 0
+        _state(store, "a")
+        _state(store, "c")
+        assert store.relations([anna]) == []
+
+
+def _state(store: Store, source: str) -> None:
+    """Save a document that states one relation, the same whatever its source."""
+    store.save(
+        make_entry(
+            source,
+            f"Anna uses Rome, says {source}.",
+            names=["Anna", "Rome"],
+            relations=[("Anna", "uses", "Rome")],
+        )
+    )
+
 
 def _counts(rows: Sequence[Sequence[int]]) -> Counter[int]:
     """Mentions by entity, whatever the entities' ids."""

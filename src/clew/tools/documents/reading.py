@@ -54,10 +54,16 @@ def query(call: Call, arguments: Arguments) -> Result:
         context_passages=False,
     ).to_dict()
     hits = [_hit(hit) for hit in found["results"]]
-    made = {name: found["context"][name] for name in ("parts", "left_out")}
+    made = _made(found["context"], arguments["max_tokens"] // 2, engine)
     around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
     kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
     return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+
+
+def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
+    """The parts that the strategy made, as many as fit with their citations."""
+    parts = fitting(context["parts"], {}, budget, engine.state.embedder.count_tokens)
+    return {"parts": parts, "left_out": context["left_out"] + len(context["parts"]) - len(parts)}
 
 
 def _about(found: Mapping[str, Any]) -> Result:

@@ -14,8 +14,7 @@ _QUERY = text("query", "The question, in words.", max_length=10_000, required=Tr
 _WHERE = array(
     "where",
     "strings",
-    "Filters on metadata, path, type or date, such as year>=2020, path~docs/*.md, type=pdf,"
-    " date>=2019-03. Default none.",
+    "Filters such as year>=2020, path~docs/*.md, type=pdf.",
     max_items=20,
     max_length=1000,
 )

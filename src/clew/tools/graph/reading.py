@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
@@ -9,11 +10,12 @@ from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Set
     from typing import Any
 
+    from clew.graph.entity_graph import EntityGraph
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.search.strategies.neighbors import Related
+    from clew.search.strategies.neighbors import CoOccurrence, Related
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Entity, Relation
 
@@ -95,17 +97,25 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
 
 def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     """`get_entity_neighbors`."""
-    from clew.search.strategies.neighbors import related
+    from clew.search.strategies.entity_paths import TOGETHER
+    from clew.search.strategies.neighbors import co_occurring, related
 
     engine, entity = call.engine, known_entity(call, arguments["entity_id"])
     start, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
     options["min_weight"] = arguments["min_weight"]
     # One more than is shown tells whether there is more.
-    found, notes = related(engine.store, entity.id, limit=start + limit + 1, **options)
+    last = start + limit + 1
+    stated, notes = related(engine.store, entity.id, limit=last, **options)
+    found: list[Related | CoOccurrence] = list(stated)
+    if options["direction"] == "both" and options["relation_type"] in (None, TOGETHER):
+        together = co_occurring(
+            engine.state.entity_graph, [entity.id], min_weight=options["min_weight"]
+        )
+        found += islice(together, max(last - len(found), 0))
     page = found[start : start + limit]
-    ends = {e.id: e for e in engine.store.entities([one.entity_id for one in page])}
-    items = [_neighbor(one, ends[one.entity_id]) for one in page if one.entity_id in ends]
+    ends = {e.id: e for e in engine.store.entities([_end(one) for one in page])}
+    items = [_neighbor(one, ends[_end(one)]) for one in page if _end(one) in ends]
     around: Result = {
         "entity_id": entity.id,
         "neighbor_count": len(items),
@@ -126,7 +136,27 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _neighbor(one: Related, entity: Entity) -> Result:
+def _end(one: Related | CoOccurrence) -> int:
+    from clew.search.strategies.neighbors import CoOccurrence
+
+    return one.other_id if isinstance(one, CoOccurrence) else one.entity_id
+
+
+def _neighbor(one: Related | CoOccurrence, entity: Entity) -> Result:
+    from clew.search.strategies.entity_paths import TOGETHER
+    from clew.search.strategies.neighbors import CoOccurrence
+
+    if isinstance(one, CoOccurrence):
+        return {
+            "neighbor_id": entity.id,
+            "neighbor_name": entity.name,
+            "entity_type": entity.entity_type,
+            "relation_type": TOGETHER,
+            "weight": _rounded(one.weight),
+            "is_causal": False,
+            "direction": "both",
+            "depth": 1,
+        }
     return {
         "neighbor_id": entity.id,
         "neighbor_name": entity.name,
@@ -193,6 +223,7 @@ def local_graph(call: Call, arguments: Arguments) -> Result:
         if {relation.from_entity_id, relation.to_entity_id} <= known
     ]
     nodes = [_node(entity) for entity in entities]
+    edges += _shared_edges(engine.state.entity_graph, known)
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
     graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
     around: Result = {"graph": graph, "left_out": left_out}
@@ -221,6 +252,25 @@ def _node(entity: Entity) -> Result:
 def _edge(relation: Relation) -> Result:
     names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight", "is_causal")
     return {name: getattr(relation, name) for name in names}
+
+
+def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
+    """Pairs of the entities that a sentence names together and no relation ties, as edges."""
+    from clew.search.strategies.entity_paths import TOGETHER
+    from clew.search.strategies.neighbors import co_occurring
+
+    return [
+        {
+            "id": None,
+            "from_entity_id": one.entity_id,
+            "to_entity_id": one.other_id,
+            "relation_type": TOGETHER,
+            "weight": _rounded(one.weight),
+            "is_causal": False,
+        }
+        for one in co_occurring(graph, sorted(known))
+        if one.other_id in known and one.entity_id < one.other_id
+    ]
 
 
 def known_entity(call: Call, entity_id: int) -> Entity:

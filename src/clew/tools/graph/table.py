@@ -8,6 +8,7 @@ from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, posi
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
 
+_CONFIRM = flag("confirm", "true once the user agreed.", False)
 _ENTITY_ID = positive("entity_id", "From graph_enhanced_search.")
 
 
@@ -92,6 +93,43 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         run=reading.graph_statistics,
         scope="read",
         profiles=CORE,
+    ),
+    Tool(
+        name="delete_relation",
+        title="Delete a relation",
+        description=(
+            "Take a relation back with all statements of it, even where texts state it; indexing"
+            " again remembers it."
+        ),
+        parameters=(
+            positive("relation_id", "From build_local_graph or add_entity_relationship."),
+            _CONFIRM,
+        ),
+        result=shape(relation_id="integer", deleted="integer"),
+        run=writing.delete_relation,
+        scope="write",
+        profiles=FULL,
+        destructive=True,
+        confirm=True,
+    ),
+    Tool(
+        name="prune_graph",
+        title="Prune the graph",
+        description=(
+            "Relations that little speaks for, each with the reason; takes them back unless"
+            " dry_run. Never what was stated by hand."
+        ),
+        parameters=(
+            share("below", "Weight below which a relation is listed", 0.4),
+            flag("dry_run", "Only list them.", True),
+            integer("limit", "Relations to list", 50, 1, 500),
+            _CONFIRM,
+        ),
+        result=shape(dry_run="boolean", total="integer", relations="array"),
+        run=writing.prune,
+        scope="write",
+        profiles=FULL,
+        destructive=True,
     ),
     Tool(
         name="extract_entity_relationships",

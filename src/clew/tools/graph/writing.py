@@ -45,6 +45,45 @@ def add_relationship(call: Call, arguments: Arguments) -> Result:
     }
 
 
+def delete_relation(call: Call, arguments: Arguments) -> Result:
+    """`delete_relation`."""
+    relation_id = arguments["relation_id"]
+    if not arguments["confirm"]:
+        raise InputError(
+            f"relation {relation_id} and all statements of the same would be taken back; call again"
+            " with confirm=true if it is wanted"
+        )
+    deleted = call.engine.graph.delete_relation(relation_id)
+    return {"relation_id": relation_id, "deleted": deleted}
+
+
+def prune(call: Call, arguments: Arguments) -> Result:
+    """`prune_graph`."""
+    applied = not arguments["dry_run"]
+    if applied and not arguments["confirm"]:
+        raise InputError(
+            "relations would be taken back; call again with confirm=true if it is wanted, or with"
+            " dry_run=true to see which"
+        )
+    report = call.engine.graph.prune(below=arguments["below"], dry_run=not applied)
+    shown = report.relations[: arguments["limit"]]
+    return {
+        "dry_run": not report.applied,
+        "total": len(report.relations),
+        "relations": [
+            {
+                "relation_id": one.ids[0],
+                "from": one.relation.head,
+                "relation": one.relation.relation,
+                "to": one.relation.tail,
+                "weight": one.weight,
+                "reason": one.reason,
+            }
+            for one in shown
+        ],
+    }
+
+
 def extract_relationships(call: Call, arguments: Arguments) -> Result:
     """`extract_entity_relationships`."""
     entity = known_entity(call, arguments["entity_id"])

@@ -1,0 +1,102 @@
+"""Taking relations back: one by hand, and those that too little speaks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError, NotFoundError
+from clew.search.answer.relation_evidence import read_relations
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.engine.state import EngineState
+    from clew.types import Relation, RelationEvidence
+
+AT_A_TIME = 500
+"""Relations that are read or retracted in one go."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PrunedRelation:
+    """A fact that too little speaks for."""
+
+    relation: RelationEvidence
+    weight: float
+    """0 to 1; see `stores.weights`."""
+    ids: tuple[int, ...]
+    """Of all statements of it."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class PruneReport:
+    """What `prune` would take back, or did."""
+
+    below: float
+    applied: bool
+    """False for a dry run: nothing is changed."""
+    relations: tuple[PrunedRelation, ...]
+    """The weakest first."""
+
+
+def delete_relation(state: EngineState, relation_id: int) -> int:
+    """See `Graph.delete_relation`."""
+    with state.writing:
+        deleted = state.store.delete_fact(relation_id)
+    if not deleted:
+        raise NotFoundError(
+            f"no relation with the id {relation_id}, or it was deleted before; look ids up with"
+            " `clew export` or build_local_graph"
+        )
+    return deleted
+
+
+def prune(state: EngineState, below: float, dry_run: bool) -> PruneReport:
+    """See `Graph.prune`."""
+    if not 0 < below <= 1:
+        raise InputError(f"below is {below!r}; expected a weight above 0 and up to 1, such as 0.4")
+    rows = state.store.relation_rows()
+    # What no text states was stated by hand.
+    weak = rows.ids[(rows.chunks > 0) & (rows.weights < below - 1e-6)]
+    found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
+    if not dry_run:
+        with state.writing, state.store.grouping():
+            for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
+                state.store.retract(ids)
+    return PruneReport(below=below, applied=not dry_run, relations=tuple(found))
+
+
+def _batches(ids: np.ndarray) -> Iterator[list[int]]:
+    for first in range(0, len(ids), AT_A_TIME):
+        yield ids[first : first + AT_A_TIME].tolist()
+
+
+def _read(state: EngineState, ids: np.ndarray) -> Iterator[PrunedRelation]:
+    relations = [r for batch in _batches(ids) for r in state.store.relations_by_id(batch)]
+    for _, statements in groupby(sorted(relations, key=_fact), key=_fact):
+        same = list(statements)
+        shown = read_relations(state.store, same)
+        documents = {one.provenance.document for one in shown if one.provenance}
+        yield PrunedRelation(
+            relation=shown[0],
+            weight=same[0].weight,
+            ids=tuple(relation.id for relation in same),
+            reason=_reason(same, len(documents)),
+        )
+
+
+def _fact(relation: Relation) -> tuple[int, str, int]:
+    return relation.from_entity_id, relation.relation_type, relation.to_entity_id
+
+
+def _reason(statements: Sequence[Relation], documents: int) -> str:
+    count = f"{documents:,} document" + ("" if documents == 1 else "s")
+    surest = max(relation.confidence for relation in statements)
+    ended = " and a later fact ended it" if any(r.valid_until for r in statements) else ""
+    weight = max(relation.weight for relation in statements)
+    return f"weight {weight:.2f}: {count}, at best {surest:.2f} sure, states it{ended}"

@@ -1,0 +1,90 @@
+"""What a pronoun that opens a sentence stands for: the subject of the sentence before it.
+
+By the preference of centering theory (Grosz, Joshi and Weinstein, 1995): what the last sentence
+was about is what the next one goes on about. It holds within a paragraph alone, and only where the
+last sentence names nothing else that the pronoun could mean; the subject of the document goes
+before other names.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.ner.name_lexicon import FIRST_NAMES
+from clew.indexing.ner.spans import NameSpan
+from clew.text import entity_key
+
+_PARAGRAPH = re.compile(r"\n[ \t]*(?:\n|[-*•+#|]|\d+[.)])")
+_BEFORE_SUBJECT = re.compile(r"(?:[\"“‘'*_(]|the |an? )*", re.IGNORECASE)
+_PRONOUN = re.compile(r"(?:he|she|it)\b", re.IGNORECASE)
+
+
+class Antecedent(NamedTuple):
+    """What a pronoun stands for: the topic so far, the subject of the document, or the speaker."""
+
+    name: str
+    start: int
+    """Where the pronoun may stand: the start of a sentence, or of a speaker's words."""
+    speaks: bool = False
+    """Whether "I" means it; otherwise "he", "she", "it" and "the film" do."""
+    entity_type: str = "name"
+    is_described: bool = False
+    """Whether "the film" means it, but no pronoun does."""
+
+
+class TopicSentence(NamedTuple):
+    """A sentence with its names in order, none within another."""
+
+    start: int
+    end: int
+    names: Sequence[NameSpan]
+
+
+def is_person(name: NameSpan | Antecedent) -> bool:
+    """Whether "he" or "she" can mean it."""
+    if name.entity_type != "name":
+        return name.entity_type == "person"
+    return is_person_shaped(name.name) or name.name.casefold() in FIRST_NAMES
+
+
+def find_topics(
+    text: str, sentences: Sequence[TopicSentence], subject: str | None
+) -> Iterator[NameSpan | None]:
+    """For each sentence, what the sentences before it in its paragraph are about; None if unclear.
+
+    `subject` is what the document is about.
+    """
+    topic: NameSpan | None = None
+    subject_key = entity_key(subject) if subject else ""
+    end = 0
+    for sentence in sentences:
+        if _PARAGRAPH.search(text, end, sentence.start + 1):
+            topic = None
+        yield topic
+        topic = _next_topic(text, sentence, topic, subject_key)
+        end = sentence.end
+
+
+def _next_topic(
+    text: str, sentence: TopicSentence, topic: NameSpan | None, subject_key: str
+) -> NameSpan | None:
+    first = next((name for name in sentence.names if name.entity_type != "date"), None)
+    opening = _BEFORE_SUBJECT.match(text, sentence.start)
+    start = opening.end() if opening else sentence.start
+    if first is not None and first.start <= start:
+        topic = first
+    elif not (topic and _PRONOUN.match(text, sentence.start)):
+        return None
+    assert topic is not None
+    if entity_key(topic.name) == subject_key:
+        return topic
+    others = (name for name in sentence.names if entity_key(name.name) != entity_key(topic.name))
+    return None if any(_rivals(topic, other) for other in others) else topic
+
+
+def _rivals(topic: NameSpan, other: NameSpan) -> bool:
+    """Whether a pronoun for the topic could mean the other name as well."""
+    return other.entity_type != "date" and is_person(topic) == is_person(other)

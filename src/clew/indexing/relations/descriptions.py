@@ -1,0 +1,119 @@
+"""What a name is said to be: "X is a lighthouse", "the engineer X", "A's brother B", "Rome, Italy".
+
+Hearst, "Automatic acquisition of hyponyms" (1992), for the copula and the apposition.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import TypeAlias
+
+from clew.indexing.ner.entity_types import AFTER_NAME
+from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES
+from clew.indexing.ner.spans import NameSpan
+from clew.indexing.relations.antecedents import is_person
+from clew.indexing.relations.phrases import KINDS, RELATIONAL
+from clew.text import STOP_WORDS
+from clew.word_lists import read_word_lists, word_list
+
+CONCEPT = "concept"
+"""Entity type of what is no name."""
+IS_A = "is_a"
+Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
+"""(head, relation type, tail, confidence)"""
+
+_LISTS = read_word_lists("clew.indexing.relations", "phrases.toml")
+_NO_NOUNS = word_list(_LISTS["vague_nouns"]) | DEMONYMS | word_list(_LISTS["participles"])
+_ENDS_PHRASE = (
+    "of in by from who which that at on for with based located founded born to set directed"
+    " written produced developed created released published starring used designed made formed"
+    " known owned where whose as near between built held run over than when while aimed intended"
+    " allowing using enabling providing offering handling containing running living working"
+    " serving specializing specialising consisting featuring"
+)
+_IS_A = re.compile(
+    rf"{AFTER_NAME}(?:is|was) an? (?P<what>(?:[\w'’-]+[ \n]){{0,7}}?[a-z]{{3,}})"
+    r"(?=(?P<joined>,|[ \n](?:and|or)\b)|[.;:(]|$"
+    rf"|[ \n](?:{_ENDS_PHRASE.replace(' ', '|')})\b)"
+)
+_MODIFIER = re.compile(r"(?!(?:\w+(?:ed|ly|ous|ive|ful|est|ese|ish|ic|al|an|ent|ant|ary|ble)$))")
+_WORD = re.compile(r"[a-z]{3,}")
+_BEFORE = re.compile(r"(?<![\w-])(?P<role>[a-z]{3,})[ \n]$")
+_POSSESSIVE = re.compile(r"['’]s (?:[a-z]+ )?(?P<noun>[a-z]+),? ")
+_ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
+_COMMA = re.compile(r", ")
+_AFTER_REGION = re.compile(r"[.,;:)]?(?:$|\n|[ ](?!and\b|or\b|[A-Z&]))|[)]")
+_IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
+
+
+def find_descriptions(
+    text: str, start: int, end: int, names: Sequence[NameSpan]
+) -> Iterator[Description]:
+    """What the sentence `text[start:end]` says that its names are."""
+    for name in names:
+        if found := _trade_before(text, start, name):
+            yield name, IS_A, found, 0.75
+    first = names[0]
+    if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
+        concept := concept_of(text[:end], first.end, is_person(first))
+    ):
+        yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
+    for left, right in pairwise(names):
+        yield from _between(text, start, end, left, right)
+
+
+def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:
+    """What " is a 2016 Indian drama film directed by Y" says at a position: "drama film"."""
+    said = _IS_A.match(text, position)
+    if said is None:
+        return None
+    words = said["what"].split()
+    noun = words[-1]
+    if noun in _NO_NOUNS or noun.endswith(("ed", "ing", "ly", "ous", "ful")):
+        return None
+    if not STOP_WORDS.isdisjoint(words) or (
+        said["joined"] and noun not in (PERSON_NOUNS if is_person else KINDS)
+    ):
+        return None
+    modifier = words[-2] if len(words) > 1 else ""
+    is_compound = (
+        _WORD.fullmatch(modifier) and _MODIFIER.match(modifier) and modifier not in _NO_NOUNS
+    )
+    return f"{modifier} {noun}" if is_compound else noun
+
+
+def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
+    """What "the engineer Corwin Hale" says: "engineer"."""
+    if not is_person(name):
+        return None
+    before = _BEFORE.search(text, max(start, name.start - 24), name.start)
+    if before is None or before["role"] not in PERSON_NOUNS or before["role"] in RELATIONAL:
+        return None
+    return NameSpan(before.start("role"), before.end("role"), before["role"], CONCEPT)
+
+
+def _between(
+    text: str, start: int, end: int, left: NameSpan, right: NameSpan
+) -> Iterator[Description]:
+    gap = text[left.end : right.start]
+    if owned := _POSSESSIVE.fullmatch(gap):
+        noun = owned["noun"]
+        if noun in RELATIONAL and is_person(right):
+            yield right, f"{noun}_of", left, 0.75
+    elif (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
+        if role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
+            yield right, f"{role['noun']}_of", left, 0.75
+    elif _COMMA.fullmatch(gap) and _lies_in(text, start, end, left, right):
+        yield left, "located_in", right, 0.75
+
+
+def _lies_in(text: str, start: int, end: int, place: NameSpan, region: NameSpan) -> bool:
+    """Whether "in Rome, Italy" says where the first place lies, and is no list of places."""
+    if region.name.casefold() not in PLACES or is_person(place):
+        return False
+    if place.entity_type not in ("place", "name"):
+        return False
+    before = _IN_BEFORE.search(text, max(start, place.start - 10), place.start)
+    return bool(before and _AFTER_REGION.match(text, region.end, end))

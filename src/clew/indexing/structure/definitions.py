@@ -1,0 +1,63 @@
+"""What definition lists state: which terms a document defines, and what kind of thing each is.
+
+The forms: `Term` with `: definition` below (Markdown), `Term` with an indented text below
+(reStructuredText), and an entry `**Term**: definition` of a list.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
+from clew.indexing.structure.fields import is_name
+from clew.text import entity_key
+from clew.types import Statement, Structure
+
+if TYPE_CHECKING:
+    from clew.types import Document
+
+DEFINED_IN = "defined_in"
+_MOST = 1_000
+"""Definitions of a document."""
+_DEFINITION = re.compile(
+    r"^(?:(?P<term>[^\W_][^\n:;.!?|]{0,60})\n(?:\n?:[ \t]{1,8}|[ ]{2,8})"
+    r"|[-*+][ \t]{1,4}\*\*(?P<bold>[^*\n]{1,60})\*\*(?:[ \t]?[:–—-])?[ \t]{1,4})"
+    r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
+    re.MULTILINE,
+)
+
+
+def definitions(document: Document) -> Structure:
+    """`defined_in` the document, and `is_a` where the definition says what the term is."""
+    is_source = document.media_type.startswith("text/x-") and document.media_type != "text/x-rst"
+    if is_source or not entity_key(document.title):
+        return Structure()
+    return Structure(statements=tuple(_statements(document))[:_MOST])
+
+
+def _statements(document: Document) -> Iterator[Statement]:
+    for match in _DEFINITION.finditer(document.text):
+        term = (match["term"] or match["bold"]).strip(" `*_:")
+        if not is_name(term) or len(term.split()) > 4:
+            continue
+        start, end = match.span()
+        if entity_key(term) != entity_key(document.title):
+            yield Statement(
+                head=term,
+                head_type=CONCEPT,
+                relation_type=DEFINED_IN,
+                tail=document.title,
+                start=start,
+                end=end,
+            )
+        if concept := concept_of(f" is {match['text'][:1].lower()}{match['text'][1:200]}"):
+            yield Statement(
+                head=term,
+                relation_type=IS_A,
+                tail=concept,
+                tail_type=CONCEPT,
+                start=start,
+                end=end,
+            )

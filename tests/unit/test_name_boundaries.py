@@ -1,0 +1,97 @@
+"""Where names end, and what capitals of the layout are no names."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.unit.test_extract import names, types
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "We met Maria Keller of Acme Corp. John Smith left.",
+            {"Maria Keller of Acme Corp.", "John Smith"},
+        ),
+        ("Joseph Szabo\nJoseph Szabo was born in Ohio in the United States.", {"Joseph Szabo"}),
+        ("It shows Joseph Szabo Joseph Szabo at home.", {"Joseph Szabo"}),
+        ("Action Items\nRita Moreno calls the bank.", {"Rita Moreno"}),
+        (
+            "The letter was sent on the same evening by Ludwig van\nBeethoven to his brother.",
+            {"Ludwig van Beethoven"},
+        ),
+    ],
+)
+def test_no_name_runs_over_the_end_of_a_line_or_a_company(text: str, expected: set[str]) -> None:
+    found = set(names(text))
+
+    assert {n for n in expected if " of " not in n} <= found
+    assert not any("\n" in n or "Corp. John" in n or "Szabo Joseph" in n for n in found)
+    assert "Items Rita" not in " ".join(found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "## Key Findings\n\nAll of it went well.",
+        "Key Findings\n============\n\nAll of it went well.",
+        "Next Steps\n\nAll of it went well.",
+        "- Investigate why it fails.\n- Compile and test it.\n- Reintegrate.",
+        "1. Investigate why it fails.\n2. Compile it.",
+        "Conflicts: none\nDepends: nothing",
+        "See Appendix A, Figure 3 and Section 7.1 for more.",
+        "It is read from https://wiki.example.org/AutomaticDebugPackages or /usr/Shared/Docs.",
+        "Set ORIG_HEAD first.",
+        "It was signed on Fri 02 Dec, at 10:03 AM PST.",
+        "Try this:\n\n```cypher\nMATCH all RETURN\n```\n\nand that.",
+        "He spoke to me on November 19 and on Thursday, November 20th.",
+    ],
+)
+def test_layout_makes_no_names(text: str) -> None:
+    assert names(text) == []
+
+
+def test_a_word_of_a_heading_is_a_name_where_the_text_shows_it() -> None:
+    assert "Kafka" in names("# Installing Kafka\n\nIt runs well with Kafka.")
+    assert "Data Classes" in names("# Data Classes\n\nThey wrote about Data Classes in it.")
+
+
+def test_the_first_part_of_an_adjective_is_the_name() -> None:
+    assert names("No English-speaking editor came.") == ["English"]
+
+
+def test_instructions_do_not_begin_names() -> None:
+    assert names("Install Debian on it.") == ["Debian"]
+    assert names("Using Kubernetes is easy.") == ["Kubernetes"]
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "entity_type"),
+    [
+        ("It came from Wietse Venema <wietse@example.org> today.", "Wietse Venema", "person"),
+        ("It was maintained by Benoit Guillonnet then.", "Benoit Guillonnet", "person"),
+        ("We heard that Jarkko Moilanen said no.", "Jarkko Moilanen", "person"),
+        ("It is based in ES6 modules.", "ES6", "name"),
+        ("The code is located in Git repositories.", "Git", "name"),
+        ("They fought at the Battle of Hastings then.", "Battle of Hastings", "event"),
+        ("She went to the Brussels Film Festival.", "Brussels Film Festival", "event"),
+        ("Use the **Frobnicator** for it.", "Frobnicator", "name"),
+    ],
+)
+def test_types_follow_what_is_said_of_a_name(text: str, name: str, entity_type: str) -> None:
+    assert types(text)[name] == entity_type
+
+
+@pytest.mark.parametrize("label", ["License", "PEP"])
+def test_a_field_does_not_speak(label: str) -> None:
+    found = types(f"{label}: 8 it is.", f"{label}: the same again.")
+
+    assert found.get(label) != "person"
+
+
+@pytest.mark.parametrize(
+    "text", ["- **Get Help**: ask here.", 'case "$ADT_REBOOT_MARK" in', "*All* of it."]
+)
+def test_what_is_stressed_or_code_is_no_title(text: str) -> None:
+    assert "work" not in types(text).values()
