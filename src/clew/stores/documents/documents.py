@@ -98,9 +98,9 @@ class Documents(Passages):
         """See `ports.DocumentStore`."""
         wanted = list(dict.fromkeys(key for key in keys if key))
         rows = self.backend.rows(statements.NAMED_CHUNKS, keys=wanted) if wanted else []
-        found: dict[tuple[str, ...], list[int]] = defaultdict(list)
-        for *names, chunk_id in rows:
-            found[tuple(names)].append(chunk_id)
+        found: dict[tuple[str, str, str, str], list[int]] = defaultdict(list)
+        for id_, source, title_key, file_key, chunk_id in rows:
+            found[id_, source, title_key, file_key].append(chunk_id)
         return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:

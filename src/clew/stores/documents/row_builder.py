@@ -150,8 +150,7 @@ def _check_counts(entry: IndexedDocument, dimension: int) -> None:
 
 
 def _document_row(entry: IndexedDocument) -> Row:
-    document = entry.document
-    date = _date(document)
+    document, date = entry.document, _date(entry.document)
     return {
         "id": document.id,
         "source": document.source,
