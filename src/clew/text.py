@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -125,16 +124,8 @@ def terms(text: str) -> list[str]:
 
 def question_terms(text: str) -> list[str]:
     """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it."""
-    return list(count_question_terms(text))
-
-
-def count_question_terms(text: str) -> Counter[str]:
-    """How often the question has each of its `question_terms`, in their order."""
     compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
-    parts = [t for one in compound for t in _part_terms(one)]
-    counted = Counter(terms(text))
-    counted.update(part for part in dict.fromkeys(parts) if part not in counted)
-    return counted
+    return list(dict.fromkeys([*terms(text), *(t for one in compound for t in _part_terms(one))]))
 
 
 def _part_terms(name: str) -> list[str]:

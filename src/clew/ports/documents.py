@@ -190,9 +190,9 @@ class KeywordIndex(Protocol):
     ) -> tuple[Ids, Scores]:
         """BM25 over context and text, for chunks that hold at least one term; above 0, best first.
 
-        `terms` come from `clew.text.terms`; one that is given twice counts twice. Several with a
-        space between them are one phrase: they must stand in a row. Ties go to the smaller
-        id. `allowed` restricts the search itself, not its outcome. No terms, no hits.
+        `terms` come from `clew.text.terms`; several with a space between them are one phrase: they
+        must stand in a row. Ties go to the smaller id. `allowed` restricts the search itself, not
+        its outcome. No terms, no hits.
         """
         ...
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.analysis.analyse import MAX_REPEATS, MAX_TERMS, Analysis, analyse
+from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.channels import Channels, Ranking
-from clew.text import count_question_terms
+from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
@@ -218,12 +218,8 @@ class QuerySession:
         )
 
     def _search_terms(self) -> list[str]:
-        """The question's terms as often as it has them; the rarest where there are very many."""
-        counts = count_question_terms(self.question)
-        kept = self._rarest(list(counts))
-        return [term for term in kept for _ in range(min(counts[term], MAX_REPEATS))]
-
-    def _rarest(self, found: list[str]) -> list[str]:
+        """The question's terms, each once; the rarest where there are very many."""
+        found = question_terms(self.question)
         if len(found) <= MAX_TERMS:
             return found
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 MAX_TERMS = 64
 """Terms of a question that count; the rarest where there are more (a bit of a mask each)."""
-MAX_REPEATS = 8
-"""Times that a term counts where terms are counted, at most."""
 MAX_WORDS = 400
 """Words of a question in which names are looked for."""
 LONGEST_NAME = 10

@@ -28,6 +28,9 @@ LONGEST_NAME = 4
 """Words of an identifier, its number among them, at most."""
 MAX_QUOTED = 5
 """Phrases in quotation marks that are looked up."""
+MAX_OTHERS = 3
+"""Terms beside a quotation that a question may have, or as many as are quoted: else it only
+mentions in passing what it quotes."""
 MAX_LEADING = 3
 """Documents of one name that come first, at most."""
 _READ = 50
@@ -55,9 +58,12 @@ class ExactName(NamedTuple):
 
 
 def quoted_phrases(question: str) -> list[str]:
-    """What stands in quotation marks, each once."""
+    """What stands in quotation marks, each once; none where the question is about other things."""
     found = (one_line(match[1]) for match in _QUOTED.finditer(question))
-    return list(dict.fromkeys(phrase for phrase in found if phrase))[:MAX_QUOTED]
+    phrases = list(dict.fromkeys(phrase for phrase in found if phrase))[:MAX_QUOTED]
+    quoted = {term for phrase in phrases for term in terms(phrase)}
+    others = [term for term in question_terms(question) if term not in quoted]
+    return phrases if len(others) <= max(MAX_OTHERS, len(quoted)) else []
 
 
 def exact_names(question: str) -> list[ExactName]:
@@ -164,6 +170,8 @@ def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
     for phrase in phrases:
+        if not terms(phrase):
+            continue  # stop words are not in the index
         # Terms with a space between them are a phrase of the keyword index.
         ids, _ = store.search_keywords([" ".join(terms(phrase))], _READ, session.allowed)
         wanted = one_line(fold(phrase))

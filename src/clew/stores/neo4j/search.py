@@ -164,7 +164,7 @@ class Neo4jSearch(Store):
 
 def _phrases(terms: Sequence[str]) -> str:
     """A Lucene query for any of the terms, which are no syntax in it."""
-    return " OR ".join(_quoted(term) for term in terms[:_WORDS] if term)
+    return " OR ".join(_quoted(term) for term in list(dict.fromkeys(terms))[:_WORDS])
 
 
 def _quoted(term: str) -> str:

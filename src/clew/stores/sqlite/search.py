@@ -54,7 +54,7 @@ class SqliteSearch(Store):
         self, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
         """See `ports.KeywordIndex`."""
-        phrases = " OR ".join(_quoted(term) for term in terms if term)
+        phrases = " OR ".join(_quoted(term) for term in dict.fromkeys(terms))
         values: list[str | int] = [phrases]
         among = ""
         if allowed is not None:

@@ -59,28 +59,22 @@ class KeywordIndexSuite(StoreSuite):
         assert (np.diff(scores) <= 0).all()
         assert len(ids) == 3
 
-    def test_ties_go_to_the_smaller_id(self, store: Store) -> None:
+    def test_ties_go_to_the_smaller_id_and_repeats_of_a_question_change_nothing(
+        self, store: Store
+    ) -> None:
         for i in range(5):
             store.save(make_entry(f"{i}", "twin words"))
         ids, _ = store.search_keywords(["twin"], 3)
         assert ids.tolist() == store.chunk_ids().tolist()[:3]
-
-    def test_a_term_counts_as_often_as_it_is_given(self, store: Store) -> None:
-        store.save(make_entry("a", "alpha gamma"))
-        store.save(make_entry("b", "beta gamma"))
-        store.save(make_entry("c", "neither of them"))
-        assert store.search_keywords(["alpha", "beta"], 1)[0].tolist() == chunk_ids_of(store, "a")
-        asked = ["alpha", "beta", "beta"]
-        ids, scores = store.search_keywords(asked, 5)
-        assert ids.tolist() == chunk_ids_of(store, "b") + chunk_ids_of(store, "a")
-        assert scores[0] == pytest.approx(2 * scores[1], rel=1e-4)
+        once, twice = (store.search_keywords(["twin"] * n, 5)[1].tolist() for n in (1, 2))
+        assert once == twice
 
     def test_several_words_of_a_term_must_stand_in_a_row(self, store: Store) -> None:
         store.save(make_entry("a", "alpha beta gamma"))
         store.save(make_entry("b", "beta alpha gamma"))
         assert store.search_keywords(["alpha beta"], 5)[0].tolist() == chunk_ids_of(store, "a")
         assert store.search_keywords(["alpha gamma"], 5)[0].tolist() == chunk_ids_of(store, "b")
-        assert store.search_keywords(["gamma alpha", ""], 5)[0].tolist() == []
+        assert store.search_keywords(["gamma alpha"], 5)[0].tolist() == []
 
     def test_allowed_restricts_the_search_itself(self, store: Store) -> None:
         for i in range(5):
