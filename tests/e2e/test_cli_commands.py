@@ -115,7 +115,7 @@ def test_search_prints_what_the_library_finds(clew: Run, indexed: Library) -> No
 def test_search_shows_citation_text_scores_and_path(clew: Run, indexed: Library) -> None:
     done = clew("--store", indexed.store, "search", "Who built the mill at Harrow Ford?")
 
-    assert done.stdout.startswith("[1] The Mill at Harrow Ford, characters 0–")
+    assert done.stdout.startswith("[1] The Mill at Harrow Ford, Ada Quill, characters 0–")
     assert f"{indexed.folder}/mill.md\n" in done.stdout
     assert "    The mill at Harrow Ford was built by Jonas Reed." in done.stdout
     assert "    score " in done.stdout

@@ -26,7 +26,7 @@ _MONTH = r"(?P<month>0[1-9]|1[0-2])"
 _DAY = r"(?P<day>0[1-9]|[12]\d|3[01])"
 _OTHER = r"(?:[-_. ].*)?"
 _SPLIT = tuple(
-    re.compile(rf"(?:.*/)?{form}", re.DOTALL)
+    re.compile(form, re.DOTALL)
     for form in (
         rf"{_YEAR}/{_MONTH}/{_DAY}{_OTHER}(?:/[^/]*)?",
         rf"{_YEAR}[-_.]{_MONTH}/{_DAY}{_OTHER}",
@@ -80,10 +80,10 @@ def path_date(path: str) -> PartialDate | None:
     """
     *folders, name = [part for part in path.rstrip("/").split("/") if part][-_FOLDERS - 1 :] or [""]
     parts = [*folders, name.rpartition(".")[0] or name]
-    whole = "/".join(parts)
+    tails = ["/".join(parts[at:]) for at in reversed(range(len(parts)))]
     return (
         _part_date(parts[-1])
-        or next((date for form in _SPLIT if (date := _matched(form.fullmatch(whole)))), None)
+        or next(filter(None, (_matched(f.fullmatch(t)) for f in _SPLIT for t in tails)), None)
         or _yearless(parts)
         or next(filter(None, map(_part_date, reversed(parts[:-1]))), None)
         or _matched(_BARE_YEAR.fullmatch(parts[-1]))

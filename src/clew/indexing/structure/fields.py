@@ -60,8 +60,8 @@ FIELDS = {
 """By the field's name in snake_case."""
 _SERIES = ("pep", "rfc", "bip", "eip", "xep", "jep", "dep")
 """Fields that number a document of a series, whose other fields give bare numbers."""
-_SPLIT = re.compile(r"\s*[;,]\s*|\s+(?:and|&)\s+")
-_ADDRESS = re.compile(r"\s*<[^<>]{0,200}>|\s*\([^()]{0,200}@[^()]{0,200}\)")
+_SPLIT = re.compile(r"(?<!\s)\s*+(?:[;,]\s*|(?<=\s)(?:and|&)\s+)")
+_ADDRESS = re.compile(r"(?<!\s)\s*+(?:<[^<>]{0,200}>|\([^()@]{0,200}+@[^()]{0,200}\))")
 _NO_NAME = re.compile(
     r"https?:|[\w.+-]+@|[\d\s.,:/-]+\Z|(?:yes|no|true|false|none|n/?a|tbd)\Z", re.I
 )

@@ -8,12 +8,12 @@ from typing import Any
 from clew.indexing.reading.formats.common import one_line
 
 _MARKED = re.compile(r":(?P<name>[\w][\w -]{0,60}):(?:[ \t]+(?P<value>[^\n]*))?\n?")
-_BARE = re.compile(r"(?P<name>[A-Z][\w-]*(?: [\w-]+){0,3}):[ \t]+(?P<value>[^\n]*)\n?")
+_BARE = re.compile(r"(?P<name>[A-Z][\w-]{0,60}+(?: [\w-]{1,60}+){0,3}+):[ \t]+(?P<value>[^\n]*)\n?")
 _BOLD = re.compile(
     r"(?:[-*+][ \t]+)?\*\*(?P<name>[^\W\d_][\w -]{0,40}?)(?::\*\*|\*\*[ \t]?:)[ \t]*"
     r"(?P<value>[^\n]*)\n?"
 )
-_CONTINUED = re.compile(r"[ \t]+(?P<value>\S[^\n]*)\n?")
+_CONTINUED = re.compile(r"(?<![ \t])[ \t]++(?P<value>\S[^\n]*)\n?")
 _TELLING = frozenset(
     "abstract author authors category created date editor editors from last-modified modified"
     " obsoletes published revised status subject title updated version".split()
@@ -22,7 +22,7 @@ _TELLING = frozenset(
 _PEOPLE = frozenset({"author", "authors", "editor", "editors"})
 _MOST = 100
 """Fields of a text, at most."""
-_ADDRESS = re.compile(r"\s*<[^<>]*>")
+_ADDRESS = re.compile(r"(?<!\s)\s*+<[^<>]*>")
 _BETWEEN_NAMES = re.compile(r"[,;]\s+|\n\s*")
 Fields = dict[str, Any]
 

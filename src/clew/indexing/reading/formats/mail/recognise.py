@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 
-FROM_LINE = re.compile(rb"From [^\n]{1,300}?\d\d:\d\d[^\n]{0,300}\r?\n(?=>?[!-9;-~]{1,80}[: ])")
+FROM_LINE = re.compile(
+    rb"(?<![^\n])From (?=[^\n]{1,300}?\d\d:\d\d)[^\n]{1,600}+\n(?=>?[!-9;-~]{1,80}+[: ])"
+)
 """The line before each message of a mailbox; the header follows."""
 _FIELD = re.compile(rb"([!-9;-~]{1,80}):[^\n]*+\r?\n(?:[ \t][^\n]*+\r?\n)*+")
 _TELLING = frozenset(
