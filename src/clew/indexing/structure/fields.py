@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from clew.indexing.reading.formats.mail.people import MEDIA_TYPE as MAIL
 from clew.text import entity_key
 from clew.types import Statement, Structure
 
@@ -70,7 +71,8 @@ _NOT_WORD = re.compile(r"\W+")
 
 def fields(document: Document) -> Structure:
     """What the metadata says of what the document is about."""
-    if not entity_key(document.title):
+    # Of a message its header says who wrote it: see `mail`.
+    if document.media_type == MAIL or not entity_key(document.title):
         return Structure()
     return Structure(statements=tuple(_statements(document)))
 
