@@ -60,7 +60,7 @@ def test_options_reach_the_strategies(in_process: Run, workshop: Library) -> Non
     ]
     parts = answer("--sub-questions")
     wide = answer("--expand")
-    chain = answer("--strategy", "hierarchical", "--hierarchy", "name -works_for-> organisation")
+    chain = answer("--strategy", "hierarchical", "--hierarchy", "person -works_for-> organisation")
 
     assert ["Path of 2 hops" in text for text in hops] == [False, True]
     assert alphas[0][0]["score"] == pytest.approx(1)
@@ -160,7 +160,7 @@ def test_explain_tells_route_time_trail_and_relations(clew: Run, workshop: Libra
     shown = done.stdout
     assert shown.startswith("strategy temporal: dated passages and a period: “in 2023”\n")
     assert "time: 2023 (“in 2023”), preferred\n" in shown
-    assert "[1] Diary of a workshop, characters 0–" in shown
+    assert "[1] Diary of a workshop, Mara Lind, 2023-05-08, characters 0–" in shown
     trail = r"document [0-9a-f]{16}, version 1, sha256 \w{12}, by Mara Lind, written 2023-05-08, "
     assert re.search(trail + r"indexed \d{4}-\d\d-\d\d, read by pattern/", shown)
     held = r"    Mara Lind — lives_in → Tarnholm, 8 May 2023 to 31 December 2023 "

@@ -5,7 +5,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -13,10 +13,9 @@ import pytest
 
 from clew.ports import Store
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of, entity_of, moment_between
+from clew.testing.conformance.relation_times import NOW, as_of, by_id, ended, weight
 from clew.testing.entries import FUNCTIONAL, make_entry, make_link
 from clew.types import AliasEvidence, Relation
-
-_NOW = datetime.max.replace(tzinfo=UTC)
 
 
 def _year(number: int | None) -> datetime | None:
@@ -56,41 +55,6 @@ def _ends(store: Store, *sources: str) -> list[int | None]:
     """The year in which the relation of each document ends."""
     relations = [store.chunk_relations(chunk_ids_of(store, source)) for source in sources]
     return [r.valid_until.year if r.valid_until else None for (r,) in relations]
-
-
-def _ended(fact: Relation, others: Iterable[Relation]) -> datetime | None:
-    """The definition, word by word; `valid_until` of the fact is what the text states."""
-    ends = [fact.valid_until] if fact.valid_until else []
-    if fact.relation_type in FUNCTIONAL:
-        ends += [
-            other.valid_from or other.recorded_at
-            for other in others
-            if (other.from_entity_id, other.relation_type)
-            == (fact.from_entity_id, fact.relation_type)
-            and other.to_entity_id != fact.to_entity_id
-            and _place(other) > _place(fact)
-        ]
-    return min(ends, default=None)
-
-
-def _place(fact: Relation) -> tuple[bool, datetime]:
-    return fact.valid_from is not None, fact.valid_from or fact.recorded_at
-
-
-def _as_of(facts: Iterable[Relation], held: datetime, known: datetime) -> dict[int, Relation]:
-    """Those that held at one moment, by what was known at another."""
-    then = [
-        fact
-        for fact in facts
-        if fact.recorded_at <= known and (fact.retracted_at is None or fact.retracted_at > known)
-    ]
-    ended = [replace(fact, valid_until=_ended(fact, then)) for fact in then]
-    return _by_id(
-        fact
-        for fact in ended
-        if (fact.valid_from is None or fact.valid_from <= held)
-        and (fact.valid_until is None or fact.valid_until > held)
-    )
 
 
 class RelationTimesSuite(StoreSuite):
@@ -230,6 +194,7 @@ class RelationTimesSuite(StoreSuite):
     def test_as_of_agrees_with_the_definition(self, store: Store) -> None:
         chance = random.Random(9)
         facts: dict[int, Relation] = {}
+        stated: dict[tuple[str, str, str], list[int]] = {}
         moments: list[datetime] = []
         for step in range(60):
             if step % 7 == 6:
@@ -238,33 +203,35 @@ class RelationTimesSuite(StoreSuite):
             years = [None, *range(2000, 2010)]
             since, until = chance.choice(years), chance.choice([None, None, 2005, 2030])
             kind = chance.choice([*FUNCTIONAL, "visited"])
-            _state(
-                store,
-                f"{step}",
-                chance.choice(["Anna", "Bob"]),
-                chance.choice(["Paris", "Rome", "Oslo"]),
-                since,
-                until,
-                kind=kind,
-            )
-            (new,) = store.chunk_relations(chunk_ids_of(store, f"{step}"))
-            facts[new.id] = replace(new, valid_until=_year(until))
+            head, tail = chance.choice(["Anna", "Bob"]), chance.choice(["Paris", "Rome", "Oslo"])
+            same = stated.setdefault((head, kind, tail), [])
+            taken_back = bool(same) and all(facts[id_].retracted_at for id_ in same)
+            _state(store, f"{step}", head, tail, since, until, kind=kind)
+            new = store.chunk_relations(chunk_ids_of(store, f"{step}"))
+            assert len(new) == (0 if taken_back else 1)
+            facts |= {fact.id: replace(fact, valid_until=_year(until)) for fact in new}
+            same += [fact.id for fact in new]
         people = [entity_of(store, name).id for name in ("Anna", "Bob")]
         known_now = [fact for fact in facts.values() if fact.retracted_at is None]
-        assert _by_id(store.relations(people)) == {
-            fact.id: replace(fact, valid_until=_ended(fact, known_now)) for fact in known_now
-        }
+        assert by_id(store.relations(people)) == by_id(
+            replace(fact, valid_until=ended(fact, known_now)) for fact in known_now
+        )
+        assert {fact.id: fact.weight for fact in store.relations(people)} == pytest.approx(
+            {fact.id: weight(fact, known_now) for fact in known_now}
+        )
         for year in range(1999, 2012):
             held = datetime(year, 7, 1, tzinfo=UTC)
             found = store.relations(people, as_of=held)
-            assert _by_id(found) == _as_of(facts.values(), held, _NOW)
+            assert by_id(found) == as_of(facts.values(), held, NOW)
             assert store.relations(people, 3, as_of=held) == found[:3]
         for moment in moments:
-            assert _by_id(store.relations(people, as_of=moment)) == _shown(facts, moment)
-            chunks = [fact.chunk_id or 0 for fact in facts.values()]
-            stated = store.chunk_relations(chunks, as_of=moment)
-            assert _by_id(stated) == _shown(facts, moment)
-            assert [r.id for r in stated] == sorted(r.id for r in stated)
+            assert by_id(store.relations(people, as_of=moment)) == as_of(
+                facts.values(), moment, moment
+            )
+            chunks = [id_ for step in range(60) for id_ in chunk_ids_of(store, f"{step}")]
+            found = store.chunk_relations(chunks, as_of=moment)
+            assert by_id(found) == as_of(facts.values(), moment, moment)
+            assert [r.id for r in found] == sorted(r.id for r in found)
 
     @pytest.mark.parametrize("as_of", [None, _year(2020)])
     def test_an_empty_store_has_no_relations(self, store: Store, as_of: datetime | None) -> None:
@@ -278,14 +245,3 @@ def _retract_one(store: Store, facts: dict[int, Relation], chance: random.Random
     wrong = chance.choice(sorted(i for i, fact in facts.items() if fact.retracted_at is None))
     store.retract([wrong])
     facts[wrong] = replace(facts[wrong], retracted_at=moment_between())
-
-
-def _shown(facts: Mapping[int, Relation], moment: datetime) -> dict[int, Relation]:
-    return _as_of(facts.values(), moment, moment)
-
-
-def _by_id(relations: Iterable[Relation]) -> dict[int, Relation]:
-    """Without the exact moment of retraction, which the store alone knows."""
-    found = list(relations)
-    assert len({r.id for r in found}) == len(found)
-    return {r.id: replace(r, retracted_at=None) for r in found}
