@@ -128,7 +128,8 @@ class Entities:
         """Say that relations were wrong from now on; how many were not retracted before.
 
         What they had ended holds on again. Indexing a document again remembers it, as long as the
-        document states them. Unknown ids are left out.
+        document states them. Where no other text states a fact, later ones that do are retracted
+        too. Unknown ids are left out.
         """
         with self._state.writing:
             return self._state.store.retract(relation_ids)

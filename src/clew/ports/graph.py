@@ -90,7 +90,8 @@ class EntityEditor(Protocol):
     def retract(self, relation_ids: Sequence[int]) -> int:
         """Say that relations were wrong from now on; the number that were not retracted before.
 
-        What they had ended holds on again.
+        What they had ended holds on again. Where texts state nothing else of a fact, later texts
+        that state it are retracted too, as `delete_fact` says.
         """
         ...
 
