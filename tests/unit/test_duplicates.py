@@ -157,8 +157,11 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
     assert expected == {1: sketch(LICENCE)}
     store.close()
     with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        for index, name in (("title", "title_key"), ("file", "file_key")):
+            connection.execute(f"DROP INDEX documents_by_{index}")
+            connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
-        connection.execute("UPDATE meta SET value = value - 1 WHERE name = 'schema_version'")
+        connection.execute("UPDATE meta SET value = 10 WHERE name = 'schema_version'")
     store = SqliteStore(tmp_path)
     assert store.sketches([1]) == expected
     assert store.check().problems == ()

@@ -336,4 +336,5 @@ def test_every_mention_lies_in_its_sentence(text: str) -> None:
         assert len(entity_key(mention.name)) > 1
     for relation in chunk.relations:
         assert 0 <= relation.confidence <= 1
+        assert relation.sentence is not None
         assert relation.sentence < len(chunk.sentences)

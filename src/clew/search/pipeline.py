@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.answer.assemble import assemble
-from clew.search.answer.duplicates import collapse
-from clew.search.answer.hits import build_hits
+from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.postprocess import postprocess
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
@@ -37,7 +36,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     with session.timings.step("expand"):
-        hits = build_hits(session, found)
+        hits = distinct_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
@@ -76,12 +75,12 @@ def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:
 
 
 def _find(session: QuerySession, strategy: str) -> RetrievalResult:
-    """What the strategy finds after postprocessing: at most `limit` passages, no two the same."""
+    """What the strategy finds after postprocessing, behind what the question names exactly."""
     _note_early_date(session)
     found = postprocess(session, find_strategy(strategy))
     if strategy in EXACT_FIRST:
-        found = exact_first(session, found)
-    return collapse(session, found)
+        return exact_first(session, found)
+    return found
 
 
 def _note_early_date(session: QuerySession) -> None:

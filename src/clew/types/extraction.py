@@ -39,7 +39,8 @@ class ExtractedRelation:
     tail: str
     relation_type: str
     """snake_case."""
-    sentence: int
+    sentence: int | None
+    """Ordinal of the sentence within the chunk; None where no sentence of it says so."""
     confidence: float
     """0 to 1."""
     is_causal: bool = False

@@ -70,7 +70,7 @@ def _with_statements(
             head=one.head,
             tail=one.tail,
             relation_type=one.relation_type,
-            sentence=ordinal,
+            sentence=ordinal if one.start < one.end else None,
             confidence=one.confidence,
             valid_from=one.valid_from,
             valid_until=one.valid_until,

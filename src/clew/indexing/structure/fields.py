@@ -86,15 +86,22 @@ def _statements(document: Document) -> Iterator[Statement]:
         for value in _values(given, field.tail_type):
             tail = f"{series.upper()} {value}" if series and value.isdecimal() else value
             if is_name(tail) and entity_key(tail) != entity_key(document.title):
-                start = max(document.text.find(tail), 0)
+                start, end = _place(document.text, name, tail)
                 yield Statement(
                     head=document.title,
                     relation_type=field.relation_type,
                     tail=tail,
                     tail_type=field.tail_type,
                     start=start,
-                    end=start + len(tail) if document.text.startswith(tail, start) else start,
+                    end=end,
                 )
+
+
+def _place(text: str, name: str, value: str) -> tuple[int, int]:
+    """Where the text has the field's line; empty where the field is not in the text."""
+    start = text.find(value)
+    line = text[text.rfind("\n", 0, start) + 1 : start] if start >= 0 else ""
+    return (start, start + len(value)) if name.casefold() in line.casefold() else (0, 0)
 
 
 def _values(given: object, tail_type: str) -> list[str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
+from math import ceil
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.search.answer.hits import build_hits
 from clew.search.retrieval.channels import Ranking
 from clew.shingles import hashes, says_as_much, shingles
 
@@ -17,16 +19,66 @@ if TYPE_CHECKING:
 
     from clew.search.answer.result import RetrievalResult
     from clew.search.session import QuerySession
-    from clew.types import StoredChunk
+    from clew.types import Hit, StoredChunk
 
+_AT_FIRST = 1.5
+"""Passages that are read at first for each that is shown."""
 _DEPTH = 3
 """Passages compared for each that is shown."""
 _MOST = 200
 """Passages compared beyond these where too few of them differ."""
+_SHARED_WORDS = 0.6
+"""Share of a passage's words that another holds which is worth comparing with it."""
 _SHARED = 4
 """Hashes, of eight, that two sketches share whose texts are worth comparing."""
 _COMPARED = 5
 """Passages that one is compared with, at most; those that share most hashes."""
+
+
+def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]:
+    """The hits of what was found: at most `limit`, none of which says what a better one does.
+
+    Half as many again are read as are shown; only where too few of them differ, more are looked at
+    by their sketches.
+    """
+    limit = session.options.limit
+    depth = ceil(limit * _AT_FIRST)
+    hits = build_hits(session, replace(found, ranking=found.ranking.top(depth)))
+    same = _same_hits(hits)
+    if len(hits) - len(same) < limit and len(found.ranking.ids) > depth:
+        return build_hits(session, collapse(session, found))
+    others: dict[int, list[StoredChunk]] = defaultdict(list)
+    for hit, better in same:
+        others[better].append(hit.chunk)
+    left_out = {hit.chunk.id for hit, _ in same}
+    return tuple(
+        replace(hit, also_in=tuple(others[hit.chunk.id]))
+        for hit in hits
+        if hit.chunk.id not in left_out
+    )[:limit]
+
+
+def _same_hits(hits: Sequence[Hit]) -> list[tuple[Hit, int]]:
+    """(hit, chunk id of the best one that says the same), in order."""
+    shingles_of = cache(shingles)
+    shown: list[tuple[Hit, set[str]]] = []
+    same: list[tuple[Hit, int]] = []
+    for hit in hits:
+        words = set(hit.chunk.text.split())
+        # Few texts share most of their words, so that few are taken apart.
+        alike = [
+            better.chunk
+            for better, held in shown
+            if len(words & held) >= _SHARED_WORDS * len(words)
+        ]
+        text = hit.chunk.text
+        for better in alike:
+            if says_as_much(shingles_of(better.text), shingles_of(text)):
+                same.append((hit, better.id))
+                break
+        else:
+            shown.append((hit, words))
+    return same
 
 
 def collapse(session: QuerySession, found: RetrievalResult) -> RetrievalResult:

@@ -26,6 +26,8 @@ MAX_WORDS = 400
 """Words of a question that are looked at."""
 LONGEST_NAME = 4
 """Words of an identifier, its number among them, at most."""
+LONGEST_TITLE = 8
+"""Words of a question that may be a title as a whole."""
 MAX_QUOTED = 5
 """Phrases in quotation marks that are looked up."""
 MAX_OTHERS = 3
@@ -67,8 +69,9 @@ def quoted_phrases(question: str) -> list[str]:
 
 
 def exact_names(question: str) -> list[ExactName]:
-    """The whole question, what it quotes, its file names and its words with a number."""
-    whole = [ExactName(text, name_key(text), "") for text in (question, *quoted_phrases(question))]
+    """A short question as a whole, what one quotes, its file names and its words with a number."""
+    title = [question] if len(question.split()) <= LONGEST_TITLE else []
+    whole = [ExactName(text, name_key(text), "") for text in (*title, *quoted_phrases(question))]
     words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
     found: dict[tuple[str, str], ExactName] = {}
     for name in (*whole, *_file_names(words), *_identifiers(words)):
@@ -119,6 +122,8 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
 def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """The best passage of each document that the question names."""
     names = exact_names(session.question)
+    if not names:
+        return
     documents = session.resources.store.named_documents([name.key for name in names])
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     for name in names if documents else ():
