@@ -116,3 +116,11 @@ def test_ranges_of_hostile_texts_are_found_in_good_time() -> None:
     ):
         for media_type in ("text/markdown", "text/x-rst"):
             assert code_ranges(text, media_type) is not None
+
+
+def test_a_year_at_the_beginning_of_a_line_is_no_number_of_a_list() -> None:
+    text = "The ship was lost in\n1859. She came home.\n1. An item.\n12. Another."
+    found = [text[start:end] for start, end in sentences(text)]
+    assert found[0] == "The ship was lost in\n1859."
+    assert found[-1].endswith("Another.")
+    assert len(found) >= 4
