@@ -281,7 +281,9 @@ def test_namespaces_never_meet(two_stores: tuple[Neo4jStore, Neo4jStore]) -> Non
     dated = datetime(2020, 1, 1, tzinfo=UTC)
     text, names = "Ann lives in Ulm since 1999.", {"Ann": "person", "Ulm": "place", "1999": "date"}
     relations = [("Ann", "lives_in", "Ulm")]
-    entry = make_entry("a", text, names=names, relations=relations, created_at=dated)
+    entry = make_entry(
+        "a", text, names=names, relations=relations, created_at=dated, metadata={"year": 2020}
+    )
     first.save(entry)
     second.save(entry)
     before = shown(first), first.aliases(), first.relation_rows().ids.tolist(), first.usage([1])

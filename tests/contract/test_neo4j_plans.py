@@ -57,6 +57,7 @@ def letter(source: str, *names: str, link: bool = False) -> IndexedDocument:
         about=[("Letter", "work")],
         relations=[("Ann Lee", "lives_in", "Ulm")],
         links=[make_link("AL", "Ann Lee")] if link else [],
+        metadata={"year": 1},
         created_at=NOW,
     )
 

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 import clew
 from clew.errors import NotFoundError
-from clew.stores.relations.weights import CONTRADICTED, Evidence, belief_in, changed_weights
+from clew.stores.relations.weights import (
+    CONTRADICTED,
+    Evidence,
+    belief_in,
+    changed_weights,
+    read_evidence,
+)
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry, make_link
 from clew.testing.fakes import HashEmbedder
 from clew.types import Relation
 
@@ -93,6 +103,40 @@ def test_belief_is_noisy_or_over_documents() -> None:
 def test_a_contradiction_takes_weight_away() -> None:
     ((_, weight),) = changed_weights([evidence("a", 0.8, contradicted=True)])
     assert weight == 0.5 * CONTRADICTED
+
+
+def test_weights_after_any_saves_are_those_of_all_evidence(tmp_path: Path) -> None:
+    """However a save came by them: names may be new, known, or linked to another meanwhile."""
+    chance = random.Random(5)
+    names = ["Ann", "Bo", "Cy", "Dee"]
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        for step in range(150):
+            head, tail, alias = chance.sample([*names, f"X{step // 2}"], 3)
+            entry = make_entry(
+                f"document {chance.randrange(6)}",
+                f"{head} met {tail}, {alias}: {step}.",
+                names=[head, tail, alias],
+                relations=[(head, "met", tail), (tail, "met", alias)][: chance.randrange(3)],
+                links=[make_link(alias, head)] if chance.random() < 0.5 else [],
+            )
+            store.save(entry)
+            if step % 40 == 39:
+                store.delete([store.documents()[0].id])
+            every = range(1, 400)
+            facts = {
+                (r.from_entity_id, r.relation_type, r.to_entity_id) for r in store.relations(every)
+            }
+            assert facts or step < 9
+            assert not list(changed_weights(read_evidence(store.backend, facts))), step
+
+
+def test_a_new_name_of_a_known_entity_finds_what_is_known_of_it(tmp_path: Path) -> None:
+    with closing(SqliteStore(tmp_path, embedder=EMBEDDER)) as store:
+        store.save(make_entry("a", "Ann met Bo.", relations=[("Ann", "met", "Bo")]))
+        link = [make_link("B", "Bo")]
+        told = make_entry("b", "Ann met B.", relations=[("Ann", "met", "B")], links=link)
+        store.save(told)
+        assert [relation.weight for relation in store.relations([1, 2, 3])] == [0.75, 0.75]
 
 
 # --- taken back by hand

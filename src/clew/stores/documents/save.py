@@ -16,6 +16,7 @@ from clew.stores.documents.row_builder import (
 )
 from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.names import alias_resolution
+from clew.stores.names.alias_planner import ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relations import (
@@ -24,20 +25,24 @@ from clew.stores.relations.relations import (
     count_by_entity,
     document_rows,
     heads_of,
+    keys_stated,
 )
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import (
+    Evidence,
     FactKey,
     facts_of,
+    read_evidence,
     recompute_weights,
     recompute_weights_around,
+    weigh,
 )
 from clew.stores.state import remember_embedder
 from clew.stores.statements import documents as statements
-from clew.stores.statements.evidence import RETRACTED_FACTS
+from clew.stores.statements.evidence import EVIDENCE_BY_KEYS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.values import now
-from clew.types import Document
+from clew.types import Document, IndexedDocument
 
 
 class _Held(NamedTuple):
@@ -48,6 +53,8 @@ class _Held(NamedTuple):
     """What `alias_resolution.KNOWN` returned."""
     state: State
     next_ids: NextIds
+    evidence: Sequence[Evidence]
+    """All statements of what the document states, by the names that there were."""
 
 
 class _Former(NamedTuple):
@@ -85,7 +92,7 @@ def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple
     heads = former.heads | heads_of(relations, functional)
     heads |= heads_around(backend, moved, functional)
     changed = recompute_valid_until(backend, heads, functional)
-    recompute_weights(backend, former.facts | facts_of(relations) | changed)
+    recompute_weights(backend, (former.facts - facts_of(relations)) | changed)
     recompute_weights_around(backend, moved)
 
 
@@ -106,19 +113,22 @@ def _check_vectors(
 
 def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
     document = prepared.entry.document
-    version, texts, state, next_ids, *names = backend.gather(
+    version, texts, state, next_ids, evidence, *names = backend.gather(
         statements.HELD_VERSION,
         statements.HELD_TEXT,
         STATE,
         NEXT_IDS,
+        EVIDENCE_BY_KEYS,
         *alias_resolution.KNOWN,
         id=document.id,
         sha256=document.sha256,
         keys=keys_asked(prepared.names, prepared.entry.links),
+        stated=[list(fact) for fact in keys_stated(prepared.entry)],
     )
     text = "".join(text for _, text in sorted(texts, key=itemgetter(0)))
     after = version_after(HeldVersion(*version[0]), document, text) if version else FIRST
-    return _Held(after, names, State(state), NextIds(*next_ids[0]))
+    found = [Evidence(*row) for row in evidence]
+    return _Held(after, names, State(state), NextIds(*next_ids[0]), found)
 
 
 def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]) -> _Former:
@@ -161,7 +171,8 @@ def _insert(
         moment=moment,
         extractor=extractor_of(entry.pipeline_fingerprint),
     )
-    relations = _without_retracted(backend, relations)
+    others = _other_evidence(backend, entry, held, resolved, facts_of(relations))
+    relations, weights = weigh(relations, entry.document.id, others)
     rows: Rows = {
         **_text_rows(prepared, text),
         **planned.new,
@@ -173,26 +184,26 @@ def _insert(
             for entity_id, count in count_by_entity(relations).items()
         ],
     }
-    backend.insert(rows, changes=1, moves=int(bool(resolved.moved)))
+    backend.insert(rows, changes=1, moves=int(bool(resolved.moved)), weights=weights)
     return relations
 
 
-def _without_retracted(backend: Backend, relations: list[RelationRow]) -> list[RelationRow]:
-    """Relations with those retracted of which every other statement was: that is remembered."""
-    if not relations:
-        return relations
-    rows = backend.rows(RETRACTED_FACTS, ids=sorted({row.from_entity_id for row in relations}))
-    retracted = {(head, kind, tail): until for head, kind, tail, until in rows}
-    if not retracted:
-        return relations
-    return [
-        row
-        if row.retracted_at
-        else row._replace(
-            retracted_at=retracted.get((row.from_entity_id, row.relation_type, row.to_entity_id))
-        )
-        for row in relations
-    ]
+def _other_evidence(
+    backend: Backend,
+    entry: IndexedDocument,
+    held: _Held,
+    resolved: ResolvedNames,
+    facts: Set[FactKey],
+) -> list[Evidence]:
+    """What else states a document's facts; asked only where names became other entities' names."""
+    known = {key: entity_id for key, _, _, entity_id, *_ in held.names[0]}
+    keys = {key for head, _, tail in keys_stated(entry) for key in (head, tail)}
+    elsewhere = {
+        resolved.entity_ids[key] for key in keys if resolved.entity_ids[key] != known.get(key)
+    }
+    is_known = all(entity_id >= held.next_ids.entities for entity_id in elsewhere)
+    evidence = held.evidence if is_known else read_evidence(backend, facts)
+    return [e for e in evidence if e.fact in facts and e.document_id != entry.document.id]
 
 
 def _text_rows(prepared: PreparedDocument, rows: NumberedRows) -> Rows:

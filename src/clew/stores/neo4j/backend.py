@@ -104,15 +104,17 @@ class Neo4jBackend:
 
     # --- tables
 
-    def insert(self, rows: Rows, *, changes: int = 0, moves: int = 0) -> None:
+    def insert(
+        self, rows: Rows, *, changes: int = 0, moves: int = 0, weights: Sequence[Row] = ()
+    ) -> None:
         """See `Backend`."""
-        if not (changes or moves or any(rows.values())):
+        if not (changes or moves or weights or any(rows.values())):
             return
-        counted = {"changes": changes, "moves": moves}
+        with_first = {"changes": changes, "moves": moves, "changed": {"weights": list(weights)}}
         label = chunk_label(self.database.namespace).strip("`")
         for part in tables.insertions(rows):
-            self.database.rows(tables.INSERT, **part, **counted, label=label)
-            counted = {"changes": 0, "moves": 0}
+            self.database.rows(tables.INSERT, **part, **with_first, label=label)
+            with_first = {"changes": 0, "moves": 0, "changed": {"weights": []}}
 
     def update(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Backend`."""

@@ -102,7 +102,10 @@ CREATE (h)-[:RELATES {
     "partition": "MERGE (n:ClewPartition {namespace: $namespace}) SET n[row.name] = row.value",
 }
 INSERT = (
-    "".join(
+    # Weights first: the relations that come have theirs.
+    f"CALL () {{UNWIND $changed.weights AS row MATCH {PATTERNS['relations']} WHERE n.id = row.id"
+    " SET n.weight = row.weight}\n"
+    + "".join(
         f"CALL () {{UNWIND $rows.{table} AS row"
         f" {_TIED.get(table) or f'CREATE {pattern} SET n += row'}}}\n"
         for table, pattern in PATTERNS.items()

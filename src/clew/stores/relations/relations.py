@@ -135,6 +135,13 @@ def document_rows(
     return rows
 
 
+def keys_stated(entry: IndexedDocument) -> list[Stated]:
+    """What a document states, each once."""
+    found = (relation for chunk in entry.extraction.chunks for relation in chunk.relations)
+    stated = ((entity_key(r.head), r.relation_type, entity_key(r.tail)) for r in found)
+    return list(dict.fromkeys(fact for fact in stated if fact[0] and fact[2]))
+
+
 def _stated(entry: IndexedDocument, chunk_ids: Sequence[int]) -> Iterator[FoundRelation]:
     for chunk_id, chunk in zip(chunk_ids, entry.extraction.chunks, strict=False):
         for relation in chunk.relations:

@@ -129,8 +129,11 @@ class SqliteBackend:
 
     # --- tables
 
-    def insert(self, rows: Rows, *, changes: int = 0, moves: int = 0) -> None:
+    def insert(
+        self, rows: Rows, *, changes: int = 0, moves: int = 0, weights: Sequence[Row] = ()
+    ) -> None:
         """See `Backend`."""
+        self.update("relations", weights)
         with self._connection() as connection:
             tables.insert(connection, rows)
             if changes or moves:
