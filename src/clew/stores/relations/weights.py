@@ -87,7 +87,7 @@ def changed_weights(evidence: Iterable[Evidence]) -> Iterator[tuple[int, float]]
         whole = belief_in(statements)
         for one in statements:
             weight = whole * CONTRADICTED if one.is_contradicted else whole
-            if abs(weight - one.weight) > 1e-6:
+            if weight != one.weight:
                 yield one.id, weight
 
 
