@@ -54,7 +54,7 @@ class Hostile:
         if ABORT in text:
             os.abort()
         if OBJECT in text:
-            return replace(found, about=((Forbidden(), "name"),))  # type: ignore[arg-type]
+            return replace(found, about=(("A name", Forbidden()),))  # type: ignore[arg-type]
         if FAULT in text:
             raise ZeroDivisionError("a fault of the extractor")
         return found
