@@ -34,6 +34,8 @@ FREEING = {
     "delete_entities",
     "delete_observations",
     "delete_relations",
+    "delete_relation",
+    "prune_graph",
 }
 
 
