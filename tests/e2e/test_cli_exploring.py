@@ -26,20 +26,22 @@ def data(run: Run, *arguments: str | Path) -> Any:  # noqa: ANN401 - JSON of man
 def test_path_shows_each_tie_with_its_sentence(clew: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 
-    shown = clew("path", "Mara Lind", "Sole Trust", "--limit", "1", *store)
+    shown = clew("path", "Mara Lind", "Sole Trust", *store)
     found = data(clew, "path", "Mara Lind", "Sole Trust", *store)
 
-    assert shown.stdout == (
+    # Jonas Weir, who works for the trust, is as near.
+    assert (
         "2 hops\n"
         "    Mara Lind — Weir Mill\n"
         "        “Mara Lind lives in Tarnholm, close to the Weir Mill.” (Diary of a workshop)\n"
         "    Weir Mill — part_of → Sole Trust\n"
         "        “The Weir Mill is part of the Sole Trust.” (A Guide to Looms)\n\n"
-    )
+    ) in shown.stdout
     assert (shown.returncode, shown.stderr) == (0, "")
     hops = [len(way) for way in found["paths"]]
     assert hops == sorted(hops)
-    assert found["paths"][0][1]["relation"] == "part_of"
+    nearest = [way[1]["relation"] for way in found["paths"] if len(way) == 2]
+    assert "part_of" in nearest
     assert found["notes"] == []
 
 
