@@ -174,8 +174,11 @@ class Graph:
         if query is None:
             found = kept.communities(level=level)[:limit]
         else:
-            self._state.bind_embedder()
-            vector = self._state.embedder.embed_query(query)
+            state = self._state
+            state.bind_embedder()
+            vector = state.query_vectors.get_or_make(
+                query, lambda: state.embedder.embed_query(query)
+            )
             found = nearest_communities(kept, level, vector, limit)
         origins = self._state.store.provenance([id_ for c in found for id_ in c.sources])
         return [

@@ -77,10 +77,13 @@ def _batches(ids: np.ndarray) -> Iterator[list[int]]:
 
 
 def _read(state: EngineState, ids: np.ndarray) -> Iterator[PrunedRelation]:
-    relations = [r for batch in _batches(ids) for r in state.store.relations_by_id(batch)]
-    for _, statements in groupby(sorted(relations, key=_fact), key=_fact):
-        same = list(statements)
-        shown = read_relations(state.store, same)
+    found: list[tuple[Relation, RelationEvidence]] = []
+    # A few reads for all, rather than one for each fact.
+    for batch in _batches(ids):
+        relations = state.store.relations_by_id(batch)
+        found += zip(relations, read_relations(state.store, relations), strict=True)
+    for _, statements in groupby(sorted(found, key=_fact), key=_fact):
+        same, shown = zip(*statements, strict=True)
         documents = {one.provenance.document for one in shown if one.provenance}
         yield PrunedRelation(
             relation=shown[0],
@@ -90,7 +93,8 @@ def _read(state: EngineState, ids: np.ndarray) -> Iterator[PrunedRelation]:
         )
 
 
-def _fact(relation: Relation) -> tuple[int, str, int]:
+def _fact(found: tuple[Relation, RelationEvidence]) -> tuple[int, str, int]:
+    relation, _ = found
     return relation.from_entity_id, relation.relation_type, relation.to_entity_id
 
 

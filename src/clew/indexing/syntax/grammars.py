@@ -40,6 +40,8 @@ _BY_MEDIA_TYPE = {
 }
 _BY_SUFFIX = {".h": "cpp", ".tsx": "tsx"}
 """Endings that say more than the media type: a header may be of either language."""
+_SHARED = {"javascript": "ecmascript", "typescript": "ecmascript", "cpp": "c"}
+"""Queries that a language has with another one, beside its own."""
 _VARIANTS = {"typescript": "language_typescript", "tsx": "language_tsx"}
 
 
@@ -64,5 +66,7 @@ def grammar(name: str) -> Grammar:
     family = "typescript" if name == "tsx" else name
     module = import_module(f"tree_sitter_{family}")
     language = Language(getattr(module, _VARIANTS.get(name, "language"))())
-    text = files("clew.indexing.syntax").joinpath("queries", f"{family}.scm").read_text("utf-8")
+    queries = files("clew.indexing.syntax").joinpath("queries")
+    names = [_SHARED[family], family] if family in _SHARED else [family]
+    text = "".join(queries.joinpath(f"{name}.scm").read_text("utf-8") for name in names)
     return Grammar(language, Query(language, text))

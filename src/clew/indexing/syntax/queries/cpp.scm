@@ -1,13 +1,3 @@
-(function_definition declarator: (function_declarator declarator: (identifier) @name)) @function
-(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function
-(function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name)))) @function
-(struct_specifier name: (type_identifier) @name body: (_)) @class
-(union_specifier name: (type_identifier) @name body: (_)) @class
-(enum_specifier name: (type_identifier) @name body: (_)) @class
-(type_definition type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_)) (enum_specifier !name body: (_))] declarator: (type_identifier) @name) @class
-(call_expression function: (identifier) @call)
-(preproc_include path: (_) @import)
-(comment) @comment
 (class_specifier name: [(type_identifier) (template_type name: (type_identifier))] @name body: (_)) @class
 (namespace_definition name: (_) @name) @scope
 (function_definition declarator: (function_declarator declarator: [(field_identifier) (qualified_identifier) (destructor_name) (operator_name)] @name)) @function
