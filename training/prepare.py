@@ -8,15 +8,12 @@ where the graph has nothing to say.
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import clew
-from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.onnx import OnnxEmbedder
 from clew.search.options import Options
 from clew.search.session import QuerySession
@@ -24,32 +21,17 @@ from clew.search.strategies import hybrid
 from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
-from training.groups import Group, Shelf, digest
+from training.groups import Group, Shelf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from clew.engine import Engine
     from clew.evaluation.beir import Question
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage
-
-COPIES = 200
-"""Questions of a family that are asked again of the merged and of the nameless store, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A data set and its path below the folder of all of them."""
-
-    name: str
-    data: BeirDataset
-
-    @property
-    def family(self) -> str:
-        """First part of the path: data sets of one kind."""
-        return self.name.split("/", maxsplit=1)[0]
+    from training.sources import Source
 
 
 class Remembering:
@@ -102,12 +84,6 @@ class Nameless:
         return Extraction(chunks=tuple(ChunkExtraction(sentences=ranges) for ranges in found))
 
 
-def read_sources(bench: Path) -> list[Source]:
-    """Every BEIR folder below `bench`, by path."""
-    folders = sorted(path for path in bench.rglob("*") if path.is_dir() and is_beir(path))
-    return [Source(folder.relative_to(bench).as_posix(), load_beir(folder)) for folder in folders]
-
-
 def prepare(
     sources: Sequence[Source],
     report: Callable[[str], None],
@@ -122,24 +98,13 @@ def prepare(
     remembering = Remembering(embedder or OnnxEmbedder(load_settings().embed))
     stores: list[tuple[Kind, Sequence[Source]]] = [("plain", [source]) for source in sources]
     if copies:
-        again = list(_copies(sources))
+        again = list(copies(sources))
         stores += [("merged", again), *(("nameless", [source]) for source in again)]
     groups: list[Group] = []
     for kind, held in stores:
         groups.extend(_ask(kind, held, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
     return groups
-
-
-def _copies(sources: Sequence[Source]) -> Iterator[Source]:
-    """The data sets with the questions that are asked again."""
-    for family in dict.fromkeys(source.family for source in sources):
-        members = [source for source in sources if source.family == family]
-        questions = [question for source in members for question in source.data.questions]
-        kept = set(sorted(digest(question.text) for question in questions)[:COPIES])
-        for source in members:
-            again = tuple(q for q in source.data.questions if digest(q.text) in kept)
-            yield replace(source, data=replace(source.data, questions=again))
 
 
 def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:

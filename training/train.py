@@ -14,8 +14,9 @@ from pathlib import Path
 
 from clew.search.ranking import ranker
 from clew.search.ranking.ranker import FILE, save_ranker
-from training.prepare import prepare, read_sources
+from training.prepare import prepare
 from training.regime import fit
+from training.sources import read_sources
 
 FOLDER = Path(ranker.__file__).parent
 NOT_LEARNED_FROM = frozenset({"locomo", "realtalk", "scifact"})

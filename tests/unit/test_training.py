@@ -10,8 +10,9 @@ from clew.search.ranking.ranker import load_ranker, save_ranker
 from clew.testing.fakes import HashEmbedder
 from training.cross_validate import cross_validate, to_markdown
 from training.groups import Group
-from training.prepare import prepare, read_sources
+from training.prepare import prepare
 from training.regime import fit, weigh
+from training.sources import read_sources
 
 TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
 

@@ -49,7 +49,7 @@ ADJACENCIES = (
 class Adjacency:
     """Rows of integers of different length, with a value each where there are values (CSR)."""
 
-    def __init__(self, starts: Ints, items: Ints) -> None:
+    def __init__(self, starts: Ints, items: NDArray[Any]) -> None:
         self.starts = starts
         """(rows + 1,)"""
         self.items = items
@@ -179,6 +179,13 @@ class Snapshot:
         self.entity_about = is_about[order]
         self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
         self.entity_totals = np.bincount(member, weights=weight, minlength=size)
+
+    @cached_property
+    def sentence_terms(self) -> Adjacency:
+        """By row of sentences: the hashes of its terms, in order."""
+        starts = np.zeros(self.sentences + 1, dtype=np.int64)
+        np.cumsum(self.columns.term_counts, out=starts[1:])
+        return Adjacency(starts, self.columns.term_hashes)
 
     @cached_property
     def entity_rarity(self) -> Floats:
