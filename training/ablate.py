@@ -96,7 +96,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="Markdown file to write")
     given = parser.parse_args()
     groups = prepare(
-        read_sources(given.bench), lambda line: print(line, file=sys.stderr), copies=False
+        read_sources(given.bench), lambda line: print(line, file=sys.stderr), copied=False
     )
     table = to_markdown(ablate(groups))
     print(table)

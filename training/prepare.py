@@ -2,7 +2,7 @@
 
 Each data set is asked three times over: as it is; merged with all the others into one large store,
 with far more passages that mislead; and without names, so that the ranker learns what to go by
-where the graph has nothing to say.
+where the graph has nothing to say. Some questions are asked of a store that does not answer them.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from clew.settings import load_settings
 from clew.text import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 from training.groups import Group, Shelf
+from training.sources import copies, of_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -88,27 +89,33 @@ def prepare(
     sources: Sequence[Source],
     report: Callable[[str], None],
     *,
-    copies: bool = True,
+    copied: bool = True,
     embedder: Embedder | None = None,
 ) -> list[Group]:
-    """Groups of all three kinds, or of the plain one alone, for the questions of every data set.
+    """Groups of all kinds, or of the plain one alone, for the questions of every data set.
 
     `report` is told what has been done, a line a store. `embedder` replaces the settings' own.
     """
     remembering = Remembering(embedder or OnnxEmbedder(load_settings().embed))
     stores: list[tuple[Kind, Sequence[Source]]] = [("plain", [source]) for source in sources]
-    if copies:
+    if copied:
         again = list(copies(sources))
         stores += [("merged", again), *(("nameless", [source]) for source in again)]
     groups: list[Group] = []
     for kind, held in stores:
-        groups.extend(_ask(kind, held, remembering))
+        strangers = of_others(held[0], sources) if copied and kind == "plain" else []
+        groups.extend(_ask(kind, held, strangers, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
     return groups
 
 
-def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
-    """Index the data sets into one new store, and ask it all their questions."""
+def _ask(
+    kind: Kind,
+    held: Sequence[Source],
+    strangers: Sequence[tuple[Source, Question]],
+    embedder: Embedder,
+) -> list[Group]:
+    """Index the data sets into one new store, and ask it all their questions, and others'."""
     extractor = Nameless() if kind == "nameless" else None
     with (
         tempfile.TemporaryDirectory(prefix="clew-training-") as folder,
@@ -119,11 +126,10 @@ def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
         ids = engine.state.snapshot.chunk_ids
         passages = _passages(engine, held, ids)
         shelf = Shelf(engine.state.snapshot, engine.state.vectors.vectors(ids).copy(), passages)
-        return [
-            _group(kind, source, question, engine, shelf)
-            for source in held
-            for question in source.data.questions
-        ]
+        own = [(source, question) for source in held for question in source.data.questions]
+        asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
+        asked += [("foreign", *one) for one in strangers]
+        return [_group(kind, source, question, engine, shelf) for kind, source, question in asked]
 
 
 def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:
@@ -146,12 +152,13 @@ def _group(kind: Kind, source: Source, question: Question, engine: Engine, shelf
         dataset=source.name,
         kind=kind,
         question=question.text,
-        gold={
-            (source.name, passage): grade
-            for passage, grade in source.data.qrels[question.id].items()
-            if grade > 0
-        },
+        gold={} if kind == "foreign" else _gold(source, question),
         shelf=shelf,
         evidence=session.gather(),
         hybrid=list(dict.fromkeys(shelf.passages[row] for row in rows.tolist())),
     )
+
+
+def _gold(source: Source, question: Question) -> dict[Passage, int]:
+    grades = source.data.qrels[question.id]
+    return {(source.name, passage): grade for passage, grade in grades.items() if grade > 0}

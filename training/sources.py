@@ -12,10 +12,13 @@ if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from clew.evaluation.beir import Question
     from clew.types import Document
 
 COPIES = 200
 """Questions of a family that are asked again of the merged and of the nameless store, at most."""
+STRANGERS = 60
+"""Questions of other families that a store is asked, at most."""
 MOST_PASSAGES = 3_200
 """Of a data set; of a larger one, whole documents are left out."""
 FOR_ANSWERS = 0.6
@@ -100,3 +103,14 @@ def copies(sources: Sequence[Source]) -> Iterator[Source]:
         for source in members:
             again = tuple(q for q in source.data.questions if digest(q.text) in kept)
             yield replace(source, data=replace(source.data, questions=again))
+
+
+def of_others(source: Source, sources: Sequence[Source]) -> list[tuple[Source, Question]]:
+    """Questions of other families, which a store of the data set does not answer."""
+    questions = [
+        (other, question)
+        for other in sources
+        if other.family != source.family
+        for question in other.data.questions
+    ]
+    return sorted(questions, key=lambda one: digest(source.name + one[1].text))[:STRANGERS]

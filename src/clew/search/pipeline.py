@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("clew")
 
+UNANSWERED = "nothing found that answers this; the nearest are given"
 MAX_QUESTION = 20_000
 """Characters of a question that are read."""
 
@@ -35,6 +37,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
+    if there_is and not session.confidences and _is_judged(options):
+        session.judge()
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):
@@ -52,10 +56,18 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         entities=_entity_names(session),
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
+        min_confidence=options.min_confidence,
         notes=tuple(session.notes),
     )
+    if hits and not result.answered:
+        result = replace(result, notes=(UNANSWERED, *result.notes))
     _log(result)
     return result
+
+
+def _is_judged(options: Options) -> bool:
+    """Whether passages get a confidence that the strategy itself has no need of."""
+    return options.strategy == AUTO or "min_confidence" in options.given
 
 
 def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:

@@ -101,6 +101,16 @@ def search(
         int | None,
         typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
     ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Probability from which the best passage is an answer; below it: exit status 1.",
+            show_default=False,
+        ),
+    ] = None,
     expand: Annotated[
         bool, typer.Option("--expand", help="Search for the entities' other names, too.")
     ] = False,
@@ -149,6 +159,7 @@ def search(
             layer=layer,
             hierarchy=hierarchy,
             level=level,
+            min_confidence=min_confidence,
             expand=expand,
             sub_questions=sub_questions,
         )
@@ -162,6 +173,8 @@ def search(
         print_result(result, explain=explain)
     if not common.json:
         _print_notes(result)
+    if not result.answered and result.hits:
+        raise typer.Exit(1)
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:

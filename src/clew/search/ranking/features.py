@@ -20,6 +20,7 @@ from clew.search.ranking.first_stage_features import (
     best,
     read_first_stage_features,
 )
+from clew.search.ranking.normalise import lead
 from clew.search.ranking.word_features import WORD_FEATURES, word_features
 from clew.search.retrieval.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.search.retrieval.personalized_pagerank import PageRankScores, personalized_pagerank
@@ -54,7 +55,7 @@ FEATURES = (
     *("bridge", "bridge_rare", "bridge_place", "onward_about", "onward_place"),
     *WORD_FEATURES,
     # the question itself
-    *("question_named", "question_terms"),
+    *("question_named", "question_known", "question_terms"),
 )
 """Names of the columns of `Evidence.matrix`."""
 
@@ -130,10 +131,7 @@ def gather(
         | _by_seeds(analysis, snapshot, incidence, place)
         | _by_bridges(bridges, snapshot, incidence, place)
         | _by_onward(onward, snapshot, incidence, place)
-        | {
-            "question_named": np.full(len(rows), coverage.named_share, np.float32),
-            "question_terms": np.full(len(rows), len(analysis.terms), np.float32),
-        }
+        | _by_question(analysis, coverage, len(rows))
     )
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
@@ -174,6 +172,16 @@ def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints
     return distinct(np.concatenate(found))
 
 
+def _by_question(analysis: Analysis, coverage: Coverage, size: int) -> Columns:
+    """What is the same for all candidates."""
+    values = {
+        "question_named": coverage.named_share,
+        "question_known": len(analysis.term_rows) / max(1, len(analysis.terms)),
+        "question_terms": len(analysis.terms),
+    }
+    return {name: np.full(size, value, np.float32) for name, value in values.items()}
+
+
 def _by_itself(
     analysis: Analysis,
     snapshot: Snapshot,
@@ -194,18 +202,10 @@ def _by_itself(
         columns[name] = value
         columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
         columns[f"{name}_rank"] = ranking.reciprocal(snapshot.size)[rows]
-        columns[f"{name}_lead"] = _lead(columns[f"{name}_share"])
+        columns[f"{name}_lead"] = lead(columns[f"{name}_share"])
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
         columns[f"{name}_rank"] = best(fusion).reciprocal(snapshot.size)[rows]
     return columns
-
-
-def _lead(shares: Floats) -> Floats:
-    """How far each candidate is ahead of the best of the others; below 0 where it is behind."""
-    if len(shares) < 2:
-        return shares
-    second, first = np.partition(shares, -2)[-2:]
-    return shares - np.where(shares == first, second, first)
 
 
 def _first(ranking: Ranked) -> float:

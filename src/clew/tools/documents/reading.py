@@ -33,8 +33,11 @@ SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
-_SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
-_HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
+_SHOWN = (
+    *("query", "strategy", "reason", "answered", "confidence", "graph_entities", "temporal_info"),
+    *("timings_ms", "notes"),
+)
+_HIT = ("id", "text", "answer", "metadata", "score", "confidence", "scores", "source")
 
 
 def query(call: Call, arguments: Arguments) -> Result:
@@ -50,6 +53,7 @@ def query(call: Call, arguments: Arguments) -> Result:
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
+        min_confidence=arguments["min_confidence"] or None,
         max_tokens=max(1, arguments["max_tokens"] // 2),
         context_passages=False,
     ).to_dict()

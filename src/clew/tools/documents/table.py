@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.tools.documents import maintenance, reading, writing
-from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, text
+from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Tool
 
@@ -81,9 +81,16 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
+            share("min_confidence", "Least confidence of an answer", 0),
             MAX_TOKENS,
         ),
-        result=shape(strategy="string", context="object", results="array", left_out="integer"),
+        result=shape(
+            strategy="string",
+            answered="boolean",
+            context="object",
+            results="array",
+            left_out="integer",
+        ),
         run=reading.query,
         scope="read",
         profiles=CORE,
