@@ -224,7 +224,7 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
 @pytest.mark.parametrize(
     ("text", "date"),
     [
-        ("Charter\n\n   Version 2.1 ratified on May 3rd, 2011.\n\nSupersedes Version 2.0.\n", "2011-05-03"),
+        ("Charter\n\n   Version 2.1 ratified on May 3rd, 2011.\n\nNotes.\n", "2011-05-03"),
         ("Proceedings\n\n        4-6 March 1997\n\nOslo\n", "1997-03"),
         ("Report\n\n(March 2003)\n\nText.\n", "2003-03"),
         ("Guide\n\n*Last updated: 2021-07-08*\n\nText.\n", "2021-07-08"),
