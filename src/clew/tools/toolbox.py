@@ -11,6 +11,7 @@ from clew.errors import ClewError, InputError
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
 from clew.tools.validate import complete
+from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -96,7 +97,7 @@ class Toolbox:
             )
             result = tool.run(call, complete_arguments)
         except ClewError as error:
-            return _failure(str(error))
+            return _failure(name_tools(str(error)))
         except Exception:
             logger.exception("tool %s failed", name)
             return _failure(
@@ -113,8 +114,18 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
-            raise InputError(f"there is no tool {name!r}; use one of {known}")
+            raise InputError(f"there is no tool {name!r}{_elsewhere(name)}; use one of {known}")
         return tool
+
+
+def _elsewhere(name: str) -> str:
+    """Which profiles have a tool that the one served lacks; empty where none has it."""
+    from clew.tools.registry import TOOLS
+
+    profiles = [profile for tool in TOOLS if tool.name == name for profile in sorted(tool.profiles)]
+    if not profiles:
+        return ""
+    return f" (it is one of the profile {' or '.join(profiles)}: clew mcp --profile {profiles[-1]})"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:
