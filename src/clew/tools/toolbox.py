@@ -56,11 +56,14 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
+        known: Sequence[Tool] = (),
     ) -> None:
+        """`known` are the tools of all profiles, which errors speak of."""
         self._engine = engine
         self._tools = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
         self._services = dict(services or {})
         self._audit = audit
+        self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     def allowed(self, caller: Caller) -> list[Tool]:
         """The tools that a caller may use, in order."""
@@ -114,18 +117,17 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
-            raise InputError(f"there is no tool {name!r}{_elsewhere(name)}; use one of {known}")
+            raise InputError(
+                f"there is no tool {name!r}{self._elsewhere(name)}; use one of {known}"
+            )
         return tool
 
-
-def _elsewhere(name: str) -> str:
-    """Which profiles have a tool that the one served lacks; empty where none has it."""
-    from clew.tools.registry import TOOLS
-
-    profiles = [profile for tool in TOOLS if tool.name == name for profile in sorted(tool.profiles)]
-    if not profiles:
-        return ""
-    return f" (it is one of the profile {' or '.join(profiles)}: clew mcp --profile {profiles[-1]})"
+    def _elsewhere(self, name: str) -> str:
+        """Which profiles have a tool that the one served lacks; empty where none has it."""
+        profiles = [] if name in self._tools else self._profiles.get(name)
+        if not profiles:
+            return ""
+        return f" (it is one of the profile {' or '.join(profiles)}: clew mcp --profile {profiles[-1]})"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:
