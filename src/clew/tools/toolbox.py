@@ -127,7 +127,8 @@ class Toolbox:
         profiles = [] if name in self._tools else self._profiles.get(name)
         if not profiles:
             return ""
-        return f" (it is one of the profile {' or '.join(profiles)}: clew mcp --profile {profiles[-1]})"
+        shown = " or ".join(profiles)
+        return f" (it is one of the profile {shown}: clew mcp --profile {profiles[-1]})"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:
