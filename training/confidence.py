@@ -13,7 +13,7 @@ from training.groups import FOLDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from clew.graph.snapshot import Floats
+    from clew.graph.snapshot import Floats, Ints
     from clew.search.ranking.ranker import Forest
     from training.groups import Group
 
@@ -64,7 +64,7 @@ def learn_confidence(
     return _boost(rows, labels, weights), calibration
 
 
-def top(matrix: Floats) -> Floats:
+def top(matrix: Floats) -> Ints:
     """Places of the best candidates: the last column of `JUDGED_FEATURES` is the rank."""
     return np.flatnonzero(matrix[:, -1] < JUDGED)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Mapping
 from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 import pytest
@@ -14,6 +16,8 @@ from clew.search.retrieval.bridge import Coverage
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
+
+T = TypeVar("T")
 
 WORDS = ("bell", "clock", "Arden", "Corfe", "42", "tower", "9.1", "river")
 
@@ -43,7 +47,7 @@ def look(
     return snapshot, analysis, {name: values.tolist() for name, values in columns.items()}
 
 
-def share(held: set[object], weights: dict[object, float]) -> float:
+def share(held: Container[T], weights: Mapping[T, float]) -> float:
     total = sum(weights.values())
     return sum(weight for one, weight in weights.items() if one in held) / total if total else 0.0
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 
 FILE = "ranker.npz"
 """Lies beside this module."""
-NAMED_ENOUGH = 0.25
+NAMED_ENOUGH = 0.5
 """Share of a question's idf in names from which on the trees alone decide."""
-TEXT_SAY = 2.0
+TEXT_SAY = 0.5
 """Weight of the text, next to the trees, where a question holds no names at all."""
 TEXT = (
     *("vector_share", "keyword_share", "window_vector_share", "window_keyword_share"),
