@@ -25,7 +25,7 @@ from training.groups import Group, Shelf
 from training.sources import copies, of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.evaluation.beir import Question
@@ -129,7 +129,10 @@ def _ask(
         own = [(source, question) for source in held for question in source.data.questions]
         asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
         asked += [("foreign", *one) for one in strangers]
-        return [_group(kind, source, question, engine, shelf) for kind, source, question in asked]
+        return [
+            ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
+            for kind, source, question in asked
+        ]
 
 
 def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:
@@ -144,21 +147,31 @@ def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]
     return found
 
 
-def _group(kind: Kind, source: Source, question: Question, engine: Engine, shelf: Shelf) -> Group:
+def ask(
+    kind: Kind,
+    dataset: str,
+    question: str,
+    gold: Mapping[Passage, int],
+    engine: Engine,
+    shelf: Shelf,
+) -> Group:
+    """A question, asked as `clew search` asks it."""
     options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    session = QuerySession.start(engine.state, question.text, options)
+    session = QuerySession.start(engine.state, question, options)
     rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
-        dataset=source.name,
+        dataset=dataset,
         kind=kind,
-        question=question.text,
-        gold={} if kind == "foreign" else _gold(source, question),
+        question=question,
+        gold=gold,
         shelf=shelf,
         evidence=session.gather(),
         hybrid=list(dict.fromkeys(shelf.passages[row] for row in rows.tolist())),
     )
 
 
-def _gold(source: Source, question: Question) -> dict[Passage, int]:
+def _gold(kind: Kind, source: Source, question: Question) -> dict[Passage, int]:
+    if kind == "foreign":
+        return {}
     grades = source.data.qrels[question.id]
     return {(source.name, passage): grade for passage, grade in grades.items() if grade > 0}

@@ -14,7 +14,7 @@ from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, EXACT_FIRST, find_strategy, without_effect
+from clew.search.strategies import AUTO, EXACT_FIRST, FOR_PASSAGES, find_strategy, without_effect
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -37,7 +37,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
-    if there_is and not session.confidences and _is_judged(options):
+    if there_is and not session.confidences and _is_judged(options, strategy):
         session.judge()
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
@@ -65,9 +65,10 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     return result
 
 
-def _is_judged(options: Options) -> bool:
+def _is_judged(options: Options, strategy: str) -> bool:
     """Whether passages get a confidence that the strategy itself has no need of."""
-    return options.strategy == AUTO or "min_confidence" in options.given
+    asked = options.strategy == AUTO or "min_confidence" in options.given
+    return asked and strategy in FOR_PASSAGES
 
 
 def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:

@@ -134,6 +134,8 @@ USED_BY: Mapping[str, frozenset[str]] = {
 """The strategies that an option has an effect on, by the option's name."""
 EXACT_FIRST = frozenset({"keyword", "hybrid", "graph", "multi_hop", "temporal", "local"})
 """The strategies that put first what the question names exactly (`retrieval.exact`)."""
+FOR_PASSAGES = EXACT_FIRST | {"vector", "weighted"}
+"""The strategies that look for passages which answer, rather than for an overview."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 
