@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 FILE = "ranker.npz"
 """Lies beside this module."""
-NAMED_ENOUGH = 0.5
+NAMED_ENOUGH = 0.25
 """Share of a question's idf in names from which on the trees alone decide."""
 TEXT_SAY = 0.5
 """Weight of the text, next to the trees, where a question holds no names at all."""
