@@ -81,6 +81,13 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
+            array(
+                "namespaces",
+                "strings",
+                "Collections to ask together, up to 20. Default: this one.",
+                max_items=20,
+                max_length=64,
+            ),
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
