@@ -16,9 +16,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="graph_enhanced_search",
         title="Search entities",
-        description=(
-            "Find entities by meaning and by their place in the graph, with their neighbours."
-        ),
+        description=("Find entities by meaning and place in the graph, with their neighbours."),
         parameters=(
             text("query", "What is asked.", required=True, blank=False),
             integer("depth", "Steps", 2, 1, 3, clamped=True),
@@ -60,7 +58,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="add_entity_relationship",
         title="Add a relation",
-        description="State a relation between two entities; saying it again adds nothing.",
+        description="State a relation of two entities; again adds nothing.",
         parameters=(
             positive("source_id", "Where it starts."),
             positive("target_id", "Where it ends."),
