@@ -68,11 +68,11 @@ def test_the_context_is_numbered_anew_and_keeps_to_its_budget(engine: clew.Clew)
         assert part.text.startswith(f"[{citation.number}] {name}: {citation.title}\n")
     count = engine.state.embedder.count_tokens
     for budget in range(5, 80, 5):
-        part = engine.search(
+        cut = engine.search(
             "Who feared the Lorne?", namespaces=["mills", "rivers"], max_tokens=budget
         ).context
-        assert count(part.text) <= part.tokens <= budget
-        assert len(part.parts) + part.left_out == 4
+        assert count(cut.text) <= cut.tokens <= budget
+        assert len(cut.parts) + cut.left_out == 4
 
 
 @pytest.mark.parametrize("name", ["nowhere", "../mills", "", "mills/../secret"])

@@ -123,7 +123,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_job_status",
         title="Status of a job",
-        description="How far a job is, and which documents failed and why.",
+        description="How far a job is; what failed and why.",
         parameters=(_JOB_ID,),
         result=_JOB,
         run=writing.query_job_status,

@@ -34,7 +34,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_entity_neighbors",
         title="Neighbours of an entity",
-        description="Where relations lead from an entity, nearest and heaviest first.",
+        description="Where relations of an entity lead, nearest first.",
         parameters=(
             _ENTITY_ID,
             text("relation_type", "Default: all.", max_length=100),
@@ -85,7 +85,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_graph_statistics",
         title="Graph statistics",
-        description="Counts of entities and relations by type; vector store.",
+        description="Counts by type; vector store.",
         parameters=(),
         result=shape(statistics="object", health="object"),
         run=reading.graph_statistics,
