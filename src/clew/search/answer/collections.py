@@ -7,7 +7,7 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import TYPE_CHECKING
 
-from clew.search.answer.assemble import BREAK_TOKENS
+from clew.search.answer.blocks import BREAK_TOKENS
 from clew.search.retrieval.channels import RRF_K
 from clew.types import Context, SearchResult
 
