@@ -22,7 +22,7 @@ from clew.search.options import Options
 from clew.search.session import QuerySession
 from clew.search.strategies import hybrid
 from clew.settings import load_settings
-from clew.text import sentences
+from clew.sentences import sentences
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
 from training.groups import Group, Shelf, digest
 

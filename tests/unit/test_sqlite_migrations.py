@@ -16,7 +16,8 @@ from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_versio
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
-from clew.text import entity_key, sentences, terms
+from clew.sentences import sentences
+from clew.text import entity_key, terms
 from clew.types import ChunkExtraction, Period
 
 _INDEXED = "2024-01-02T03:04:05+00:00"

@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.text import sentences, terms, whole_number
+from clew.sentences import sentences
+from clew.text import terms, whole_number
 from clew.tools.budget import fitting, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.wiring import make_store, store_exists
