@@ -29,7 +29,8 @@ _LEAD = 2
 _SURE = 0.8
 """Probability, 0 to 1, by which the model is believed."""
 _WORD = re.compile(r"[^\W\d_]+")
-_NO_PROSE = re.compile(r"\S{40,}|\S*(?:://|@|\\|/\S*/)\S*|<[^<>]{1,200}>")
+_LONGEST_WORD = 40
+"""ASCII characters without a blank that may be a word."""
 _CODE = re.compile(r"([a-z]{2,3})(?:[-_].*)?", re.DOTALL)
 _SAME = {"nb": "no", "nn": "no"} | dict(
     zip(
@@ -68,10 +69,15 @@ def recognise(text: str, english: frozenset[str]) -> str:
 
 
 def _sample(text: str) -> str:
-    """The beginning and the middle of a text, without addresses, paths and tags."""
+    """The beginning and the middle of a text, without addresses, paths and codes."""
     middle = max(_SAMPLE, len(text) // 2)
-    parts = text[:_SAMPLE], text[middle : middle + _SAMPLE]
-    return _NO_PROSE.sub(" ", unicodedata.normalize("NFC", "\n".join(parts)))
+    parts = f"{text[:_SAMPLE]}\n{text[middle : middle + _SAMPLE]}"
+    return unicodedata.normalize("NFC", " ".join(filter(_may_be_prose, parts.split())))
+
+
+def _may_be_prose(token: str) -> bool:
+    is_address = "@" in token or "://" in token or "\\" in token or token.count("/") > 1
+    return not is_address and (len(token) < _LONGEST_WORD or not token.isascii())
 
 
 def _by_model(sample: str) -> str:

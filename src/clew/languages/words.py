@@ -21,7 +21,7 @@ class LanguageWords:
     script: str
     """That of its letters, as `script_of` calls it."""
     stop_words: frozenset[str]
-    """Function words, in small letters with their accents."""
+    """Function words, case-folded, with their accents."""
     abbreviations: frozenset[str]
     """In small letters, without the last full stop."""
     elision: re.Pattern[str] | None
@@ -43,7 +43,7 @@ def _languages() -> Mapping[str, LanguageWords]:
 
 def _read(values: Mapping[str, Any]) -> LanguageWords:
     elided = "|".join(values.get("elisions", "").split())
-    stop_words = word_list(values["stop_words"])
+    stop_words = word_list(values["stop_words"].casefold())
     return LanguageWords(
         stemmer=values["stemmer"],
         script=script_of(next(iter(stop_words))),
@@ -62,7 +62,7 @@ def script_of(word: str) -> str:
 def spoken(words: Iterable[str], english: frozenset[str], among: Iterable[str]) -> str | None:
     """Which language the function words are of: English ("en") or one of those given.
 
-    None where there are none, or as many of several languages. `words` are in small letters.
+    None where there are none, or as many of several languages. `words` are case-folded.
     """
     counts = function_word_counts(list(words), english, among)
     (best, most), *others = sorted(counts.items(), key=lambda item: -item[1])

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from clew.languages import language_words
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
@@ -207,6 +208,11 @@ class QuerySession:
             )
 
     @cached_property
+    def languages(self) -> frozenset[str]:
+        """Languages of the store's texts whose words are not read as English words are."""
+        return frozenset(filter(language_words, self.resources.store.languages()))
+
+    @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
         return Channels(
@@ -219,7 +225,7 @@ class QuerySession:
 
     def _search_terms(self) -> list[str]:
         """The question's terms, each once; the rarest where there are very many."""
-        found = question_terms(self.question)
+        found = question_terms(self.question, self.languages)
         if len(found) <= MAX_TERMS:
             return found
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
@@ -233,7 +239,9 @@ class QuerySession:
         if self.found_analysis is None:
             vector, snapshot = self.vector, self.views.snapshot
             with self.timings.step("analyse"):
-                self.found_analysis = analyse(self.question, vector, snapshot, self.resources.store)
+                self.found_analysis = analyse(
+                    self.question, vector, snapshot, self.resources.store, self.languages
+                )
         return self.found_analysis
 
     @property
