@@ -15,11 +15,10 @@ from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
 from clew.stores.relations.relations import End, RelationRow, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import facts_of, recompute_weights, recompute_weights_around
-from clew.stores.state import StoreState
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, StoreState
 from clew.stores.statements import extractions as statements
 from clew.stores.statements.names import KEYS
 from clew.stores.statements.relations import STATED_BY_CHUNKS
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.text import entity_key
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
 

@@ -30,6 +30,7 @@ from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import manual_graph as statements
 from clew.stores.statements.evidence import STATEMENTS_OF_FACT
 from clew.stores.statements.names import FUZZY_NAMES
@@ -40,7 +41,6 @@ from clew.stores.statements.relations import (
     UNSTATED_IDS,
     UNSTATED_RELATIONS,
 )
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.types import NewEntity, NewRelation, Observation, Relation
 
 
