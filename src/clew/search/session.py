@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.languages import language_words
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
@@ -209,8 +208,8 @@ class QuerySession:
 
     @cached_property
     def languages(self) -> frozenset[str]:
-        """Languages of the store's texts whose words are not read as English words are."""
-        return frozenset(filter(language_words, self.resources.store.languages()))
+        """Languages of the store's texts."""
+        return self.resources.store.languages()
 
     @cached_property
     def channels(self) -> Channels:
@@ -237,11 +236,10 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            vector, snapshot = self.vector, self.views.snapshot
+            vector, snapshot, store = self.vector, self.views.snapshot, self.resources.store
             with self.timings.step("analyse"):
-                self.found_analysis = analyse(
-                    self.question, vector, snapshot, self.resources.store, self.languages
-                )
+                found = analyse(self.question, vector, snapshot, store, self.languages)
+            self.found_analysis = found
         return self.found_analysis
 
     @property
