@@ -236,10 +236,9 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            vector, snapshot, store = self.vector, self.views.snapshot, self.resources.store
+            given = self.vector, self.views.snapshot, self.resources.store, self.languages
             with self.timings.step("analyse"):
-                found = analyse(self.question, vector, snapshot, store, self.languages)
-            self.found_analysis = found
+                self.found_analysis = analyse(self.question, *given)
         return self.found_analysis
 
     @property
