@@ -155,7 +155,7 @@ GIVE_UP_AFTER = 3
 """Parts in a row that do not fit before the rest is left out unseen."""
 _MEASURED = 999
 """Number that parts are measured with, before they have their own."""
-_BREAK_TOKENS = 2
+BREAK_TOKENS = 2
 """What the empty line between two parts costs, at most."""
 
 
@@ -216,10 +216,10 @@ def _choose(
             break
         heading = 0
         if block.group not in groups:
-            heading = count_tokens(_group_heading(block)) + _BREAK_TOKENS
+            heading = count_tokens(_group_heading(block)) + BREAK_TOKENS
         for form in block.forms:
             cost = heading + count_tokens(_render(block, form, _MEASURED))
-            cost += _BREAK_TOKENS if chosen else 0
+            cost += BREAK_TOKENS if chosen else 0
             if tokens + cost <= max_tokens:
                 chosen.append(_Chosen(block, form, cost))
                 groups.add(block.group)
