@@ -181,7 +181,7 @@ def test_a_hierarchy_leads_over_what_is_made_by_hand(engine: clew.Clew) -> None:
     mill = NewEntity(name="Weir Mill", entity_type="place", content="grinds corn")
     trust = NewEntity(name="Sole Trust", entity_type="organisation")
     ids = [id_ for id_, _ in engine.entities.memory.add_entities([mill, trust])]
-    engine.entities.add_relation(*ids, "part_of")
+    engine.entities.add_relation(ids[0], ids[1], "part_of")
     found = engine.search(
         "Which trust is the Weir Mill part of?",
         strategy="hierarchical",
