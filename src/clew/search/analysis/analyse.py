@@ -107,6 +107,11 @@ def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, .
     return tuple(_seed(snapshot, row, span, known[span.key]) for row, span in found.items())
 
 
+def candidate_keys(question: str) -> list[str]:
+    """The keys of every sequence of words that may be a name."""
+    return list(dict.fromkeys(span.key for span in _candidate_names(question)))
+
+
 def _seed(snapshot: Snapshot, row: int, span: _Span, entity_id: int) -> Seed:
     idf, trust = float(snapshot.entity_idf[row]), 1.0
     words = snapshot.term_rows(terms(span.key))
