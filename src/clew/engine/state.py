@@ -161,7 +161,7 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot_files import current_snapshot
+        from clew.graph.snapshot import current_snapshot
 
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
@@ -221,7 +221,7 @@ class EngineState:
 
     def persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot_files import write_snapshot
+        from clew.graph.snapshot import write_snapshot
         from clew.graph.vocabulary import persist_vocabulary
 
         self.vectors.persist()

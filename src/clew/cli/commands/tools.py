@@ -73,8 +73,11 @@ def call(
     ] = "{}",
 ) -> None:
     """Run one of the tools by hand and print its result as JSON."""
+    from clew.tools.registry import TOOLS
+
     given = _object(sys.stdin.read() if arguments == "-" else arguments)
-    with common.open(make=True) as engine:
+    writes = any(known.name == tool and not known.read_only for known in TOOLS)
+    with common.open(make=writes) as engine:
         content = _called(engine.tools, tool, given)
         if content.get("status") in _UNDER_WAY and tool != _STATUS:
             content |= _waited_for(engine.tools, content["job_id"])

@@ -10,7 +10,7 @@ from clew.tools.spec import CORE, FULL, Tool
 _JOB = shape(job_id="string", status="string", errors="array")
 
 
-_QUERY = text("query", "The question, in words.", max_length=10_000, required=True)
+_QUERY = text("query", "The question, in words.", max_length=10_000, required=True, blank=False)
 _WHERE = array(
     "where",
     "strings",
@@ -178,7 +178,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         description="The namespaces that you may use, with counts and settings.",
         parameters=(integer("limit", "", 20, 1, 100), CURSOR),
         result=shape(collections="array", total="integer"),
-        run=reading.list_collections,
+        run=maintenance.list_collections,
         scope="read",
         profiles=FULL,
     ),

@@ -20,7 +20,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             "Find entities by meaning and by their place in the graph, with their neighbours."
         ),
         parameters=(
-            text("query", "What is asked.", required=True),
+            text("query", "What is asked.", required=True, blank=False),
             integer("depth", "Steps", 2, 1, 3, clamped=True),
             integer("limit", "Entities", 10, 1, 50),
             flag("include_neighbors", "Up to 10 each.", True),
@@ -204,7 +204,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         title="Graph of a question",
         description="The entities that matter to a question and what ties them together.",
         parameters=(
-            text("query", "What is asked.", required=True, max_length=10_000),
+            text("query", "What is asked.", required=True, max_length=10_000, blank=False),
             integer(
                 "hops", "All within so many steps; default the tree that ties them", None, 1, 3
             ),
