@@ -202,3 +202,20 @@ def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
     assert len(hit["text"]) >= 80
     assert any("no room" in note for note in found["notes"])
     assert engine.state.embedder.count_tokens(json.dumps(found, ensure_ascii=False)) <= 500
+
+
+def test_entities_are_found_by_type_and_time(engine: Clew) -> None:
+    found = call(engine, "search_entities", query="Who married Jonas Reed?", limit=50)["results"]
+    types = {entity["entity_name"]: entity["entity_type"] for entity in found}
+    assert len(set(types.values())) > 1
+    people = call(
+        engine, "search_entities", query="Who married Jonas Reed?", node_types=["person"]
+    )["results"]
+    assert {one["entity_name"] for one in people} == {n for n, t in types.items() if t == "person"}
+    late = call(engine, "search_entities", query="Jonas Reed", since="1971", limit=50)["results"]
+    assert {"Ada Quill", "Port Anselm"} <= {one["entity_name"] for one in late}
+    assert "Tarn Abbey" not in {one["entity_name"] for one in late}
+    assert all(one["content"] in TEXTS["Port Anselm"] for one in late)
+    none = call(engine, "search_entities", query="Jonas Reed", node_types=["dragon"])
+    assert none["results"] == []
+    assert "person" in none["notes"][0]

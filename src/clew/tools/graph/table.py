@@ -232,6 +232,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
     ),
     Tool(
+        name="search_entities",
+        title="Search entities by type and time",
+        description="Entities that answer a question, of some types and of a period.",
+        parameters=(
+            text("query", "What is asked.", required=True, blank=False),
+            array("node_types", "strings", "Such as person, place. Default all.", max_items=20),
+            text("since", "Date or words such as last year."),
+            text("until", "As since; included."),
+            integer("limit", "Entities", 10, 1, 50),
+            MAX_TOKENS,
+        ),
+        result=shape(results="array", left_out="integer"),
+        run=following.search_entities,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
         name="entity_importance",
         title="Importance of entities",
         description="Degree, PageRank, betweenness and tier of entities; of the most important"
