@@ -151,15 +151,17 @@ class Entities:
     ) -> Relation:
         """Write a relation between two entities by hand; the same one again is brought up to date.
 
-        `relation_type` is a snake_case name, `weight` 0 to 1. Raises `InputError` for values that
-        cannot be, `NotFoundError` for an unknown entity.
+        `relation_type` is a snake_case name, `weight` 0 to 1; `causes` is causal by itself. Raises
+        `InputError` for values that cannot be, `NotFoundError` for an unknown entity.
         """
+        from clew.indexing.manual_graph import CAUSAL
+
         relation = NewRelation(
             source_id=source_id,
             target_id=target_id,
             relation_type=relation_type,
             weight=weight,
-            is_causal=is_causal,
+            is_causal=is_causal or relation_type == CAUSAL,
             context=context,
             valid_from=valid_from,
             valid_until=valid_until,

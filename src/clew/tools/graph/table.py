@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import following, reading, writing
+from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -279,7 +279,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             MAX_TOKENS,
         ),
         result=shape(graph="object", left_out="object"),
-        run=reading.local_graph,
+        run=local_graph.local_graph,
         scope="read",
         profiles=FULL,
     ),
