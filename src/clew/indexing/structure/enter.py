@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.indexing.relations.descriptions import CONCEPT, IS_A
 from clew.text import entity_key
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 
@@ -74,6 +75,7 @@ def _with_statements(
             confidence=one.confidence,
             valid_from=one.valid_from,
             valid_until=one.valid_until,
+            tail_type=CONCEPT if one.tail_type == CONCEPT else "name",
         )
         relations.setdefault((one.head, one.relation_type, one.tail), relation)
     return ChunkExtraction(
@@ -131,6 +133,8 @@ def _mentions(
     stated = min(max(statement.start - chunk.start, start), end)
     until = min(max(statement.end - chunk.start, stated), end)
     names = (statement.head, statement.head_type), (statement.tail, statement.tail_type)
+    if statement.relation_type == IS_A:  # what a thing is tells, and names nothing
+        names = names[:1]
     for name, entity_type in names:
         at = chunk.text.find(name, start, end)
         place = (at, at + len(name)) if at >= 0 else (stated, until)
