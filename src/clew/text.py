@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from Stemmer import Stemmer
 
+
 # Scripts written without spaces between words: Han, kana, Thai, Lao, Khmer, Myanmar.
 _UNSPACED = (
     "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
@@ -90,6 +91,11 @@ def split_file_name(path: str) -> tuple[str, str]:
     stem, _, ending = name.rpartition(".")
     is_ending = ending.isalnum() and len(ending) <= 5 and any(c.isalpha() for c in ending)
     return (stem, ending.lower()) if stem and is_ending else (name, "")
+
+
+def name_keys(title: str, source: str) -> dict[str, str]:
+    """The keys by which a document is looked up, by column: of its title, and of its file."""
+    return {"title_key": name_key(title), "file_key": name_key(split_file_name(source)[0])}
 
 
 def written_otherwise(name: str, acronym: str) -> bool:

@@ -17,7 +17,7 @@ from clew.stores.relations.extractions import Extractions
 from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
 from clew.stores.snapshot import Snapshots
-from clew.stores.statements.state import COUNT_CHANGE, REMEMBER
+from clew.stores.state import COUNT_CHANGE, REMEMBER
 
 if TYPE_CHECKING:
     from clew.types import CheckReport, Ids, Scores, Vectors

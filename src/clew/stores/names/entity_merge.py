@@ -21,9 +21,9 @@ from clew.stores.errors import (
 from clew.stores.names.entities import Entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights, recompute_weights_around
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.text import entity_key
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from clew.stores.backend import distinct, limited, pairs, writing
+from clew.stores.backend import distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
 from clew.stores.errors import named_key, unknown_entities
 from clew.stores.names.alias_planner import Named
@@ -30,6 +30,7 @@ from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import manual_graph as statements
 from clew.stores.statements.evidence import STATEMENTS_OF_FACT
 from clew.stores.statements.names import FUZZY_NAMES
@@ -40,8 +41,6 @@ from clew.stores.statements.relations import (
     UNSTATED_IDS,
     UNSTATED_RELATIONS,
 )
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.values import now
 from clew.types import NewEntity, NewRelation, Observation, Relation
 
 
