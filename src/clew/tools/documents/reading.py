@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from clew.errors import NotFoundError
 from clew.text import sentences, terms, whole_number
-from clew.tools.budget import fitting, read_cursor
+from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
-from clew.wiring import make_store, store_exists
+from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
@@ -33,6 +34,14 @@ SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
+LINE = 80
+"""Characters of a passage that are shown, at least."""
+CUT = (
+    "max_tokens has no room for a passage with what is known of it: the first is shown alone, cut"
+    " where it must be"
+)
+DECIMALS = 4
+"""Of scores."""
 _SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
 _HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
 
@@ -42,6 +51,7 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
+        namespaces=_own(call, arguments["namespaces"]),
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
@@ -56,8 +66,26 @@ def query(call: Call, arguments: Arguments) -> Result:
     hits = [_hit(hit) for hit in found["results"]]
     made = _made(found["context"], arguments["max_tokens"] // 2, engine)
     around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
-    kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
-    return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+    room = arguments["max_tokens"]
+    kept = fitting(hits, around, room, engine.state.embedder.count_tokens)
+    if kept or not hits:
+        return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+    around["notes"] = [*around["notes"][:1], CUT]
+    bare = {**around, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
+    none = {"parts": [], "left_out": made["left_out"] + len(made["parts"])}
+    for about in (around, bare, {**bare, "context": none}):
+        if cut := _cut(hits[0], about, room, engine):
+            return {**about, "results": [cut], "left_out": len(hits) - 1}
+    raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
+
+
+def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
+    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
+    yours = call.caller.namespaces or (call.engine.settings.namespace,)
+    for name in namespaces:
+        if name not in yours:
+            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
+    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
@@ -69,6 +97,8 @@ def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
 def _about(found: Mapping[str, Any]) -> Result:
     """What is said of the question, however long that is: the passages need the room."""
     about: Result = {name: found[name] for name in _SHOWN}
+    about["notes"] = list(map(name_tools, found["notes"]))
+    about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
     about["query"] = shortened(found["query"], ECHOED)
     about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
     if found["temporal_info"] is not None:
@@ -91,27 +121,30 @@ def _hit(hit: Mapping[str, Any]) -> Result:
     ]
     return {
         **{name: hit[name] for name in _HIT},
+        "score": round(hit["score"], DECIMALS),
+        "scores": {name: round(score, DECIMALS) for name, score in hit["scores"].items()},
         "graph_context": {**graph, "relationships": stated},
     }
 
 
-def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Engine) -> list[Result]:
-    """The first hits that fit whole; where not even one does, the first with its text cut."""
+def _cut(hit: Result, around: Result, budget: int, engine: Engine) -> Result | None:
+    """A hit with its text cut to the room that there is; None for less than a line of it."""
     count = engine.state.embedder.count_tokens
-    kept = fitting(hits, around, budget, count)
-    if kept or not hits:
-        return kept
-    bare = {**hits[0], "graph_context": {"entities": [], "relationships": [], "path": []}}
-    where = ("document", "title", "source", "page", "char_start", "char_end")
-    bare["metadata"] = {name: hits[0]["metadata"][name] for name in where}
+    where = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+    metadata = {name: hit["metadata"][name] for name in where if name in hit["metadata"]}
+    metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
+    bare = {
+        **hit,
+        "answer": None,
+        "metadata": metadata,
+        "graph_context": {"entities": [], "relationships": [], "path": []},
+    }
     empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
-    room = budget - tokens_of(empty, count)
-    text = str(hits[0]["text"])
+    room, text = budget - tokens_of(empty, count), str(hit["text"])
     length = fitting_length(text, room, count)
-    if length == 0:
-        return []
-    cut = text if length == len(text) else f"{text[:length].rstrip()}…"
-    return [{**bare, "text": cut}]
+    if length < min(LINE, len(text)):
+        return None
+    return {**bare, "text": text if length == len(text) else f"{text[:length].rstrip()}…"}
 
 
 def search(call: Call, arguments: Arguments) -> Result:
@@ -193,7 +226,7 @@ def list_documents(call: Call, arguments: Arguments) -> Result:
     kept = fitting(page, around, arguments["max_tokens"], count)
     if page and not kept:
         kept = [{**page[0], "metadata": {}}]
-    return {**around, "documents": kept, "next_cursor": _next(start, len(kept), len(documents))}
+    return {**around, "documents": kept, "next_cursor": next_page(start, len(kept), len(documents))}
 
 
 def _document(info: DocumentInfo) -> Result:
@@ -213,7 +246,8 @@ def _document(info: DocumentInfo) -> Result:
     }
 
 
-def _next(start: int, shown: int, total: int) -> str | None:
+def next_page(start: int, shown: int, total: int) -> str | None:
+    """Where the next page begins; None after the last one."""
     return str(start + shown) if start + shown < total else None
 
 
@@ -237,46 +271,3 @@ def get_document(call: Call, arguments: Arguments) -> Result:
         "char_end": stop,
         "next_cursor": str(stop) if stop < len(text) else None,
     }
-
-
-def list_collections(call: Call, arguments: Arguments) -> Result:
-    """`list_collections`: the caller's namespaces; what others have is never looked at."""
-    own = call.engine.settings.namespace
-    names = call.caller.namespaces or (own,)
-    start = read_cursor(arguments["cursor"])
-    page = names[start : start + arguments["limit"]]
-    return {
-        "collections": [_collection(call.engine, name) for name in page],
-        "total": len(names),
-        "next_cursor": _next(start, len(page), len(names)),
-    }
-
-
-def _collection(engine: Engine, namespace: str) -> Result:
-    split = engine.settings.split
-    return {
-        "namespace": namespace,
-        "counts": _counts(engine, namespace),
-        "settings": {
-            "embedder": engine.state.embedder.name,
-            "split": split.strategy,
-            "chunk_tokens": split.chunk_tokens,
-            "section_tokens": split.section_tokens,
-            "time_zone": engine.settings.search.time_zone,
-        },
-    }
-
-
-def _counts(engine: Engine, namespace: str) -> Result:
-    """Counts of a namespace's store; none are made where there is no store."""
-    wanted = ("documents", "chunks", "entities", "relations")
-    if namespace == engine.settings.namespace:
-        return {name: engine.maintenance.stats()[name] for name in wanted}
-    settings = engine.settings.model_copy(update={"namespace": namespace})
-    if not store_exists(settings):
-        return dict.fromkeys(wanted, 0)
-    store = make_store(settings)
-    try:
-        return {name: store.statistics()[name] for name in wanted}
-    finally:
-        store.close()
