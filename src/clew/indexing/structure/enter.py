@@ -128,13 +128,13 @@ def _beside_names(
 def _mentions(
     statement: Statement, chunk: Chunk, sentence: tuple[int, int], ordinal: int
 ) -> Iterator[Mention]:
-    """Both names, where they stand in the sentence, else where the statement does."""
+    """The names, where they stand in the sentence, else where the statement does."""
     start, end = sentence
     stated = min(max(statement.start - chunk.start, start), end)
     until = min(max(statement.end - chunk.start, stated), end)
-    names = (statement.head, statement.head_type), (statement.tail, statement.tail_type)
-    if statement.relation_type == IS_A:  # what a thing is tells, and names nothing
-        names = names[:1]
+    names = [(statement.head, statement.head_type)]
+    if statement.relation_type != IS_A:  # what a thing is names nothing
+        names.append((statement.tail, statement.tail_type))
     for name, entity_type in names:
         at = chunk.text.find(name, start, end)
         place = (at, at + len(name)) if at >= 0 else (stated, until)
