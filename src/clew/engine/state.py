@@ -159,7 +159,7 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot_files import current_snapshot
+        from clew.graph.snapshot import current_snapshot
 
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
@@ -210,7 +210,7 @@ class EngineState:
 
     def persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot_files import write_snapshot
+        from clew.graph.snapshot import write_snapshot
 
         self.vectors.persist()
         write_snapshot(self.snapshot, self.store.folder)

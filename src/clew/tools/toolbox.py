@@ -11,6 +11,7 @@ from clew.errors import ClewError, InputError
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
 from clew.tools.validate import complete
+from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,11 +56,14 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
+        known: Sequence[Tool] = (),
     ) -> None:
+        """`known` are the tools of all profiles, which errors speak of."""
         self._engine = engine
         self._tools = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
         self._services = dict(services or {})
         self._audit = audit
+        self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     def allowed(self, caller: Caller) -> list[Tool]:
         """The tools that a caller may use, in order."""
@@ -96,7 +100,7 @@ class Toolbox:
             )
             result = tool.run(call, complete_arguments)
         except ClewError as error:
-            return _failure(str(error))
+            return _failure(name_tools(str(error)))
         except Exception:
             logger.exception("tool %s failed", name)
             return _failure(
@@ -113,8 +117,18 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
-            raise InputError(f"there is no tool {name!r}; use one of {known}")
+            raise InputError(
+                f"there is no tool {name!r}{self._elsewhere(name)}; use one of {known}"
+            )
         return tool
+
+    def _elsewhere(self, name: str) -> str:
+        """Which profiles have a tool that the one served lacks; empty where none has it."""
+        profiles = [] if name in self._tools else self._profiles.get(name)
+        if not profiles:
+            return ""
+        shown = " or ".join(profiles)
+        return f" (it is one of the profile {shown}: clew mcp --profile {profiles[-1]})"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import distinct
+from clew.graph.snapshot_columns import distinct
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

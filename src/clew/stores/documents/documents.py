@@ -12,15 +12,13 @@ from operator import attrgetter
 from typing import Any
 
 from clew.errors import StoreError
-from clew.stores.backend import writing
+from clew.stores.backend import to_time, writing
 from clew.stores.documents.metadata import check_fields
-from clew.stores.documents.passages import Passages, stored_chunk, stored_section
+from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
-from clew.stores.documents.versions import document_version
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
-from clew.stores.values import to_time
 from clew.types import (
     Condition,
     DocumentInfo,
@@ -103,6 +101,10 @@ class Documents(Passages):
             found[id_, source, title_key, file_key].append(chunk_id)
         return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
+    def languages(self) -> frozenset[str]:
+        """See `ports.DocumentStore`."""
+        return frozenset(row[0] for row in self.backend.rows(statements.LANGUAGES))
+
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
         (rows,) = self.backend.gather(statements.DIGESTS)
@@ -135,6 +137,7 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
         **{
             **values,
             "created_at": to_time(values["created_at"]),
+            "language": values["language"] or "",
             "date_source": values["date_source"] or "",
             "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),

@@ -8,11 +8,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
-from clew.stores.documents.lookup import name_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
-from clew.stores.values import to_text, to_time
+from clew.text import name_keys
 from clew.times import date_of
 
 if TYPE_CHECKING:
@@ -179,3 +179,9 @@ def m012_name_keys(connection: sqlite3.Connection) -> None:
     )
     connection.execute("CREATE INDEX documents_by_title ON documents (title_key)")
     connection.execute("CREATE INDEX documents_by_file ON documents (file_key)")
+
+
+def m013_languages(connection: sqlite3.Connection) -> None:
+    """The language of each document; unknown, and read as English, for those that there are."""
+    connection.execute("ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT ''")
+    connection.execute("CREATE INDEX documents_by_language ON documents (language)")
