@@ -5,17 +5,19 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.text import sentences, terms, whole_number
+from clew.errors import NotFoundError
+from clew.sentences import sentences
+from clew.text import question_terms, terms, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
-    from clew.types import DocumentInfo
+    from clew.types import DocumentInfo, StoredChunk
 
 STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
 """Strategy by `rag_type`; each searches chunks that were embedded with their context."""
@@ -53,6 +55,7 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
+        namespaces=_own(call, arguments["namespaces"]),
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
@@ -79,6 +82,15 @@ def query(call: Call, arguments: Arguments) -> Result:
         if cut := _cut(hits[0], about, room, engine):
             return {**about, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
+
+
+def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
+    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
+    yours = call.caller.namespaces or (call.engine.settings.namespace,)
+    for name in namespaces:
+        if name not in yours:
+            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
+    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
@@ -123,8 +135,8 @@ def _hit(hit: Mapping[str, Any]) -> Result:
 def _cut(hit: Result, around: Result, budget: int, engine: Engine) -> Result | None:
     """A hit with its text cut to the room that there is; None for less than a line of it."""
     count = engine.state.embedder.count_tokens
-    where = ("document", "title", "source", "page", "char_start", "char_end")
-    metadata = {name: hit["metadata"][name] for name in where}
+    where = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+    metadata = {name: hit["metadata"][name] for name in where if name in hit["metadata"]}
     metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
     bare = {
         **hit,
@@ -144,7 +156,7 @@ def search(call: Call, arguments: Arguments) -> Result:
     """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
     found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
     hits = found.hits
-    asked = frozenset(terms(arguments["query"]))
+    asked = frozenset(question_terms(arguments["query"], {h.chunk.language for h in hits}))
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
@@ -153,17 +165,18 @@ def search(call: Call, arguments: Arguments) -> Result:
                 "id": chunk.public_id,
                 "title": chunk.title or chunk.source,
                 "url": _url(chunk.document_id, chunk.source),
-                "text": _snippet(chunk.text, asked),
+                "text": _snippet(chunk, asked),
             }
             for chunk in shown
         ]
     }
 
 
-def _snippet(text: str, asked: frozenset[str]) -> str:
+def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
     """The sentence that holds most of the terms asked for, on one line."""
-    parts = [text[start:end] for start, end in sentences(text)]
-    best = max(parts, key=lambda part: len(asked.intersection(terms(part))), default="")
+    text, language = chunk.text, chunk.language
+    parts = [text[start:end] for start, end in sentences(text, language)]
+    best = max(parts, key=lambda part: len(asked.intersection(terms(part, language))), default="")
     return textwrap.shorten(best, SNIPPET, placeholder=" …")
 
 
@@ -228,6 +241,7 @@ def _document(info: DocumentInfo) -> Result:
         "title": shortened(info.title, TITLED),
         "source": shortened(info.source, SOURCED),
         "media_type": info.media_type,
+        "language": info.language or None,
         "characters": info.characters,
         "chunks": info.chunks,
         "version": info.version,

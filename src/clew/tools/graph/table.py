@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import following, reading, writing
+from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -16,9 +16,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="graph_enhanced_search",
         title="Search entities",
-        description=(
-            "Find entities by meaning and by their place in the graph, with their neighbours."
-        ),
+        description=("Find entities by meaning and place in the graph, with their neighbours."),
         parameters=(
             text("query", "What is asked.", required=True, blank=False),
             integer("depth", "Steps", 2, 1, 3, clamped=True),
@@ -36,7 +34,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_entity_neighbors",
         title="Neighbours of an entity",
-        description="Where relations lead from an entity, nearest and heaviest first.",
+        description="Where relations of an entity lead, nearest first.",
         parameters=(
             _ENTITY_ID,
             text("relation_type", "Default: all.", max_length=100),
@@ -60,7 +58,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="add_entity_relationship",
         title="Add a relation",
-        description="State a relation between two entities; saying it again adds nothing.",
+        description="State a relation of two entities; again adds nothing.",
         parameters=(
             positive("source_id", "Where it starts."),
             positive("target_id", "Where it ends."),
@@ -87,7 +85,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_graph_statistics",
         title="Graph statistics",
-        description="Counts of entities and relations by type; vector store.",
+        description="Counts by type; vector store.",
         parameters=(),
         result=shape(statistics="object", health="object"),
         run=reading.graph_statistics,
@@ -234,6 +232,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
     ),
     Tool(
+        name="search_entities",
+        title="Search entities by type and time",
+        description="Entities that answer a question, of some types and of a period.",
+        parameters=(
+            text("query", "What is asked.", required=True, blank=False),
+            array("node_types", "strings", "Such as person, place. Default all.", max_items=20),
+            text("since", "Date or words such as last year."),
+            text("until", "As since; included."),
+            integer("limit", "Entities", 10, 1, 50),
+            MAX_TOKENS,
+        ),
+        result=shape(results="array", left_out="integer"),
+        run=following.search_entities,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
         name="entity_importance",
         title="Importance of entities",
         description="Degree, PageRank, betweenness and tier of entities; of the most important"
@@ -264,7 +279,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             MAX_TOKENS,
         ),
         result=shape(graph="object", left_out="object"),
-        run=reading.local_graph,
+        run=local_graph.local_graph,
         scope="read",
         profiles=FULL,
     ),
