@@ -21,6 +21,8 @@ from clew.wiring import (
     make_extractor,
     make_ingest,
     make_journal,
+    make_language_model,
+    make_language_provider,
     make_reranker,
     make_store,
     make_vectors,
@@ -39,11 +41,12 @@ if TYPE_CHECKING:
         CommunityStore,
         Embedder,
         Extractor,
-        LanguageModel,
         Reranker,
         Store,
         SyncedVectorIndex,
     )
+    from clew.models.llm.client import LanguageModelClient
+    from clew.ports.language_model import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
     from clew.stores.sqlite.connection import Database
@@ -78,8 +81,9 @@ class EngineState:
         """The model that texts and questions are embedded with."""
         self.reranker = models.get("reranker") or make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
-        self.language_model = models.get("language_model")
-        """None where none is given: everything works without."""
+        self.language_provider = models.get("language_model") or make_language_provider(settings)
+        """What answers as a language model; None where none is configured or given."""
+        self._provider_given = models.get("language_model") is not None
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
@@ -105,6 +109,8 @@ class EngineState:
             self._before_close.pop()()
         if "_runner" in self.__dict__:
             self._runner.close()
+        if not self._provider_given:
+            getattr(self.language_provider, "close", lambda: None)()
         self.vector_index.close()
         self.store.close()
 
@@ -137,6 +143,13 @@ class EngineState:
     def _load_model(self) -> None:
         with suppress(ModelError):
             self.embedder.embed_query("warm")
+
+    @cached_property
+    def language_model(self) -> LanguageModelClient | None:
+        """The language model, its replies kept in the store; None: everything works without."""
+        if self.language_provider is None:
+            return None
+        return make_language_model(self.settings, self.language_provider, self.store)
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
-from clew.wiring import make_embedder, make_reranker
+from clew.wiring import make_embedder, make_language_provider, make_reranker
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -180,12 +180,17 @@ class Engines:
         """What all engines share; a model loads when it is first needed."""
         with self._making_models:
             if not self._models and self._first is not None:
-                names = ("embedder", "reranker", "language_model")
-                self._models = {name: getattr(self._first.state, name) for name in names}
+                state = self._first.state
+                self._models = {
+                    "embedder": state.embedder,
+                    "reranker": state.reranker,
+                    "language_model": state.language_provider,
+                }
             elif not self._models:
                 self._models = {
                     "embedder": make_embedder(self.settings),
                     "reranker": make_reranker(self.settings),
+                    "language_model": make_language_provider(self.settings),
                 }
             return self._models
 

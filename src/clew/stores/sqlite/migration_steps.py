@@ -91,6 +91,26 @@ CREATE TABLE readings (
 )
 """
 
+_M013 = """
+CREATE TABLE llm_cache (
+    key TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    model TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    documents TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    characters INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost REAL,
+    seconds REAL NOT NULL,
+    at TEXT NOT NULL,
+    hits INTEGER NOT NULL,
+    reply TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
     """Communities with their reports, topics with their themes; all derived, none at first."""
@@ -179,3 +199,8 @@ def m012_name_keys(connection: sqlite3.Connection) -> None:
     )
     connection.execute("CREATE INDEX documents_by_title ON documents (title_key)")
     connection.execute("CREATE INDEX documents_by_file ON documents (file_key)")
+
+
+def m013_replies(connection: sqlite3.Connection) -> None:
+    """What language models were asked and what they answered; nothing at first."""
+    connection.execute(_M013)

@@ -1,0 +1,22 @@
+"""From settings to the provider of a language model; each is imported where it is chosen."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.ports.language_model import LanguageModel
+    from clew.settings import LlmSettings
+
+
+def make_provider(settings: LlmSettings) -> LanguageModel | None:
+    """The provider; None where none is configured. Nothing is asked before the first request."""
+    if not settings.provider:
+        return None
+    if settings.provider == "ollama":
+        from clew.models.llm.ollama import Ollama
+
+        return Ollama(settings)
+    from clew.models.llm.hosted import Hosted
+
+    return Hosted(settings)
