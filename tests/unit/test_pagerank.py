@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.pagerank import local_graph, walk
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import read_columns
 from clew.ports import PassageRow
+from clew.search.retrieval.personalized_pagerank import local_graph, walk
 
 Mentions = list[tuple[int, int, int]]
 """(chunk from 0, entity, count; 0 for what the chunk is about)."""

@@ -12,7 +12,7 @@ from clew.errors import MissingExtraError, ModelError
 from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_cross_encoder_config
-from clew.models.session import (
+from clew.models.onnx import (
     encodable,
     load_tokenizer,
     onnxruntime_errors,

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, Protocol, TypeAlias, TypeVar
 
+from clew.errors import InputError
 from clew.ports.copying import Key, Place, Table
 from clew.ports.copying import Row as WholeRow
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -217,3 +220,32 @@ def pairs(rows: Found) -> dict[Any, Any]:
 def values_of(record: object) -> dict[str, Any]:
     """The fields of a dataclass with slots, by name; `dataclasses.asdict` copies each value."""
     return {name: getattr(record, name) for name in type(record).__slots__}  # type: ignore[attr-defined]
+
+
+# --- values as they are kept -------------------------------------------------------------
+
+
+def to_text(time: datetime | None) -> str | None:
+    """ISO 8601 in UTC; a time without a zone is taken for UTC."""
+    if time is None:
+        return None
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat()
+
+
+def to_time(text: str | None) -> datetime | None:
+    """The time that `to_text` wrote."""
+    return None if text is None else datetime.fromisoformat(text)
+
+
+def now() -> str:
+    """This moment, as it is stored."""
+    return datetime.now(UTC).isoformat()
+
+
+def half_character(error: UnicodeEncodeError) -> InputError:
+    """The error that names what no store can keep: half of a surrogate pair."""
+    return InputError(
+        f"a text holds {error.object[error.start : error.end]!r}, which is half a character"
+        " and cannot be stored; expected valid Unicode: mend the text or rename the file"
+    )

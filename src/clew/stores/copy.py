@@ -19,8 +19,14 @@ from clew.ports.copying import Header, Key, Mark, Place, Row, Table
 from clew.stores.backend import Backend, pairs
 from clew.stores.state import StoreState, remember_embedder
 from clew.stores.statements.communities import BUILT, KEEP
-from clew.stores.statements.copy import ENTITIES_OF_ALIASES, FORGET_MARK, RESERVE_IDS
-from clew.stores.statements.state import NEXT_IDS, REMEMBER, NextIds
+from clew.stores.statements.state import (
+    ENTITIES_OF_ALIASES,
+    FORGET_MARK,
+    NEXT_IDS,
+    REMEMBER,
+    RESERVE_IDS,
+    NextIds,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -12,9 +12,9 @@ import numpy as np
 
 from clew.derived_files import folder_size
 from clew.ports import PassageRow, RelationRows
+from clew.stores.backend import now
 from clew.stores.state import StoreState
 from clew.stores.statements import snapshot as statements
-from clew.stores.values import now
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -36,6 +36,10 @@ _OPENERS = frozenset(_QUESTION_WORDS) | _AUXILIARIES | _IMPERATIVES | _PREPOSITI
 
 _TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
 _POSSESSIVE = re.compile(r"['’]s?$")
+LOOK_UP_WORDS = 3
+"""Words of a string that is looked up rather than asked, at most."""
+LOOK_UP_CHARACTERS = 100
+"""Characters of a file's name, a name in code or a quotation that is looked up, at most."""
 _INNER = frozenset("al da de del der di du ibn la le of van von".split())
 
 
@@ -62,6 +66,14 @@ def count_words(question: str) -> int:
     """Words; in scripts without spaces two characters count as one."""
     found = [word for word in question.split() if _TOKEN.search(word)]
     return sum((len(word) + 1) // 2 if UNSPACED.search(word) else 1 for word in found)
+
+
+def is_look_up(question: str) -> bool:
+    """Whether it asks nothing: a few words, a file, a name in code, a quotation."""
+    text = question.strip()
+    if question_form(text) == "keywords" and 0 < count_words(text) <= LOOK_UP_WORDS:
+        return True
+    return len(text) <= LOOK_UP_CHARACTERS and bool(IDENTIFIER.fullmatch(text))
 
 
 def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]]:

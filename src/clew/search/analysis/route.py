@@ -22,14 +22,10 @@ if TYPE_CHECKING:
 
 NAVIGATIONAL_ALPHA = 0.8
 EXPLORATORY_ALPHA = 0.3
-NAVIGATIONAL_WORDS = 3
-"""Words of a string that is looked up rather than asked, at most."""
 SUBJECT_WORDS = 4
 """Words of the subject of a question, at most, where it is no name."""
 TOPIC_TERMS = 2
 """Words of a topic, at most, those like "the" not counted."""
-IDENTIFIER_CHARACTERS = 100
-"""Characters of a file's name, a name in code or a quotation that is looked up, at most."""
 SHOWN_CHARACTERS = 80
 """Characters of a question or an answer that a reason or a note repeats."""
 
@@ -140,13 +136,9 @@ def _says(pattern: re.Pattern[str], *forms: question_patterns.Form) -> Test:
 _exact = _says(question_patterns.EXACT)
 
 
-def _navigational(question: str, features: Features) -> str:
+def _navigational(question: str, _: Features) -> str:
     """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
-    text = question.strip()
-    few = features.form == "keywords" and 0 < features.words <= NAVIGATIONAL_WORDS
-    if few or (len(text) <= IDENTIFIER_CHARACTERS and question_patterns.IDENTIFIER.fullmatch(text)):
-        return _quoted(text)
-    return ""
+    return _quoted(question.strip()) if question_patterns.is_look_up(question) else ""
 
 
 def _subject(question: str, features: Features) -> str:

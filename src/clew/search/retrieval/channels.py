@@ -47,6 +47,16 @@ class Ranking:
         """The first ones."""
         return Ranking(self.ids[:limit], self.scores[:limit])
 
+    def led_by(self, ids: Ids) -> Ranking:
+        """These behind others, each of which once, that score as the best of these (1 for none)."""
+        if not len(ids):
+            return self
+        behind = ~np.isin(self.ids, ids)
+        best = np.full(len(ids), self.scores.max() if len(self.ids) else 1, np.float32)
+        return Ranking(
+            np.concatenate([ids, self.ids[behind]]), np.concatenate([best, self.scores[behind]])
+        )
+
     def then(self, other: Ranking) -> Ranking:
         """These, then the other's that are not among them; scores (above 0) go on downwards."""
         rest = other.ids[~np.isin(other.ids, self.ids)]

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.search.retrieval.channels import Ranking
 from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.search.answer.result import RetrievalResult
+    from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import NamedDocument
 
@@ -106,15 +106,9 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
     ids = np.array(list(dict.fromkeys(leading)), dtype=np.int64)
     if not len(ids):
         return found
-    ranking = found.ranking
-    others = ~np.isin(ranking.ids, ids)
-    best = np.full(len(ids), ranking.scores.max() if len(ranking.ids) else 1, np.float32)
     return replace(
         found,
-        ranking=Ranking(
-            np.concatenate([ids, ranking.ids[others]]),
-            np.concatenate([best, ranking.scores[others]]),
-        ),
+        ranking=found.ranking.led_by(ids),
         scores={**found.scores, "exact": dict.fromkeys(ids.tolist(), 1.0)},
     )
 

@@ -1,4 +1,14 @@
-"""Walks over the graph around a question: from its seeds, its bridges, what resembles it."""
+"""Personalised PageRank on the part of the graph around a question.
+
+It starts from the question's seeds, its bridges and what resembles it.
+
+The walk alternates between passages and entities. It is confined to the passages given, which
+bounds its cost whatever the size of the store; what leaves them through an entity is lost, so
+that an entity with many passages elsewhere (a hub) passes little on.
+
+Most entities have one passage here: a walk that goes there comes back to where it was. Those are
+folded into one loop a passage, and each iteration goes by way of the others alone.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.pagerank import local_graph, walk
 from clew.graph.snapshot import find_sorted
 
 if TYPE_CHECKING:
@@ -16,6 +25,102 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
     from clew.search.retrieval.bridge import Bridges
+
+    Masses = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Edges:
+    """Weighted edges in order of the side that they lead to, so that arrivals are sums of runs."""
+
+    origin: Ints
+    """(edges,)"""
+    weight: Masses
+    """(edges,) share of the origin's mass that takes the edge."""
+    targets: Ints
+    """(runs,) the targets that any edge leads to."""
+    starts: Ints
+    """(runs,) where each target's run begins."""
+    size: int
+    """Number of targets, those without edges among them."""
+
+    @classmethod
+    def towards(cls, target: Ints, origin: Ints, weight: Masses, size: int) -> Edges:
+        """Edges given in any order."""
+        order = np.argsort(target, kind="stable")
+        targets, starts = np.unique(target[order], return_index=True)
+        return cls(origin[order], weight[order], targets, starts, size)
+
+    def carry(self, masses: Masses) -> Masses:
+        """(size, k) what arrives of the origins' masses (origins, k)."""
+        arrived = np.zeros((self.size, masses.shape[1]))
+        if len(self.starts):
+            flow = masses[self.origin] * self.weight[:, None]
+            arrived[self.targets] = np.add.reduceat(flow, self.starts, axis=0)
+        return arrived
+
+
+@dataclass(frozen=True, slots=True)
+class LocalGraph:
+    """The edges between some passages and all entities that they mention."""
+
+    passages: Ints
+    """(P,) rows of the snapshot, sorted."""
+    entities: Ints
+    """(E,) rows of the snapshot, sorted."""
+    from_entities: Edges
+    """To passages, from all entities."""
+    loops: Masses
+    """(P,) share of a passage's mass that comes back through an entity of this passage alone."""
+    onward: Edges
+    """From passages, to the entities that several of them share."""
+    back: Edges
+    """To passages, from these entities."""
+
+
+def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
+    """The graph around passages (rows, sorted and distinct)."""
+    entries, passage = snapshot.passage_entities.entries(passages)
+    entities, entity = np.unique(snapshot.passage_entities.items[entries], return_inverse=True)
+    weight = snapshot.passage_weights[entries]
+    out_of_passage = weight / snapshot.passage_totals[passages[passage]]
+    out_of_entity = weight / snapshot.entity_totals[entities[entity]]
+    size, members = len(passages), len(entities)
+    alone = (np.bincount(entity, minlength=members) == 1)[entity]
+    shared = ~alone
+    returning = out_of_passage[alone] * out_of_entity[alone]
+    return LocalGraph(
+        passages=passages,
+        entities=entities,
+        from_entities=Edges.towards(passage, entity, out_of_entity, size),
+        loops=np.bincount(passage[alone], weights=returning, minlength=size).astype(np.float64),
+        onward=Edges.towards(entity[shared], passage[shared], out_of_passage[shared], members),
+        back=Edges.towards(passage[shared], entity[shared], out_of_entity[shared], size),
+    )
+
+
+def walk(
+    graph: LocalGraph,
+    restart_passages: Masses,
+    restart_entities: Masses,
+    damping: NDArray[np.float64],
+    rounds: int = 8,
+) -> Masses:
+    """(P, k) share of time that each of k walks spends at each passage.
+
+    `restart_passages` (P, k) and `restart_entities` (E, k) are scaled to sum to 1 together;
+    `damping` (k,) is the chance to go on, 0 to 1. Power iteration (Page et al. 1999), a round from
+    passages to entities and back; what is missing after the last is below damping^(2 · rounds).
+    """
+    total = restart_passages.sum(axis=0) + restart_entities.sum(axis=0)
+    scale = (1 - damping) / np.where(total > 0, total, 1)
+    home = scale * (restart_passages + damping * graph.from_entities.carry(restart_entities))
+    at = home
+    for _ in range(rounds):
+        returned = graph.loops[:, None] * at + graph.back.carry(graph.onward.carry(at))
+        at = home + damping**2 * returned
+    return at
+
 
 ENTITY_PASSAGES = 100
 """Passages of one seed or bridge that the walk may visit; the best by themselves."""

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.search.analysis.question_patterns import is_look_up
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion, weighted_fusion
+from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
 
@@ -30,8 +32,14 @@ def keyword(session: QuerySession) -> RetrievalResult:
 
 
 def hybrid(session: QuerySession) -> RetrievalResult:
-    """Both of these, fused by rank, or by weight: α of the words, the rest of the meaning."""
-    return RetrievalResult(ranking=_fuse(session))
+    """Both of these, fused by rank, or by weight: α of the words, the rest of the meaning.
+
+    Fused by rank, passages with every word of what is looked up go first.
+    """
+    ranking = _fuse(session)
+    if session.options.fusion == "rrf" and is_look_up(session.question):
+        ranking = holding_all_first(session, ranking)
+    return RetrievalResult(ranking=ranking)
 
 
 def graph(session: QuerySession) -> RetrievalResult:

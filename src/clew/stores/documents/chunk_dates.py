@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.stores.backend import Found, Statement, distinct
+from clew.stores.backend import Found, Statement, distinct, to_text, to_time
 from clew.stores.state import StoreState
 from clew.stores.statements import dates as statements
 from clew.stores.statements.dates import LONG
 from clew.stores.statements.snapshot import CHUNK_IDS
-from clew.stores.values import to_text, to_time
 from clew.times import date_of, in_utc, read_period
 from clew.types import PartialDate, Period, partial_date
 

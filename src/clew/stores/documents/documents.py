@@ -12,15 +12,13 @@ from operator import attrgetter
 from typing import Any
 
 from clew.errors import StoreError
-from clew.stores.backend import writing
+from clew.stores.backend import to_time, writing
 from clew.stores.documents.metadata import check_fields
-from clew.stores.documents.passages import Passages, stored_chunk, stored_section
+from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
-from clew.stores.documents.versions import document_version
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
-from clew.stores.values import to_time
 from clew.types import (
     Condition,
     DocumentInfo,

@@ -15,11 +15,11 @@ import numpy as np
 
 from clew.errors import InputError
 from clew.shingles import sketch
+from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.documents.lookup import name_keys
-from clew.stores.documents.versions import Version
+from clew.stores.documents.passages import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
-from clew.stores.values import half_character, to_text
 from clew.text import entity_key, terms
 from clew.times import date_of
 from clew.types import (

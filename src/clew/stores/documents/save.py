@@ -7,14 +7,14 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from clew.errors import StoreMismatchError
-from clew.stores.backend import Backend, Found, Row, Rows
+from clew.stores.backend import Backend, Found, Row, Rows, now
+from clew.stores.documents.passages import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.documents.row_builder import (
     NumberedRows,
     PreparedDocument,
     mention_rows,
     number_rows,
 )
-from clew.stores.documents.versions import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.names import alias_resolution
 from clew.stores.names.alias_planner import ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
@@ -42,7 +42,6 @@ from clew.stores.statements import documents as statements
 from clew.stores.statements.evidence import EVIDENCE_BY_KEYS
 from clew.stores.statements.replies import DELETE_REPLIES_ABOUT
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.values import now
 from clew.types import Document, IndexedDocument
 
 

@@ -18,8 +18,8 @@ from clew.errors import (
     MissingExtraError,
     StoreError,
 )
+from clew.stores.backend import half_character
 from clew.stores.neo4j.errors import translated
-from clew.stores.values import half_character
 
 if TYPE_CHECKING:
     from neo4j import Driver, ManagedTransaction, Session, Transaction

@@ -8,9 +8,9 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
+from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import stated_date, time_rows
 from clew.stores.documents.lookup import name_keys
-from clew.stores.values import to_text, to_time
 from clew.times import date_of
 
 if TYPE_CHECKING:

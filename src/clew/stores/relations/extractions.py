@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from typing import TypeAlias
 
 from clew.ports import Fact, FoundRelation
-from clew.stores.backend import distinct, limited, writing
+from clew.stores.backend import distinct, limited, now, writing
 from clew.stores.errors import passages_gone
+from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
-from clew.stores.relations import agent_extractions
 from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
 from clew.stores.relations.relations import End, RelationRow, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
@@ -19,7 +20,6 @@ from clew.stores.statements import extractions as statements
 from clew.stores.statements.names import KEYS
 from clew.stores.statements.relations import STATED_BY_CHUNKS
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.values import now
 from clew.text import entity_key
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
 
@@ -109,23 +109,21 @@ class Extractions(StoreState):
         living = self.backend.rows(statements.LIVING_CHUNKS, ids=ids)
         if len(living) < len(ids):
             raise passages_gone(len(ids) - len(living))
-        resolved = resolve_names(
-            self.backend, agent_extractions.names_found(readings, described), links
-        )
+        resolved = resolve_names(self.backend, names_found(readings, described), links)
         tied = self.backend.execute_many(
-            statements.ADD_MENTIONS, agent_extractions.mentions_found(readings, resolved)
+            statements.ADD_MENTIONS, mentions_found(readings, resolved)
         )
         held, next_ids, state = self.backend.gather(STATED_BY_CHUNKS, NEXT_IDS, STATE, ids=ids)
         plan = plan_readings(
-            agent_extractions.relations_found(readings),
-            agent_extractions.ends_found(resolved),
+            relations_found(readings),
+            ends_found(resolved),
             sorted(RelationRow(*row) for row in held),
             NextIds(*next_ids[0]).relations,
             moment,
         )
         self.backend.insert({"relations": [row._asdict() for row in plan.new]})
         update_relations(self.backend, plan.changed)
-        described_now = agent_extractions.descriptions_found(described, resolved)
+        described_now = descriptions_found(described, resolved)
         self.backend.execute_many(
             statements.DESCRIBE_ENTITIES,
             [{"id": id_, "content": content} for id_, content in described_now],
@@ -149,3 +147,60 @@ class Extractions(StoreState):
 
 def _keys(found: Iterable[FoundRelation]) -> list[str]:
     return sorted({entity_key(name) for _, r in found for name in (r.head, r.tail)})
+
+
+MentionRow: TypeAlias = dict[str, int]
+"""chunk_id, sentence, alias_id, entity_id, start, end and count"""
+
+
+def names_found(
+    readings: Mapping[int, ChunkExtraction], described: Sequence[NewEntity]
+) -> dict[str, Named]:
+    """Every name that is needed, by key, with its first telling type."""
+    given = [(entity.name, entity.entity_type) for entity in described]
+    for reading in readings.values():
+        given += [(m.name, m.entity_type) for m in reading.mentions]
+        given += [(name, "name") for r in reading.relations for name in (r.head, r.tail)]
+    return names_by_key(given)
+
+
+def mentions_found(
+    readings: Mapping[int, ChunkExtraction], resolved: ResolvedNames
+) -> list[MentionRow]:
+    """Mentions, one of a name in a sentence: the first range, the highest count."""
+    found: dict[tuple[int, int, int], MentionRow] = {}
+    for chunk_id, reading in readings.items():
+        for m in reading.mentions:
+            key = entity_key(m.name)
+            alias_id = resolved.alias_ids[key]
+            row = {
+                "chunk_id": chunk_id,
+                "sentence": m.sentence,
+                "alias_id": alias_id,
+                "entity_id": resolved.entity_ids[key],
+                "start": m.start,
+                "end": m.end,
+                "count": m.count,
+            }
+            first = found.setdefault((chunk_id, m.sentence, alias_id), row)
+            first["count"] = max(first["count"], m.count)
+    return list(found.values())
+
+
+def relations_found(readings: Mapping[int, ChunkExtraction]) -> Iterator[FoundRelation]:
+    """Relations with the chunks that state them."""
+    for chunk_id, reading in readings.items():
+        for relation in reading.relations:
+            yield chunk_id, relation
+
+
+def ends_found(resolved: ResolvedNames) -> dict[str, End]:
+    """What names became, by key."""
+    return {key: End(resolved.alias_ids[key], i) for key, i in resolved.entity_ids.items()}
+
+
+def descriptions_found(
+    described: Sequence[NewEntity], resolved: ResolvedNames
+) -> list[tuple[int, str]]:
+    """(entity id, description), for entities that have none."""
+    return [(resolved.entity_ids[entity_key(e.name)], e.content) for e in described if e.content]

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from clew.stores.backend import distinct, limited, pairs, writing
+from clew.stores.backend import distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
 from clew.stores.errors import named_key, unknown_entities
 from clew.stores.names.alias_planner import Named
@@ -41,7 +41,6 @@ from clew.stores.statements.relations import (
     UNSTATED_RELATIONS,
 )
 from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
-from clew.stores.values import now
 from clew.types import NewEntity, NewRelation, Observation, Relation
 
 

@@ -7,8 +7,8 @@ from collections.abc import Collection, Iterable, Mapping, Sequence, Set
 from typing import NamedTuple
 
 from clew.ports import Fact, FoundRelation
+from clew.stores.backend import to_text
 from clew.stores.relations.relations import NO_CONTEXT, End, RelationRow, text_row
-from clew.stores.values import to_text
 from clew.text import entity_key
 from clew.types import NewRelation
 

@@ -10,14 +10,13 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from clew.ports import FoundRelation
-from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited
+from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited, to_text, to_time
 from clew.stores.documents.chunk_dates import known_until
 from clew.stores.relations.validity import FOREVER, derived_ends, read_facts
 from clew.stores.state import StoreState
 from clew.stores.statements import relations as statements
 from clew.stores.statements.dates import FIRST_RECORDED
 from clew.stores.statements.state import STATE, State
-from clew.stores.values import to_text, to_time
 from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from clew.errors import StoreCorruptError, StoreError
+from clew.stores.backend import half_character
 from clew.stores.sqlite.errors import BUSY, damaged, primary_code, translated
-from clew.stores.values import half_character
 
 T = TypeVar("T")
 

@@ -8,11 +8,11 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.documents.lookup import name_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
-from clew.stores.values import to_text, to_time
 from clew.times import date_of
 
 if TYPE_CHECKING:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from chromadb.types import Collection as Model
 
     from clew.settings import ChromaSettings
-    from clew.stores.vectors.chroma_connection import ChromaConnection
+    from clew.stores.vectors.chroma_folder import ChromaConnection
     from clew.types import Ids, Scores, Vector, Vectors
 
 DATABASE = "clew"

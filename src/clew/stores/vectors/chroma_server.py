@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from clew.errors import SettingsError, StoreError, StoreUnavailableError
 from clew.stores.file_lock import FileLock
-from clew.stores.vectors.chroma_connection import check_open, client_parts, shown, translated
+from clew.stores.vectors.chroma_folder import check_open, client_parts, shown, translated
 from clew.stores.vectors.remote import LostError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import AuditEntry
-from clew.stores.values import now, to_text
+from clew.stores.backend import now, to_text
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.ports import Job, JobItem
+from clew.stores.backend import now, to_text
 from clew.stores.sqlite.jobs.rows import (
     JOB,
     changed,
@@ -26,7 +27,6 @@ from clew.stores.sqlite.jobs.rows import (
     lease,
     read_job,
 )
-from clew.stores.values import now, to_text
 
 if TYPE_CHECKING:
     from clew.ports import ItemStatus

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from typing import TYPE_CHECKING
 
-from clew.stores.values import now
+from clew.stores.backend import now
 
 if TYPE_CHECKING:
     from clew.stores.sqlite.connection import Database

@@ -11,7 +11,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.ports import Job
-from clew.stores.values import now
+from clew.stores.backend import now
 
 _JOBS_AND_AUDIT = """
 CREATE TABLE jobs (
