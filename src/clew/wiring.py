@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.models.llm.client import LanguageModelClient
     from clew.ports import (
         AuditLog,
         CommunityWriter,
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.models.llm.client import LanguageModelClient
     from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from benchmarks.routing import LABELS, read_labelled
 from clew.errors import ModelError
+from clew.ports.language_model import Reply
 from clew.search.analysis.period import AskedTime
 from clew.search.analysis.question_patterns import Form, count_words, find_names, question_form
 from clew.search.analysis.route import (
@@ -23,6 +24,7 @@ from clew.search.analysis.route import (
     route,
 )
 from clew.search.analysis.route_with_model import USES, route_with_model
+from clew.testing.fakes import ScriptedLanguageModel
 from clew.text import entity_key
 
 NAMES = ("Skerrow Rock", "Ada Morn", "Titan", "couette flow", "harbour")
@@ -234,7 +236,9 @@ def test_what_is_looked_up_leans_on_keywords(question: str, alpha: float) -> Non
 
 
 def _answering(answer: str | ModelError) -> ScriptedLanguageModel:
-    said = Reply(text=answer, finish="stop", model="answering") if isinstance(answer, str) else answer
+    if isinstance(answer, ModelError):
+        return ScriptedLanguageModel([answer], name="answering")
+    said = Reply(text=answer, finish="stop", model="answering")
     return ScriptedLanguageModel([said], name="answering")
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Snapshot
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.models.llm.client import LanguageModelClient
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.models.llm.client import LanguageModelClient
     from clew.ports.language_model import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import BudgetError
@@ -23,7 +23,7 @@ class Spent:
     """Those that were answered from the cache not counted."""
     cached: int = 0
     """Those that were."""
-    usage: Usage = Usage()
+    usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     """US dollars, of the requests whose price is known; None where none is."""
 

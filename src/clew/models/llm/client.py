@@ -178,13 +178,9 @@ class LanguageModelClient:
     def _retried(self, request: Request, work: Callable[[Request], T]) -> T:
         assert request.parameters is not None
         deadline = time.monotonic() + request.parameters.seconds
-        return with_retries(
-            lambda: work(request), retries=self.settings.retries, deadline=deadline
-        )
+        return with_retries(lambda: work(request), retries=self.settings.retries, deadline=deadline)
 
-    def _by_fallback(
-        self, request: Request, work: Callable[[Request], T], error: ModelError
-    ) -> T:
+    def _by_fallback(self, request: Request, work: Callable[[Request], T], error: ModelError) -> T:
         fallback, asked = self.settings.fallback_model, request.parameters
         if not fallback or asked is None or asked.model == fallback:
             raise error

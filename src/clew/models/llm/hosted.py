@@ -101,13 +101,18 @@ class Hosted:
                 _check_installed()
                 self._check_reachable()
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(target=self._loop.run_forever, name="clew-llm", daemon=True).start()
+                threading.Thread(
+                    target=self._loop.run_forever, name="clew-llm", daemon=True
+                ).start()
             return self._loop
 
     def _check_reachable(self) -> None:
         """Raise `ModelUnavailableError` where nobody answers at the address itself."""
         parts = urlsplit(self._address)
-        if any(os.environ.get(name) for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")):
+        if any(
+            os.environ.get(name)
+            for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
+        ):
             return  # only the proxy can be reached from here
         port = parts.port or (443 if parts.scheme == "https" else 80)
         try:
