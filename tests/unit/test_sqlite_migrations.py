@@ -212,6 +212,7 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
 
 
 def _take_back_to_11(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE llm_cache")
     for index, name in (("title", "title_key"), ("file", "file_key")):
         connection.execute(f"DROP INDEX documents_by_{index}")
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")

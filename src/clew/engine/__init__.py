@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from clew.engine.ask import Ask
 from clew.engine.documents import Documents
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
@@ -38,7 +39,9 @@ class Engine:
         self.add = self.documents.add
         self.add_documents = self.documents.add_documents
         self.delete = self.documents.delete
-        self.search = Search(self.state).search
+        search = Search(self.state)
+        self.search = search.search
+        self.ask = Ask(self.state, search).ask
 
     def __enter__(self) -> Self:
         """The engine itself."""

@@ -10,6 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
+from clew.types.answers import Usage as Usage
+
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
@@ -80,29 +82,6 @@ class Request:
     """Ids of the documents whose text it holds: what is kept of it goes with them."""
     parameters: Parameters | None = None
     """None: those of the settings."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Usage:
-    """Tokens of a request, or of several."""
-
-    input_tokens: int = 0
-    """All tokens of the prompt."""
-    cached_tokens: int = 0
-    """Those of them that the provider had in its own cache."""
-    output_tokens: int = 0
-
-    @property
-    def total(self) -> int:
-        """Tokens in and out."""
-        return self.input_tokens + self.output_tokens
-
-    def __add__(self, other: Usage) -> Usage:
-        return Usage(
-            input_tokens=self.input_tokens + other.input_tokens,
-            cached_tokens=self.cached_tokens + other.cached_tokens,
-            output_tokens=self.output_tokens + other.output_tokens,
-        )
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.settings import LlmSettings
 
 _VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
+_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _FINISHED: dict[str | None, FinishReason] = {
     "length": "length",
     "content_filter": "refused",
@@ -42,6 +43,7 @@ class Hosted:
         self.slots = threading.BoundedSemaphore(settings.concurrency)
         """Bound the requests at a time, whoever makes them."""
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
 
     @property
     def name(self) -> str:
@@ -51,9 +53,10 @@ class Hosted:
     def close(self) -> None:
         """End the thread."""
         with self._lock:
-            if self._loop is not None:
+            if self._loop is not None and self._thread is not None:
                 self._loop.call_soon_threadsafe(self._loop.stop)
-            self._loop = None
+                self._thread.join()
+            self._loop = self._thread = None
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`."""
@@ -101,18 +104,16 @@ class Hosted:
                 _check_installed()
                 self._check_reachable()
                 self._loop = asyncio.new_event_loop()
-                threading.Thread(
-                    target=self._loop.run_forever, name="clew-llm", daemon=True
-                ).start()
+                self._thread = threading.Thread(
+                    target=_run, args=(self._loop,), name="clew-llm", daemon=True
+                )
+                self._thread.start()
             return self._loop
 
     def _check_reachable(self) -> None:
         """Raise `ModelUnavailableError` where nobody answers at the address itself."""
         parts = urlsplit(self._address)
-        if any(
-            os.environ.get(name)
-            for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
-        ):
+        if any(map(os.environ.get, _PROXIES)):
             return  # only the proxy can be reached from here
         port = parts.port or (443 if parts.scheme == "https" else 80)
         try:
@@ -153,7 +154,8 @@ class Hosted:
             raise self._busy(error) from error
         except theirs.ModelAPIError as error:
             raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
-        except theirs.AgentRunError as error:
+        # What is JSON of another shape fails wherever it is looked into.
+        except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
             raise ReplyError(f"{self.name} answered in another form", "malformed") from error
 
     def _reply(self, response: Any, seconds: float) -> Reply:  # noqa: ANN401 - imported late
@@ -183,6 +185,23 @@ class Hosted:
             reached=True,
             retry_after=error.retry_after,
         )
+
+
+def _run(loop: asyncio.AbstractEventLoop) -> None:
+    """Run until somebody stops it, then end what is under way."""
+    try:
+        loop.run_forever()
+        loop.run_until_complete(_end_all())
+        loop.run_until_complete(loop.shutdown_asyncgens())
+    finally:
+        loop.close()
+
+
+async def _end_all() -> None:
+    under_way = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in under_way:
+        task.cancel()
+    await asyncio.gather(*under_way, return_exceptions=True)
 
 
 def _check_installed() -> None:

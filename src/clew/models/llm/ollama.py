@@ -77,8 +77,9 @@ class Ollama:
         body = self._body(request, parameters)
         text: list[str] = []
         calls: list[ToolCall] = []
-        with self._events("/api/chat", body, parameters) as events:
-            for event in events:
+        with self._lines("/api/chat", body, parameters) as lines:
+            for line in lines:
+                event = self._event(line)
                 message = _object(event, "message")
                 if piece := str(message.get("content") or ""):
                     text.append(piece)
@@ -145,8 +146,8 @@ class Ollama:
         model = parameters.model
         with self._lock:
             if model not in self._lengths:
-                with self._events("/api/show", {"model": model}, parameters) as events:
-                    info = _object(next(events, {}), "model_info")
+                with self._lines("/api/show", {"model": model}, parameters) as lines:
+                    info = _object(self._event("\n".join(lines)), "model_info")
                 lengths = [v for name, v in info.items() if name.endswith(".context_length")]
                 known = [length for length in lengths if isinstance(length, int) and length > 0]
                 self._lengths[model] = min(known, default=self._settings.context_tokens)
@@ -165,10 +166,10 @@ class Ollama:
     # --- the wire
 
     @contextmanager
-    def _events(
+    def _lines(
         self, path: str, body: Mapping[str, Any], parameters: Parameters
-    ) -> Iterator[Iterator[dict[str, Any]]]:
-        """The JSON objects that come back, a line each; errors as ours."""
+    ) -> Iterator[Iterator[str]]:
+        """The lines that come back; errors as ours."""
         timeout = httpx2.Timeout(parameters.seconds, connect=self._settings.connect_seconds)
         try:
             with self._client.stream(
@@ -176,7 +177,7 @@ class Ollama:
             ) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise self._refusal(response, parameters)
-                yield self._lines(response, parameters.seconds)
+                yield self._bounded(response, parameters.seconds)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ModelUnavailableError(
                 f"{self.name} cannot be reached ({error}); start it with `ollama serve`, or set"
@@ -187,7 +188,7 @@ class Ollama:
         except httpx2.HTTPError as error:
             raise _broken(self.name, error) from error
 
-    def _lines(self, response: httpx2.Response, seconds: float) -> Iterator[dict[str, Any]]:
+    def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[str]:
         size, deadline = 0, time.monotonic() + seconds
         for line in response.iter_lines():
             size += len(line)
@@ -196,7 +197,7 @@ class Ollama:
             if size > MOST_BYTES:
                 raise ReplyError(f"{self.name} answers without an end", "malformed")
             if line.strip():
-                yield self._event(line)
+                yield line
 
     def _event(self, line: str) -> dict[str, Any]:
         try:

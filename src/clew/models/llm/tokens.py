@@ -30,5 +30,9 @@ def most_tokens(request: Request) -> int:
 
 
 def fewest_tokens(request: Request) -> int:
-    """Fewer tokens than the prompt takes: no token goes beyond a word."""
-    return len(prompt_text(request).split())
+    """Fewer tokens than the prompt takes: no token goes beyond a word.
+
+    Tools are not counted, since a model's template may leave them out.
+    """
+    texts = (request.instructions, *(message.text for message in request.messages))
+    return sum(len(text.split()) for text in texts)
