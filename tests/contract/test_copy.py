@@ -18,10 +18,9 @@ from clew.ports.copying import CopyReport, Header, Mark, Place, Row, Table
 from clew.settings import load_settings
 from clew.stores.communities.communities import Communities
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.copy import open_for_copying
 from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.jobs.jobs import SqliteJobs
-from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import make_entry
@@ -43,7 +42,7 @@ import sys
 from pathlib import Path
 import clew.engine.copying as copying
 from clew.stores.copy import StoreCopy
-from clew.stores.sqlite.copy import open_for_copying
+from clew.stores.sqlite.store import open_for_copying
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 20
 

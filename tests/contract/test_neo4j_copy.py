@@ -39,8 +39,8 @@ from pathlib import Path
 import clew.engine.copying as copying
 from clew.settings import Neo4jSettings
 from clew.stores.copy import StoreCopy
-from clew.stores.neo4j import copy as on_server
-from clew.stores.sqlite import copy as in_file
+from clew.stores.neo4j import store as on_server
+from clew.stores.sqlite import store as in_file
 
 copying._ROWS = copying._ROWS_WITH_VECTORS = 3
 

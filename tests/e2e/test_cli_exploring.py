@@ -75,6 +75,16 @@ def test_a_name_that_is_misspelt_meets_its_neighbours(in_process: Run, workshop:
     assert re.fullmatch(r"Error: no single entity 'Mara Lynd'; near it: 'Mara Lind'\n", done.stderr)
 
 
+def test_the_beginning_of_one_name_is_taken_and_said(in_process: Run, workshop: Library) -> None:
+    short = in_process("timeline", "Mara", "--store", workshop.store, "--json")
+    whole = in_process("timeline", "Mara Lind", "--store", workshop.store, "--json")
+    assert (short.returncode, short.stdout) == (0, whole.stdout)
+    assert "'Mara' is taken for 'Mara Lind'" in short.stderr
+    path = in_process("path", "Mara", "Pia", "--store", workshop.store)
+    assert path.returncode == 0
+    assert "'Pia' is taken for 'Pia Sand'" in path.stderr
+
+
 def test_timeline_is_in_order_and_ends_with_its_day(in_process: Run, workshop: Library) -> None:
     store = ("--store", workshop.store)
 

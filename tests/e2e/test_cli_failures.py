@@ -281,7 +281,32 @@ def _wait_for_first_document(store: Path, process: subprocess.Popen[str]) -> Non
     pytest.fail("no document was stored")
 
 
-@pytest.mark.parametrize("command", [["search", "who"], ["stats"], ["documents"], ["topics"]])
+READING = {
+    "search": ["who"],
+    "query": ["who"],
+    "documents": [],
+    "show": ["x"],
+    "delete": ["x", "--yes"],
+    "path": ["a", "b"],
+    "timeline": ["a"],
+    "communities": [],
+    "topics": [],
+    "subgraph": ["a"],
+    "stats": [],
+    "check": [],
+    "audit": [],
+    "reindex": [],
+    "backup": ["copy.db"],
+    "export": [],
+    "prune": ["--below", "0.1"],
+    "entity": ["show", "a"],
+    "relation": ["delete", "1"],
+    "call": ["search", '{"query": "who"}'],
+}
+"""Arguments by command, for those that need a store that is there."""
+
+
+@pytest.mark.parametrize("command", [[name, *given] for name, given in READING.items()])
 def test_a_store_that_is_not_there_is_named_and_not_made(
     in_process: Run, tmp_path: Path, command: list[str]
 ) -> None:

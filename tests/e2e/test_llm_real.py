@@ -91,21 +91,20 @@ def test_a_streamed_reply_is_that_of_the_official_client(
     assert reply.value == Person(name="Ada Morn", year=1820)
     assert len(pieces) > 3
     assert "".join(map(str, pieces)) == reply.text
-    schema = {"name": "Person", "schema": Person.model_json_schema()}
     with openai.OpenAI(base_url=address, api_key="none") as official:
-        theirs = official.chat.completions.create(
+        theirs = official.chat.completions.parse(
             model=MODEL,
             messages=[
                 {"role": "system", "content": asked.instructions},
                 {"role": "user", "content": asked.messages[0].text},
             ],
-            response_format={"type": "json_schema", "json_schema": schema},  # type: ignore[typeddict-item]
+            response_format=Person,
             temperature=0,
             max_tokens=100,
         )
     assert theirs.usage is not None
     assert reply.usage.input_tokens == theirs.usage.prompt_tokens
-    assert Person.model_validate_json(theirs.choices[0].message.content or "") == reply.value
+    assert theirs.choices[0].message.parsed == reply.value
 
 
 def _short(model: LanguageModelClient, asked: Request) -> Parameters:

@@ -24,14 +24,15 @@ from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 Serve = Callable[..., LanguageModelClient]
 
 
-def event(content: str = "", **given: object) -> dict[str, object]:
-    message = {"role": "assistant", "content": content, **given.pop("message", {})}  # type: ignore[dict-item]
-    return {"model": "small", "created_at": "2026-01-02T03:04:05Z", "message": message, **given}
+def event(
+    content: str = "", message: dict[str, object] | None = None, **given: object
+) -> dict[str, object]:
+    said = {"role": "assistant", "content": content, **(message or {})}
+    return {"model": "small", "created_at": "2026-01-02T03:04:05Z", "message": said, **given}
 
 
-def end(**given: object) -> dict[str, object]:
-    counts = {"done": True, "done_reason": "stop", "prompt_eval_count": 12, "eval_count": 5}
-    return event(**{**counts, **given})
+def end(reason: str = "stop", read: int = 12) -> dict[str, object]:
+    return event(done=True, done_reason=reason, prompt_eval_count=read, eval_count=5)
 
 
 def lines(*events: dict[str, object]) -> str:
@@ -133,9 +134,7 @@ def test_tool_calls_come_as_they_are(serve: Serve) -> None:
 def test_the_context_holds_prompt_and_reply(
     serve: Serve, bodies: list[dict[str, Any]], words: int
 ) -> None:
-    asked = serve(
-        lines(event("yes"), end(prompt_eval_count=words * 2)), context_tokens=50_000, length=50_000
-    )
+    asked = serve(lines(event("yes"), end(read=words * 2)), context_tokens=50_000, length=50_000)
 
     asked.reply(request("word " * words))
 
@@ -159,7 +158,7 @@ def test_a_prompt_that_is_too_long_is_not_sent(
 
 
 def test_a_prompt_that_was_cut_is_an_error(serve: Serve) -> None:
-    asked = serve(lines(event("yes"), end(prompt_eval_count=400)))
+    asked = serve(lines(event("yes"), end(read=400)))
 
     with pytest.raises(ReplyError, match="it cut the prompt") as error:
         asked.reply(request("word " * 1000))
@@ -167,7 +166,7 @@ def test_a_prompt_that_was_cut_is_an_error(serve: Serve) -> None:
 
 
 def test_a_reply_that_was_cut_is_an_error(serve: Serve) -> None:
-    asked = serve(lines(event("yes and"), end(done_reason="length")))
+    asked = serve(lines(event("yes and"), end("length")))
 
     with pytest.raises(ReplyError, match=r"raise llm\.extract\.max_output_tokens") as error:
         asked.reply(request())

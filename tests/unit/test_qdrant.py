@@ -20,8 +20,8 @@ from qdrant_client.http import models
 from clew.errors import MissingExtraError, StoreBusyError, StoreError, StoreUnavailableError
 from clew.settings import QdrantSettings
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.vectors import nearest as module
 from clew.stores.vectors import qdrant_points
+from clew.stores.vectors import remote as module
 from clew.stores.vectors.qdrant import collection_name
 from clew.stores.vectors.qdrant_connection import QdrantConnection
 from clew.stores.vectors.qdrant_points import NamespacePoints

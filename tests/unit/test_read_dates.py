@@ -10,7 +10,7 @@ from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.names import first_line_title, title_from_path
 from clew.indexing.reading.reader import document_from_text, read_file
 from clew.settings import ReadSettings
-from clew.times import find_date, path_date
+from clew.times import find_date, opening_date, path_date
 from clew.types import Document
 
 SETTINGS = ReadSettings()
@@ -219,3 +219,40 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
     )
     assert dated(document_from_text("Text.", source="journal/2019-03-02")) == ("2019-03-02", "path")
     assert dated(document_from_text("Text.")) == ("", "")
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("Charter\n\n   Version 2.1 ratified on May 3rd, 2011.\n\nNotes.\n", "2011-05-03"),
+        ("Proceedings\n\n        4-6 March 1997\n\nOslo\n", "1997-03"),
+        ("Report\n\n(March 2003)\n\nText.\n", "2003-03"),
+        ("Guide\n\n*Last updated: 2021-07-08*\n\nText.\n", "2021-07-08"),
+        ("Guide\nRevised 02/03/2004\n\nText.\n", "2004"),  # nobody knows which is the month
+        ("Guide\nRevised 23/03/2004\n\nText.\n", "2004-03-23"),
+        ("Guide\n\nPublished: 5 May 2010 | Updated: 6 June 2012\n\nText.\n", "2010-05-05"),
+        ("Guide\n\nUpdated: 6 June 2012 | Published: 5 May 2010\n\nText.\n", "2010-05-05"),
+        ("Minutes\n\nMeeting started by ann at 2020-02-03 19:00:00 UTC.\n\nText.\n", "2020-02-03"),
+        ("Notes\n\nTuesday, 4 May 2021\n\nText.\n", "2021-05-04"),
+        # what a text is about, what came before or after it, quantities, entries of a list
+        ("Guide\n\nVersion 2.0 of Python was released on October 16, 2000. This is new.\n", ""),
+        ("Guide\n\nSuperseded by Version 1.1 ratified on June 21st, 2003.\n", ""),
+        ("Guide\n\nA long sentence about the language, in which a new version was\nreleased on 3"
+         " May 2001 and\nReleased on 4 May 2002, that is later\n", ""),
+        ("History\n\n3 May 2001\n\nBegun.\n\n4 May 2001\n\nDone.\n", ""),
+        ("Guide\n\n2000\n\nText.\n", ""),
+        ("Copyright 2001 by Ann.\n\nIn May 2020 we met.\n", ""),
+        ("Guide\n\n" + "A line of text.\n\n" * 20 + "May 2020\n", ""),
+    ],
+)  # fmt: skip
+def test_the_first_lines_may_state_the_date_of_the_text(text: str, date: str) -> None:
+    found = opening_date(text)
+    assert (found.iso if found else "") == date
+
+
+def test_the_first_lines_are_the_last_to_be_believed(tmp_path: Path) -> None:
+    text = "Charter\n\nRatified on 3 May 2011.\n\nText.\n"
+    assert dated(read(tmp_path / "charter.txt", text)) == ("2011-05-03", "text")
+    assert dated(read(tmp_path / "2012-01-02.txt", text)) == ("2012-01-02", "path")
+    assert dated(read(tmp_path / "charter.py", text)) == ("", "")
+    assert dated(document_from_text(text)) == ("2011-05-03", "text")

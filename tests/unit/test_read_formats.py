@@ -345,3 +345,11 @@ def test_without_markitdown_the_reason_says_what_to_install(
     monkeypatch.setitem(sys.modules, "markitdown", None)
     with pytest.raises(UnreadableError, match=r"needs pip install 'clew\[office\]'"):
         read(tmp_path / "a.pptx", _zipped(a=b"x"))
+
+
+def test_a_table_without_rows_is_known_by_its_columns(tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    file.write_text("name,year of birth\n")
+    (document,) = read_file(file, ReadSettings()).documents
+    assert document.text == "name, year of birth"
+    assert document.metadata["columns"] == ["name", "year of birth"]

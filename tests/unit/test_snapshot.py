@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.snapshot import Adjacency, Snapshot, build, find_sorted
+from clew.graph.snapshot import Snapshot, build
+from clew.graph.snapshot_columns import Adjacency, find_sorted
 from clew.ports import PassageRow, RelationRows
 from clew.text import terms
 

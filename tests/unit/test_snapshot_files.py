@@ -8,9 +8,8 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph.snapshot import Adjacency, Snapshot, build
-from clew.graph.snapshot_columns import Columns
-from clew.graph.snapshot_files import current_snapshot, write_snapshot
+from clew.graph.snapshot import Snapshot, build, current_snapshot, write_snapshot
+from clew.graph.snapshot_columns import Adjacency, Columns
 from clew.testing.fakes import HashEmbedder
 
 

@@ -12,8 +12,7 @@ import pytest
 from clew.errors import StoreCorruptError, StoreError
 from clew.stores.copy import StoreCopy
 from clew.stores.sqlite.backup import back_up
-from clew.stores.sqlite.copy import open_for_copying
-from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 

@@ -84,3 +84,48 @@ def test_of_an_entity_without_a_time_nothing_is_told(engine: clew.Clew) -> None:
     assert engine.graph.timeline("Brida Kall") == []
     with pytest.raises(NotFoundError, match="no entity 'Nobody'"):
         engine.graph.timeline("Nobody")
+
+
+def test_a_time_of_another_sentence_is_not_the_entity_s(engine: clew.Clew) -> None:
+    engine.add(
+        "The hall has 1066 chairs. Tilda Roe came to Lisse. She opened a shop in 1851."
+        " The fair was held in Delft in 1853.",
+        source="hall",
+    )
+    found = engine.graph.timeline("Tilda Roe")
+    years = {entry.period.start.year for entry in found if entry.period.start}
+    assert years == {1851}
+    assert [entry.text for entry in found] == ["She opened a shop in 1851."]
+
+
+@pytest.mark.parametrize(
+    ("text", "years"),
+    [
+        ("The hall has 1066 chairs.", []),
+        ("Ada Morn sold 1500 books in 1830.", [1830]),
+        ("In 2019 prices rose.", [2019]),
+        ("The 1908 games were held in London.", [1908]),
+        ("Between 1830 and 1835 clocks were cheap.", [1830, 1835]),
+    ],
+)
+def test_what_counts_things_is_no_year(text: str, years: list[int]) -> None:
+    from clew.indexing.relations.dates import find_dates
+
+    found = [span.name for span in find_dates(text, 0, len(text))]
+    assert found == [str(year) for year in years]
+
+
+def test_a_name_that_one_entity_begins_with_is_taken_for_it(engine: clew.Clew) -> None:
+    entity, remark = engine.entities.match("ada mo")
+    assert entity.name == "Ada Morn"
+    assert "'ada mo' is taken for 'Ada Morn'" in remark
+    assert engine.entities.match("Ada Morn")[1] == ""
+    engine.add("Ada Morrow liked eels.", source="morrow")
+    with pytest.raises(NotFoundError, match=r"near it: .*'Ada Morn'"):
+        engine.entities.match("ada mo")
+
+
+@pytest.mark.parametrize("misspelt", ["Ada Mron", "Mron", "Adda Morn"])
+def test_a_misspelt_name_meets_the_nearest(engine: clew.Clew, misspelt: str) -> None:
+    with pytest.raises(NotFoundError, match="'Ada Morn'"):
+        engine.graph.timeline(misspelt)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -104,7 +105,9 @@ def test_importance_is_that_of_the_library(engine: Clew) -> None:
 
 
 def test_an_unknown_name_is_an_error_that_names_near_ones(engine: Clew) -> None:
-    outcome = Toolbox(engine, TOOLS, profile="full").call("entity_timeline", {"entity": "Ada Quil"})
+    outcome = Toolbox(engine, TOOLS, profile="full").call(
+        "entity_timeline", {"entity": "Ada Qiull"}
+    )
     assert outcome.is_error
     assert "Ada Quill" in outcome.text
 
@@ -138,3 +141,64 @@ def test_the_answering_sentence_stands_where_it_says(engine: Clew) -> None:
     answer = hit["answer"]
     assert answer["text"] == "Ada Quill married Jonas Reed in 1958."
     assert TEXTS["Ada Quill"][answer["char_start"] : answer["char_end"]] == answer["text"]
+
+
+def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
+    by_prefix = call(engine, "entity_timeline", entity="Ada Q")
+    assert by_prefix["entity_name"] == "Ada Quill"
+    assert by_prefix["notes"] == ["'Ada Q' is taken for 'Ada Quill'"]
+    assert by_prefix["timeline"] == call(engine, "entity_timeline", entity="Ada Quill")["timeline"]
+    paths = call(engine, "find_paths", source="Ada Q", target="Jonas R")
+    assert paths["notes"] == [
+        "'Ada Q' is taken for 'Ada Quill'",
+        "'Jonas R' is taken for 'Jonas Reed'",
+    ]
+
+
+def test_a_failure_names_tools_and_not_commands(engine: Clew) -> None:
+    toolbox = Toolbox(engine, TOOLS, profile="core")
+    failures: dict[str, dict[str, object]] = {
+        "get_entity_neighbors": {"entity_id": 999},
+        "delete_document": {"document": "nowhere", "confirm": True},
+        "fetch": {"id": "nowhere"},
+    }
+    for name, arguments in failures.items():
+        outcome = toolbox.call(name, arguments)
+        assert outcome.is_error
+        assert "`clew" not in outcome.text
+        assert any(tool.name in outcome.text for tool in TOOLS if tool.name != name)
+
+
+def test_a_tool_of_another_profile_is_said_to_be_there(engine: Clew) -> None:
+    outcome = Toolbox(engine, TOOLS, profile="core").call("create_entities", {"entities": []})
+    assert outcome.is_error
+    assert "the profile memory" in outcome.text
+    assert "the profile full" in Toolbox(engine, TOOLS, profile="core").call("find_paths").text
+
+
+@pytest.mark.parametrize(
+    "name", ["search", "query_documents", "graph_enhanced_search", "relevant_subgraph"]
+)
+def test_an_empty_question_is_an_error(engine: Clew, name: str) -> None:
+    outcome = Toolbox(engine, TOOLS, profile="full").call(name, {"query": " \n"})
+    assert outcome.is_error
+    assert "query" in outcome.text
+
+
+@pytest.mark.parametrize("strategy", ["keyword", "graph", "multi_hop"])
+def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
+    engine: Clew, strategy: str
+) -> None:
+    text = " ".join(f"The weir number {n} of the Lorne was mended in stone." for n in range(60))
+    engine.add(text, title="Weirs of the Lorne", source="weirs")
+    try:
+        found = call(
+            engine, "query_documents", query="weirs stone", strategy=strategy, max_tokens=500
+        )
+    finally:
+        engine.delete(["weirs"])
+    (hit,) = found["results"]
+    assert hit["text"].rstrip("…") in text
+    assert len(hit["text"]) >= 80
+    assert any("no room" in note for note in found["notes"])
+    assert engine.state.embedder.count_tokens(json.dumps(found, ensure_ascii=False)) <= 500

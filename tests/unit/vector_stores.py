@@ -11,7 +11,7 @@ import pytest
 
 from clew.ports import Store
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.state import COUNT_CHANGE
+from clew.stores.state import COUNT_CHANGE
 from clew.stores.vectors.chroma import ChromaRemote
 from clew.stores.vectors.qdrant import QdrantRemote
 from clew.stores.vectors.sync import SyncedIndex

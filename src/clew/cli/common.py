@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
 
 import typer
 
-from clew.cli.errors import reported_errors
+from clew.cli.errors import note, reported_errors
 from clew.errors import NotFoundError
 
 if TYPE_CHECKING:
     from clew import Clew
     from clew.settings import Settings
+    from clew.types import Entity
 
 P = ParamSpec("P")
 
@@ -98,6 +99,14 @@ def _others(settings: Settings) -> str:
         return ""
     found = sorted(place.parent.name for place in settings.stores_folder.glob("*/clew.db"))
     return f" (namespaces there: {', '.join(found[:10])})" if found else ""
+
+
+def matched(engine: Clew, name: str) -> Entity:
+    """The entity that is meant, for commands that only look; a guess is said."""
+    entity, remark = engine.entities.match(name)
+    if remark:
+        note(f"Note: {remark}")
+    return entity
 
 
 COMMON_OPTIONS = {

@@ -39,9 +39,9 @@ class Engine:
         self.add = self.documents.add
         self.add_documents = self.documents.add_documents
         self.delete = self.documents.delete
-        search = Search(self.state)
-        self.search = search.search
-        self.ask = Ask(self.state, search).ask
+        self.searching = Search(self.state)
+        self.search = self.searching.search
+        self.ask = Ask(self.state, self.searching).ask
 
     def __enter__(self) -> Self:
         """The engine itself."""

@@ -33,7 +33,7 @@ class Entities:
     def __init__(self, state: EngineState) -> None:
         self._state = state
 
-    def get(self, name: str) -> Entity:
+    def get(self, name: str | Entity) -> Entity:
         """An entity by name, alias or id. Raises `NotFoundError` that names the nearest ones."""
         return self._state.entity_ranks.applied([self.resolve(name)])[0]
 
@@ -41,12 +41,17 @@ class Entities:
         """Entities whose name is, begins with or holds the text, best first."""
         return self._state.entity_ranks.applied(self._state.store.find_entities(text, limit))
 
-    def aliases(self, name: str) -> list[Alias]:
+    def aliases(self, name: str | Entity) -> list[Alias]:
         """The names of an entity, and why they are."""
         return self._state.store.aliases(entity_id=self.resolve(name).id)
 
-    def resolve(self, name: str) -> Entity:
-        """The same as `get`, without its importance, which may have to be computed."""
+    def resolve(self, name: str | Entity) -> Entity:
+        """The same as `get`, without its importance, which may have to be computed.
+
+        An entity stands for itself: its id may be the name of another.
+        """
+        if not isinstance(name, str):
+            return name
         self._state.check_length("name", name)
         found = self._state.store.resolve([entity_key(name)]).get(entity_key(name))
         if found is None:
@@ -54,11 +59,37 @@ class Entities:
         entities = self._state.store.entities([found]) if found is not None else []
         if entities:
             return entities[0]
-        near = self._state.store.find_entities(name, 5) or [
-            entity for word in name.split() for entity in self._state.store.find_entities(word, 5)
+        raise NotFoundError(not_one("entity", name, self._near(name), "clew stats --graph"))
+
+    def match(self, name: str) -> tuple[Entity, str]:
+        """The same as `resolve`; a name that one entity alone begins with is taken for it.
+
+        The second is a note that says so, else empty. For looking; what writes wants whole names.
+        """
+        try:
+            return self.resolve(name), ""
+        except NotFoundError:
+            key, store = entity_key(name), self._state.store
+            found = [
+                entity
+                for entity in store.find_entities(name, 5)
+                if any(alias.key.startswith(key) for alias in store.aliases(entity_id=entity.id))
+            ]
+            if len(found) != 1:
+                raise
+            return found[0], f"{name!r} is taken for {found[0].name!r}"
+
+    def _near(self, name: str) -> list[str]:
+        """Names that hold the name or one of its words, else those that are spelled most alike."""
+        store = self._state.store
+        near = store.find_entities(name, 5) or [
+            entity for word in name.split() for entity in store.find_entities(word, 5)
         ]
-        names = list(dict.fromkeys(entity.name for entity in near))
-        raise NotFoundError(not_one("entity", name, names, "clew stats --graph"))
+        if near:
+            return list(dict.fromkeys(entity.name for entity in near))
+        from clew.indexing.linking.string_similarity import most_alike
+
+        return most_alike(name, (alias.name for alias in store.aliases()), 5)
 
     def search(
         self,

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.search.answer.relation_evidence import read_relations, stating_sentences
+from clew.search.answer.explain import read_relations, stating_sentences
 from clew.types import Period
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ class Graph:
         self._state = state
         self._entities = entities
 
-    def relations(self, name: str, limit: int = 50) -> list[RelationEvidence]:
+    def relations(self, name: str | Entity, limit: int = 50) -> list[RelationEvidence]:
         """An entity's relations, heaviest first."""
         return read_relations(
             self._state.store, self._state.store.relations([self._entities.resolve(name).id], limit)
@@ -74,7 +74,7 @@ class Graph:
 
         return prune(self._state, below, dry_run)
 
-    def neighbors(self, name: str, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
+    def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
 
         Raises `InputError` for a depth outside 1 to 3.
@@ -107,8 +107,8 @@ class Graph:
 
     def paths(
         self,
-        source: str,
-        target: str,
+        source: str | Entity,
+        target: str | Entity,
         *,
         max_hops: int = 3,
         limit: int = 5,
@@ -128,7 +128,8 @@ class Graph:
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
             raise InputError(
-                f"{source!r} and {target!r} are not two entities of the graph; a path needs two"
+                f"{ends[0].name!r} and {ends[1].name!r} are not two entities of the graph; a path"
+                " needs two"
             )
         if weighted:
             found = strongest_path(graph, rows[0], rows[1], max_hops)
@@ -139,7 +140,7 @@ class Graph:
 
     def timeline(
         self,
-        name: str,
+        name: str | Entity,
         *,
         limit: int = 100,
         since: Moment | None = None,
@@ -153,6 +154,7 @@ class Graph:
         now = self._state.now()
         return read_timeline(
             self._state.store,
+            self._state.snapshot,
             self._entities.resolve(name).id,
             limit=limit,
             period=Period(start=read_start("since", since, now), end=read_end("until", until, now)),

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
+    from clew.graph.vocabulary import Vocabulary
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
@@ -81,9 +82,10 @@ class EngineState:
         """The model that texts and questions are embedded with."""
         self.reranker = models.get("reranker") or make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
-        self.language_provider = models.get("language_model") or make_language_provider(settings)
+        self._before_close: list[Callable[[], None]] = []
+        given = models.get("language_model")
+        self.language_provider = given or make_language_provider(settings, self.before_close)
         """What answers as a language model; None where none is configured or given."""
-        self._provider_given = models.get("language_model") is not None
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
@@ -98,7 +100,7 @@ class EngineState:
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._snapshot: Snapshot | None = None
-        self._before_close: list[Callable[[], None]] = []
+        self._vocabulary: Vocabulary | None = None
         self._loading: threading.Thread | None = None
         self._keyword_only_meanwhile = False
         self._refreshing = threading.Lock()
@@ -109,8 +111,6 @@ class EngineState:
             self._before_close.pop()()
         if "_runner" in self.__dict__:
             self._runner.close()
-        if not self._provider_given:
-            getattr(self.language_provider, "close", lambda: None)()
         self.vector_index.close()
         self.store.close()
 
@@ -147,9 +147,8 @@ class EngineState:
     @cached_property
     def language_model(self) -> LanguageModelClient | None:
         """The language model, its replies kept in the store; None: everything works without."""
-        if self.language_provider is None:
-            return None
-        return make_language_model(self.settings, self.language_provider, self.store)
+        provider = self.language_provider
+        return make_language_model(self.settings, provider, self.store) if provider else None
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
@@ -172,11 +171,20 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot_files import current_snapshot
+        from clew.graph.snapshot import current_snapshot
 
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
             return self._snapshot
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the store, brought up to its generation."""
+        from clew.graph.vocabulary import current_vocabulary
+
+        with self._refreshing:
+            self._vocabulary = current_vocabulary(self.store, self.store.folder, self._vocabulary)
+            return self._vocabulary
 
     @property
     def entity_graph(self) -> EntityGraph:
@@ -216,17 +224,19 @@ class EngineState:
 
         if self._communities.generation() == self.store.generation():
             return
-        say = None if progress is None else partial(_begin, progress)
+        say = None if progress is None else lambda step: progress(step, 0, None)
         refresh_communities(
             self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
         )
 
     def persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot_files import write_snapshot
+        from clew.graph.snapshot import write_snapshot
+        from clew.graph.vocabulary import persist_vocabulary
 
         self.vectors.persist()
         write_snapshot(self.snapshot, self.store.folder)
+        persist_vocabulary(self.store, self.store.folder)
 
     # --- indexing
 
@@ -280,10 +290,6 @@ class EngineState:
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
-
-
-def _begin(progress: Progress, step: str) -> None:
-    progress(step, 0, None)
 
 
 def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:

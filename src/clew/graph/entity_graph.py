@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot import Adjacency, distinct, find_sorted
+from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.snapshot import find_sorted
+from clew.graph.snapshot_columns import find_sorted
 from clew.graph.traversal.breadth_first import entries_of
 
 if TYPE_CHECKING:

@@ -10,12 +10,22 @@ context (title and headings). A chunk that is *about* an entity mentions it ther
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.graph.snapshot_columns import Columns, read_columns, term_hash
+from clew.derived_files import derived_files, read_arrays, write_arrays
+from clew.graph.snapshot_columns import (
+    Adjacency,
+    Columns,
+    find_sorted,
+    read_columns,
+    term_hash,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,8 +37,6 @@ if TYPE_CHECKING:
 
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float32]
-
-_Number = TypeVar("_Number", bound=np.integer)
 
 ABOUT_WEIGHT = 6.0
 """Weight of an edge from a passage to what it is about; a mention weighs 1, two or more weigh 2."""
@@ -44,34 +52,6 @@ ADJACENCIES = (
     *("passage_entities", "entity_passages"),
 )
 """Attributes of a snapshot that are computed from its columns."""
-
-
-class Adjacency:
-    """Rows of integers of different length, with a value each where there are values (CSR)."""
-
-    def __init__(self, starts: Ints, items: Ints) -> None:
-        self.starts = starts
-        """(rows + 1,)"""
-        self.items = items
-        """(entries,)"""
-
-    @classmethod
-    def from_pairs(cls, rows: Ints, items: Ints, size: int) -> Adjacency:
-        """Of pairs sorted by row."""
-        starts = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
-        return cls(starts, items)
-
-    def row(self, index: int) -> Ints:
-        """The items of one row."""
-        return self.items[self.starts[index] : self.starts[index + 1]]
-
-    def entries(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Positions of all entries of the rows given, and which of those rows each belongs to."""
-        starts, counts = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
-        owner = np.repeat(np.arange(len(rows)), counts)
-        first = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) - first[owner] + starts[owner], owner
 
 
 class Snapshot:
@@ -149,9 +129,9 @@ class Snapshot:
         row = self.sentence_starts[chunk] + 1 + mentions[:, 1]
         self.entity_ids, entity = np.unique(mentions[:, 2], return_inverse=True)
         size = len(self.entity_ids)
-        self.sentence_entities = _adjacency(row, entity, self.sentences)
+        self.sentence_entities = Adjacency.from_unsorted(row, entity, self.sentences)
         """By row of sentences: the entities mentioned."""
-        self.entity_sentences = _adjacency(entity, row, size)
+        self.entity_sentences = Adjacency.from_unsorted(entity, row, size)
         """By entity: the rows of sentences that mention it."""
         self._index_passages(chunk, entity, mentions, size)
 
@@ -243,50 +223,72 @@ class Snapshot:
         return np.where(same, there, rows)
 
 
-def distinct(values: NDArray[_Number]) -> NDArray[_Number]:
-    """The numbers, sorted, each once.
-
-    `numpy.unique` would look for masks first, and load `numpy.ma` for it: a tenth of a cold start.
-    """
-    ordered = np.sort(values)
-    first = np.ones(len(ordered), dtype=bool)
-    first[1:] = ordered[1:] != ordered[:-1]
-    return ordered[first]
-
-
-def find_sorted(
-    values: NDArray[_Number], wanted: NDArray[_Number]
-) -> tuple[Ints, NDArray[np.bool_]]:
-    """Where each wanted number stands among sorted ones, and whether it does; a place is valid."""
-    places = np.minimum(np.searchsorted(values, wanted), max(len(values) - 1, 0))
-    if not len(values):
-        return places, np.zeros(len(wanted), dtype=bool)
-    return places, values[places] == wanted
-
-
-def _adjacency(rows: Ints, items: Ints, size: int) -> Adjacency:
-    """Of pairs in any order, repeats dropped."""
-    width = int(items.max()) + 1 if len(items) else 1
-    row, item = np.divmod(distinct(rows * width + items), width)
-    return Adjacency.from_pairs(row, item, size)
-
-
 def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
     """A snapshot of the store as it stands; `previous` is extended where it can be."""
     generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
         return previous
     if previous is None or previous.mentions_version != mentions_version:
-        return Snapshot(_read(source, 0), generation=generation, mentions_version=mentions_version)
+        return Snapshot(
+            _read_after(source, 0), generation=generation, mentions_version=mentions_version
+        )
     present = np.isin(previous.chunk_ids, source.chunk_ids())
     columns = previous.columns if present.all() else previous.columns.keep(present)
     last = int(previous.chunk_ids[-1]) if previous.size else 0
     return Snapshot(
-        columns.append(_read(source, last)),
+        columns.append(_read_after(source, last)),
         generation=generation,
         mentions_version=mentions_version,
     )
 
 
-def _read(source: SnapshotSource, after: int) -> Columns:
+def _read_after(source: SnapshotSource, after: int) -> Columns:
     return read_columns(source.passages(after), source.mention_rows(after))
+
+
+# --- on disk, so that a new process need not read the whole store again ------------------
+
+FORMAT = 2
+"""Grows whenever what is stored means something else."""
+_KIND = "snapshot"
+
+
+def current_snapshot(
+    source: SnapshotSource, folder: Path, previous: Snapshot | None = None
+) -> Snapshot:
+    """The store's snapshot at its present generation, from the nearest one that there is."""
+    if previous is not None and previous.generation == source.generation():
+        return previous
+    with source.reading():
+        nearest = previous or _newest(folder, source.generation())
+        return build(source, nearest)
+
+
+def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    """Keep this snapshot and drop older ones."""
+    columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
+    numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
+    stored = {"numbers": numbers, **columns, **snapshot.arrays()}
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, snapshot.generation, stored)
+
+
+def _newest(folder: Path, generation: int) -> Snapshot | None:
+    """The newest snapshot that is not ahead of the store and can be read."""
+    files = derived_files(folder, _KIND)
+    for path in sorted(files, key=files.__getitem__, reverse=True):
+        if files[path] <= generation:
+            with suppress(KeyError, ValueError):
+                return _read_file(path, files[path])
+    return None
+
+
+def _read_file(path: Path, generation: int) -> Snapshot:
+    arrays = read_arrays(path) or {}
+    version, mentions_version = arrays["numbers"].tolist()
+    if version != FORMAT:
+        raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
+    columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
+    return Snapshot.restore(
+        columns, arrays, generation=generation, mentions_version=mentions_version
+    )

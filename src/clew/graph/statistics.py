@@ -18,7 +18,7 @@ from clew.graph.importance import (
     hubs,
     summary,
 )
-from clew.graph.snapshot import find_sorted
+from clew.graph.snapshot_columns import find_sorted
 from clew.graph.traversal.cut_vertices import cut_vertices
 
 if TYPE_CHECKING:

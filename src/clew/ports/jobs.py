@@ -5,15 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal, Protocol
-
-if TYPE_CHECKING:
-    pass
-
+from typing import Any, Literal, Protocol
 
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
-
-
 ItemStatus = Literal["waiting", "done", "failed"]
 
 

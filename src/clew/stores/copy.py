@@ -17,16 +17,17 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
 from clew.ports.copying import Header, Key, Mark, Place, Row, Table
 from clew.stores.backend import Backend, pairs
-from clew.stores.state import StoreState, remember_embedder
-from clew.stores.statements.communities import BUILT, KEEP
-from clew.stores.statements.state import (
+from clew.stores.state import (
     ENTITIES_OF_ALIASES,
     FORGET_MARK,
     NEXT_IDS,
     REMEMBER,
     RESERVE_IDS,
     NextIds,
+    StoreState,
+    remember_embedder,
 )
+from clew.stores.statements.communities import BUILT, KEEP
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -1,13 +1,157 @@
-"""What a store remembers of itself: its generation, its embedder, what is functional."""
+"""What a store remembers of itself: its generation, its embedder, what is functional, next ids.
+
+The statements stand here, too, since each back end uses them.
+"""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, TypeVar
 
-from clew.errors import StoreMismatchError
-from clew.stores.backend import Backend
-from clew.stores.statements.state import REMEMBER, STATE, State
+from clew.errors import StoreCorruptError, StoreMismatchError
+from clew.stores.backend import Backend, Found, Statement
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """What `STATE` returned; each value is read when it is asked for, since one may be damaged.
+
+    Raises `StoreCorruptError` for one that cannot be read.
+    """
+
+    rows: Found
+
+    @property
+    def generation(self) -> int:
+        """Grows with every commit that changes anything."""
+        return self._read("generation", int, 0)
+
+    @property
+    def mentions_version(self) -> int:
+        """Grows when mentions of old chunks change hands."""
+        return self._read("epoch", int, 0)
+
+    @property
+    def dimension(self) -> int:
+        """Of the vectors; 0 where none were ever saved."""
+        return self._read("dimension", int, 0)
+
+    @property
+    def vectors(self) -> tuple[str, int] | None:
+        """Name and dimension of the embedder, once one is known."""
+        name, dimension = self._read("embedder", str, ""), self.dimension
+        return (name, dimension) if name and dimension else None
+
+    @property
+    def functional(self) -> list[str]:
+        """Relation types of which a later fact ends an earlier one, sorted."""
+        return self._read("functional", lambda text: list(json.loads(text)), "[]")
+
+    @property
+    def copying(self) -> str | None:
+        """How far a copy into the store has come; None for a store that is whole."""
+        return self._read("copying", lambda text: text, None)
+
+    def _read(self, name: str, convert: Callable[[Any], T], default: object) -> T:
+        value = self.rows[0][_META.index(name)]
+        try:
+            return convert(default if value is None else value)
+        except (TypeError, ValueError) as error:
+            raise StoreCorruptError(
+                f"the store is damaged: its {name} is {value!r}, which cannot be read; restore it"
+                " from a backup, or delete it and index again"
+            ) from error
+
+
+class NextIds(NamedTuple):
+    """The row of `NEXT_IDS`: the first id of each table that was never given."""
+
+    sections: int
+    chunks: int
+    entities: int
+    aliases: int
+    relations: int
+
+
+_META = ("generation", "epoch", "embedder", "dimension", "functional", "copying")
+
+STATE = Statement(
+    # A value that is null is damage, unlike one that there is not.
+    "SELECT "
+    + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META),
+    f"""
+MATCH (s:ClewStore {{namespace: $namespace}})
+RETURN [{", ".join(f"s.{name}" for name in _META)}] AS row
+""",
+)
+NEXT_IDS = Statement(
+    "SELECT "
+    + ", ".join(
+        f"1 + coalesce(max(CASE name WHEN '{table}' THEN seq END), 0)" for table in NextIds._fields
+    )
+    + " FROM sqlite_sequence",
+    """
+MATCH (s:ClewStore {namespace: $namespace})
+RETURN [s.next_section, s.next_chunk, s.next_entity, s.next_alias, s.next_relation] AS row
+""",
+)
+# Rows: name, value.
+REMEMBER = Statement(
+    "INSERT OR REPLACE INTO meta VALUES (:name, :value)",
+    """
+UNWIND $rows AS row
+MATCH (s:ClewStore {namespace: $namespace}) SET s[row.name] = row.value
+""",
+)
+COUNT_CHANGE = Statement(
+    """
+UPDATE meta SET value = value + CASE name WHEN 'generation' THEN :changes ELSE :moves END
+WHERE name IN ('generation', 'epoch')
+""",
+    """
+MATCH (s:ClewStore {namespace: $namespace})
+SET s.generation = s.generation + $changes, s.epoch = s.epoch + $moves
+""",
+)
+
+
+# Entities by the ids of their aliases. Columns: alias id, entity id.
+ENTITIES_OF_ALIASES = Statement(
+    "SELECT id, entity_id FROM aliases WHERE id IN (SELECT value FROM json_each(:ids))",
+    """
+UNWIND $ids AS id
+MATCH (a:ClewAlias {namespace: $namespace, id: id})
+    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
+RETURN [id, e.id] AS row
+""",
+)
+# Give no id again that was ever given. Rows: table, last (the highest id given, at least 1).
+RESERVE_IDS = Statement(
+    """
+INSERT OR REPLACE INTO sqlite_sequence (rowid, name, seq) SELECT
+    (SELECT rowid FROM sqlite_sequence WHERE name = :table), :table,
+    max(:last, coalesce((SELECT seq FROM sqlite_sequence WHERE name = :table), 0))
+""",
+    """
+UNWIND $rows AS row
+WITH row.last + 1 AS free, {
+    sections: 'next_section', chunks: 'next_chunk', entities: 'next_entity',
+    aliases: 'next_alias', relations: 'next_relation'}[row.table] AS counter
+MATCH (s:ClewStore {namespace: $namespace}) WHERE s[counter] < free
+SET s[counter] = free
+""",
+)
+FORGET_MARK = Statement(
+    "DELETE FROM meta WHERE name = 'copying'",
+    "MATCH (s:ClewStore {namespace: $namespace}) REMOVE s.copying",
+)
 
 
 class StoreState:
@@ -18,6 +162,19 @@ class StoreState:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._bound: tuple[str, int] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.folder
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.grouping()
+
+    def close(self) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.close()
 
     def pinned_generation(self) -> AbstractContextManager[None]:
         """See `ports.StoreUpkeep`; asking a file again costs nothing."""

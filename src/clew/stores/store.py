@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.stores.backend import Backend
@@ -17,7 +15,7 @@ from clew.stores.relations.extractions import Extractions
 from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
 from clew.stores.snapshot import Snapshots
-from clew.stores.statements.state import COUNT_CHANGE, REMEMBER
+from clew.stores.state import COUNT_CHANGE, REMEMBER
 
 if TYPE_CHECKING:
     from clew.types import CheckReport, Ids, Scores, Vectors
@@ -66,19 +64,6 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
 
         if list(functional) != self.state().functional and not self.backend.read_only:
             self.backend.write(work)
-
-    def grouping(self) -> AbstractContextManager[None]:
-        """See `ports.StoreUpkeep`."""
-        return self.backend.grouping()
-
-    @property
-    def folder(self) -> Path:
-        """See `ports.StoreUpkeep`."""
-        return self.backend.folder
-
-    def close(self) -> None:
-        """See `ports.StoreUpkeep`."""
-        self.backend.close()
 
     @abstractmethod
     def search_keywords(

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from clew.times.found import find_date, path_date
 from clew.times.names import name_of, read_period
+from clew.times.opening import opening_date
 from clew.times.phrases import FoundPeriod, find_relative
 from clew.times.ranges import find_periods
 from clew.times.written import date_of, day_order, to_date, to_time
@@ -22,6 +23,7 @@ __all__ = [
     "find_relative",
     "in_utc",
     "name_of",
+    "opening_date",
     "path_date",
     "read_period",
     "to_date",

@@ -35,6 +35,16 @@ NO_YEAR_AFTER = re.compile(
     r"|employees|points|runs|times|words|tons|tonnes|dollars|euros)\b"
 )
 """What stands right after four digits that are a quantity."""
+_NO_PLURAL = "was|is|has|as|its|this|his|does|says|sees|always|plus|versus|towards|perhaps"
+_PLURAL_AFTER = re.compile(rf" (?!(?:{_NO_PLURAL})\b)[a-z]{{2,20}}s\b(?<!ss)")
+_COUNTING = re.compile(r"(?<![^\W_])([a-z]{2,15}) $")
+_NOT_COUNTING = frozenset(
+    "in since by from until till to of during before after and or for on at circa year years early"
+    " late mid spring summer autumn fall winter fiscal the its their this our your his her"
+    " first between through".split()
+)
+"""Words before four digits after which they may be a year though a plural follows."""
+_LONGEST_WORD = 16
 FIRST_FUTURE = "2100"
 """Numbers from here on are rarely years."""
 _YEARLESS = re.compile(
@@ -48,6 +58,14 @@ _JOINED = re.compile(
     re.IGNORECASE,
 )
 _YEARS = re.compile(r"(?:the )?(?:\d{4}s?|\d+\w\w[ -]century)", re.IGNORECASE)
+
+
+def is_counted(text: str, start: int, end: int) -> bool:
+    """Whether four digits count things: "has 1066 chairs", but not "in 2019 prices rose"."""
+    if not _PLURAL_AFTER.match(text, end):
+        return False
+    before = _COUNTING.search(text, max(0, start - _LONGEST_WORD), start)
+    return before is not None and before[1] not in _NOT_COUNTING
 
 
 def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
@@ -77,6 +95,7 @@ def _is_year(text: str, start: int, end: int) -> bool:
         text[start:end] < FIRST_FUTURE
         and not NO_YEAR_BEFORE.search(text, max(0, start - 2), start)
         and not NO_YEAR_AFTER.match(text, end)
+        and not is_counted(text, start, end)
     )
 
 

@@ -24,6 +24,7 @@ def text(
     default: str | None = None,
     max_length: int = 1000,
     choices: Iterable[str] = (),
+    blank: bool = True,
 ) -> Parameter:
     """A string of at most `max_length` characters."""
     return Parameter(
@@ -34,6 +35,7 @@ def text(
         default=default,
         max_length=max_length,
         choices=tuple(choices),
+        blank=blank,
     )
 
 

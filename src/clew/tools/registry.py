@@ -36,4 +36,5 @@ def make_toolbox(
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(make_audit(engine.state.journal)),
+        known=TOOLS,
     )

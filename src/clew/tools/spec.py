@@ -46,6 +46,8 @@ class Parameter:
     """Of arrays."""
     max_length: int = 100_000
     """Characters of a string."""
+    blank: bool = True
+    """Whether a string may be without a visible character."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

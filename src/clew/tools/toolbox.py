@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from clew.errors import ClewError, InputError
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
 from clew.tools.validate import complete
+from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -55,11 +57,14 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
+        known: Sequence[Tool] = (),
     ) -> None:
+        """`known` are the tools of all profiles, which errors speak of."""
         self._engine = engine
         self._tools = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
         self._services = dict(services or {})
         self._audit = audit
+        self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     def allowed(self, caller: Caller) -> list[Tool]:
         """The tools that a caller may use, in order."""
@@ -86,23 +91,29 @@ class Toolbox:
             complete_arguments = complete(name, tool.parameters, arguments or {})
             if tool.scope == "write" and not (tool.destructive or tool.frees):
                 self._check_room()
-            if not tool.read_only and self._audit is not None:
-                self._audit(caller, tool, complete_arguments)
             call = Call(
                 engine=self._engine,
                 caller=caller,
                 services=self._services,
                 progress=progress or Progress(),
             )
-            result = tool.run(call, complete_arguments)
+            result = self._run(call, tool, complete_arguments)
         except ClewError as error:
-            return _failure(str(error))
+            return _failure(name_tools(str(error)))
         except Exception:
             logger.exception("tool %s failed", name)
             return _failure(
                 f"{name} failed inside Clew; the server's log says why. Try another way"
             )
         return Outcome(content={"success": True, **result}, is_error=False)
+
+    def _run(self, call: Call, tool: Tool, arguments: Arguments) -> Result:
+        """Run a tool; what it writes and what the audit log says of it reach the disk together."""
+        together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
+        with together:
+            if not tool.read_only and self._audit is not None:
+                self._audit(call.caller, tool, arguments)
+            return tool.run(call, arguments)
 
     def _check_room(self) -> None:
         reason = self._engine.documents.quota_reached()
@@ -113,8 +124,18 @@ class Toolbox:
         tool = self._tools.get(name)
         if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
-            raise InputError(f"there is no tool {name!r}; use one of {known}")
+            raise InputError(
+                f"there is no tool {name!r}{self._elsewhere(name)}; use one of {known}"
+            )
         return tool
+
+    def _elsewhere(self, name: str) -> str:
+        """Which profiles have a tool that the one served lacks; empty where none has it."""
+        profiles = [] if name in self._tools else self._profiles.get(name)
+        if not profiles:
+            return ""
+        shown = " or ".join(profiles)
+        return f" (it is one of the profile {shown}: clew mcp --profile {profiles[-1]})"
 
 
 def may_call(caller: Caller, tool: Tool) -> bool:

@@ -76,6 +76,8 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
         )
     if not _is_text(value):
         raise _wrong(where, value, "text without halves of surrogate pairs")
+    if not (parameter.blank or value.strip()):
+        raise _wrong(where, value, "a text with a visible character")
     if parameter.choices and value not in parameter.choices:
         raise _wrong(where, value, f"one of {', '.join(parameter.choices)}")
     return value

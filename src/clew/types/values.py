@@ -36,9 +36,9 @@ AliasMethod = Literal["exact", "acronym", "fuzzy", "manual"]
 DatePrecision = Literal["", "year", "month", "day", "time"]
 """The unit that a date is stated in; empty for no date."""
 
-DateSource = Literal["", "metadata", "title", "path", "message"]
+DateSource = Literal["", "metadata", "title", "path", "message", "text"]
 """What of a document says its date: properties and headers, title or first heading, name of file
-or folder, time of a message; empty for no date."""
+or folder, time of a message, first lines of the text; empty for no date."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

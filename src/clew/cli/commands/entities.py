@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.common import Common
+from clew.cli.common import Common, matched
 from clew.cli.options import NameArgument
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.text import one_line
@@ -23,9 +23,10 @@ def show(
 ) -> None:
     """Print an entity: its names, why each is one, and its relations."""
     with common.open() as engine:
-        entity = engine.entities.get(name)
-        aliases = engine.entities.aliases(name)
-        relations = engine.graph.relations(name, limit)
+        found = matched(engine, name)
+        entity = engine.entities.get(found)
+        aliases = engine.entities.aliases(found)
+        relations = engine.graph.relations(found, limit)
     if common.json:
         write_json({"entity": entity, "aliases": aliases, "relations": relations})
     else:
@@ -153,7 +154,8 @@ def neighbors(
 ) -> None:
     """List the entities around an entity, and what ties them to it."""
     with common.open() as engine:
-        found = engine.graph.neighbors(name, depth=depth, limit=limit)
+        entity = matched(engine, name)
+        found = engine.graph.neighbors(entity, depth=depth, limit=limit)
     if common.json:
         write_json(found)
     elif found:

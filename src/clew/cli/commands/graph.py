@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from clew.cli.common import Common
+from clew.cli.common import Common, matched
 from clew.cli.errors import note
 from clew.cli.options import (
     AsOfOption,
@@ -51,9 +51,8 @@ def path(
 ) -> None:
     """Show how two entities are tied: the paths between them, fewest hops first."""
     with common.open() as engine:
-        found, notes = engine.graph.paths(
-            source, target, max_hops=max_hops, limit=limit, weighted=weighted
-        )
+        ends = [matched(engine, name) for name in (source, target)]
+        found, notes = engine.graph.paths(*ends, max_hops=max_hops, limit=limit, weighted=weighted)
     if common.json:
         write_json({"paths": found, "notes": notes})
         return
@@ -79,7 +78,8 @@ def timeline(
 ) -> None:
     """Print what is known of an entity, in order of time."""
     with common.open() as engine:
-        found = engine.graph.timeline(name, limit=limit, since=since, until=until, as_of=as_of)
+        entity = matched(engine, name)
+        found = engine.graph.timeline(entity, limit=limit, since=since, until=until, as_of=as_of)
     if common.json:
         write_json(found)
     elif found:

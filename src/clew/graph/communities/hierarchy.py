@@ -17,9 +17,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.communities.cluster import ENTITY, Nodes, find_clusters
-from clew.graph.communities.leiden import WeightedGraph, sums
-from clew.graph.snapshot import Adjacency, distinct, find_sorted
+from clew.graph.communities.leiden import ENTITY, Nodes, WeightedGraph, find_clusters, sums
+from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
 from clew.ports import Partition
 
 if TYPE_CHECKING:
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.communities.cluster import Cluster
+    from clew.graph.communities.leiden import Cluster
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Floats, Ints
     from clew.types import Ids

@@ -10,7 +10,7 @@ import numpy as np
 from clew.graph.communities.hierarchy import changed_entities, partition, touched
 from clew.graph.communities.reports import ReportMaker
 from clew.graph.communities.topics import make_topics
-from clew.graph.snapshot import find_sorted
+from clew.graph.snapshot_columns import find_sorted
 from clew.ports import CommunityChanges
 
 if TYPE_CHECKING:

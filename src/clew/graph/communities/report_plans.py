@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.communities.leiden import sums
-from clew.graph.snapshot import Adjacency, distinct, find_sorted
+from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

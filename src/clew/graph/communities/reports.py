@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.graph.communities.report_plans import length_norm, outline
-from clew.graph.snapshot import distinct, find_sorted
+from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.ports import CommunityReport, GraphStore, PassageStore, ReportBasis, SnapshotSource
 from clew.text import terms
 

@@ -16,7 +16,8 @@ from clew.graph.communities.leiden import WeightedGraph, leiden, sums
 from clew.graph.communities.phrases import find_phrases
 from clew.graph.communities.report_plans import best_of_groups
 from clew.graph.communities.reports import listed, mean_direction
-from clew.graph.snapshot import ABOUT_WEIGHT, Adjacency, distinct, find_sorted
+from clew.graph.snapshot import ABOUT_WEIGHT
+from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
 from clew.ports import GraphStore, SnapshotSource, TopicSet
 from clew.text import entity_key, terms
 

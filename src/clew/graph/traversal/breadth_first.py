@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.graph.snapshot import Adjacency
+from clew.graph.snapshot_columns import Adjacency
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

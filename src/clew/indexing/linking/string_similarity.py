@@ -8,12 +8,18 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.indexing.ner.name_lexicon import FIRST_NAMES
 from clew.text import terms
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+NEAR = 0.8
+"""Jaro-Winkler similarity of a name that another may have been meant for."""
 SHORTEST_KEY = 6
 """Letters of a key, at least."""
 SHORTEST_WORD = 5
@@ -73,6 +79,18 @@ def similarity(key: str, other: str, least: float = 0.0) -> float:
     # The cheap look in C first: nearly all pairs of a block end here.
     score = JaroWinkler.normalized_similarity(key, other, score_cutoff=least)
     return score if score and _same_words(key.split(), other.split()) else 0.0
+
+
+def most_alike(name: str, names: Iterable[str], limit: int) -> list[str]:
+    """Names that one may have been meant for, as a whole or by a word of theirs, nearest first."""
+    near = {other: score for other in names if (score := _likeness(name, other)) >= NEAR}
+    return sorted(near, key=lambda other: (-near[other], other))[:limit]
+
+
+def _likeness(name: str, other: str) -> float:
+    """Jaro-Winkler similarity, 0 to 1, of a name and another or the nearest word of it."""
+    given, words = name.casefold(), [other, *other.split()]
+    return max(JaroWinkler.normalized_similarity(given, word.casefold()) for word in words)
 
 
 def _in_full(key: str) -> list[str]:

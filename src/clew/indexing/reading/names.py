@@ -10,8 +10,9 @@ from pathlib import PurePosixPath
 
 from clew.indexing.markdown import title_from_name
 from clew.indexing.reading.formats.common import one_line
+from clew.indexing.splitting.code_blocks import is_code
 from clew.indexing.splitting.outline import headings
-from clew.times import day_order, find_date, path_date, to_date
+from clew.times import day_order, find_date, opening_date, path_date, to_date
 from clew.types import DateSource, Document, PartialDate
 
 _BEGINNING = 4000
@@ -34,6 +35,8 @@ _GENERIC = frozenset(
     " thanks todo version".split()
 )
 """Names that files of many folders share."""
+_TABLES = frozenset(("text/csv", "text/tab-separated-values", "application/jsonl"))
+"""Texts whose first lines speak of their first rows."""
 _DATE_FIELDS = ("created_at", "created", "date", "published")
 
 
@@ -87,7 +90,7 @@ def title_from_path(source: str) -> str:
 
 
 def with_date(document: Document, path: str) -> Document:
-    """The document with its date, and what says it: metadata, else title or heading, else path.
+    """The document with its date, and what says it: metadata, title or heading, path, first lines.
 
     What its metadata say may need its text: whoever writes "25/04/2019" puts the day first.
     """
@@ -113,3 +116,6 @@ def _stated(document: Document, path: str) -> Iterator[tuple[DateSource, Partial
             yield "title", date
     if path and (date := path_date(path)):
         yield "path", date
+    prose = not is_code(document.media_type) and document.media_type not in _TABLES
+    if prose and (date := opening_date(document.text, day_first=day_first)):
+        yield "text", date

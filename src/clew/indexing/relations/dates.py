@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from clew.indexing.ner.spans import NameSpan
 from clew.times.names import DAY, MONTH
-from clew.times.ranges import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR
+from clew.times.ranges import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR, is_counted
 
 _BEFORE = re.compile(rf"(?<!\w)(?:(?:{DAY}(?: of)? )?(?:{MONTH})\.?,? ?|(?:{MONTH})\.? {DAY},? )$")
 _AFTER = re.compile(
@@ -35,7 +35,8 @@ def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[
         return
     before = _BEFORE.search(text, max(start, left - _LONGEST_BEFORE), left)
     after = _AFTER.match(text, right, end)
-    if after is None and before is None and NO_YEAR_AFTER.match(text, right, end):
+    alone = after is None and before is None
+    if alone and (NO_YEAR_AFTER.match(text, right, end) or is_counted(text, left, right)):
         return
     first = before.start() if before else left
     last = after.end() if after else right

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import LanguageModel
+    from clew.models.llm.hosted import Hosted
+    from clew.models.llm.ollama import Ollama
     from clew.settings import LlmSettings
 
 
-def make_provider(settings: LlmSettings) -> LanguageModel | None:
-    """The provider; None where none is configured. Nothing is asked before the first request."""
-    if not settings.provider:
-        return None
+def make_provider(settings: LlmSettings) -> Ollama | Hosted:
+    """The provider that is configured; nothing is asked before the first request."""
     if settings.provider == "ollama":
         from clew.models.llm.ollama import Ollama
 

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import statement
-from clew.search.answer.relation_evidence import read_relations
+from clew.search.answer.explain import read_relations
 from clew.types import Period, TimelineEntry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence, Set
     from datetime import datetime
 
+    from clew.graph.snapshot import Snapshot
     from clew.ports import Store
     from clew.types import StoredChunk
 
 
+_TITLE = -1
+"""Ordinal of the title and headings among a passage's sentences."""
+_GOES_ON = re.compile(r"\W{0,3}(?:[Ss]?[Hh]e|[Tt]hey|[Ii]t|[Hh]er|[Hh]is|[Tt]heir|[Ii]ts)\b")
 RELATIONS = 1000
 """Relations of an entity that are read, the heaviest first."""
 
 
 def read_timeline(
     store: Store,
+    snapshot: Snapshot,
     entity_id: int,
     *,
     limit: int,
@@ -33,7 +39,7 @@ def read_timeline(
     Of a period, what overlaps it. At most `limit` entries; where there are more, the latest are
     left out. What has no time is not on a timeline.
     """
-    entries = [*_relations(store, entity_id, as_of), *_passages(store, entity_id, as_of)]
+    entries = [*_relations(store, entity_id, as_of), *_passages(store, snapshot, entity_id, as_of)]
     if period is not None:
         entries = [entry for entry in entries if entry.period.overlaps(period)]
     entries.sort(key=lambda entry: (_moment(entry.period), entry.reference, entry.text))
@@ -66,7 +72,9 @@ def _relations(store: Store, entity_id: int, as_of: datetime | None) -> list[Tim
     return entries
 
 
-def _passages(store: Store, entity_id: int, as_of: datetime | None) -> list[TimelineEntry]:
+def _passages(
+    store: Store, snapshot: Snapshot, entity_id: int, as_of: datetime | None
+) -> list[TimelineEntry]:
     """The entity's dated passages, at the time that each speaks of, else when it was said."""
     ids = store.entity_chunks(entity_id).tolist()
     if as_of is not None:
@@ -74,25 +82,69 @@ def _passages(store: Store, entity_id: int, as_of: datetime | None) -> list[Time
         ids = [id_ for id_ in ids if id_ in known]
     times, said, origins = store.chunk_times(ids), store.published_at(ids), store.provenance(ids)
     sentences = store.sentences(ids)
+    naming = _naming_sentences(snapshot, entity_id)
     return [
         TimelineEntry(
             period=period,
-            text=_saying(period, chunk, sentences.get(chunk.id, ())),
+            text=" ".join(text.split()),
             reference=chunk.public_id,
             provenance=origins.get(chunk.id),
         )
         for chunk in store.chunks(ids)
-        for period in _times_spoken_of(times.get(chunk.id, ()), chunk.id in said)
+        for period, text in _told(
+            chunk,
+            sentences.get(chunk.id, ()),
+            naming.get(chunk.id, set()),
+            times.get(chunk.id, ()),
+            chunk.id in said,
+        )
     ]
 
 
-def _saying(period: Period, chunk: StoredChunk, sentences: Sequence[str]) -> str:
-    """The sentences that name the time in these words; the whole passage where none does."""
-    naming = [s for s in sentences if period.text and period.text in s]
-    return " ".join(" ".join(naming or [chunk.text]).split())
+def _told(
+    chunk: StoredChunk,
+    sentences: Sequence[str],
+    naming: Set[int],
+    times: Sequence[Period],
+    dated: bool,
+) -> list[tuple[Period, str]]:
+    """The times of a passage that sentences about the entity name, with these sentences.
+
+    A time that no sentence names in these words was worked out from "last month" and the like: the
+    passage tells of it. Without any time, when the passage was said.
+    """
+    about = _sentences_about(naming, sentences)
+    told = []
+    for period in times[1:] if dated else times:
+        dating = [n for n, s in enumerate(sentences) if period.text and period.text in s]
+        if not dating:
+            told.append((period, chunk.text))
+        elif spoken := " ".join(sentences[ordinal] for ordinal in dating if ordinal in about):
+            told.append((period, spoken))
+    return told or [(period, chunk.text) for period in times[:1] if dated]
 
 
-def _times_spoken_of(times: Sequence[Period], dated: bool) -> Sequence[Period]:
-    """The times that a passage speaks of; when it was said, where it speaks of none."""
-    spoken = times[1:] if dated else times
-    return spoken or times[:1]
+def _sentences_about(naming: Set[int], sentences: Sequence[str]) -> Collection[int]:
+    """Ordinals of the sentences that speak of an entity, which is named in those of `naming`.
+
+    All where the title or a heading names it (-1); else those that name it, and those that go on
+    from there with a pronoun.
+    """
+    if _TITLE in naming:
+        return range(len(sentences))
+    about: set[int] = set()
+    for ordinal, sentence in enumerate(sentences):
+        if ordinal in naming or (ordinal - 1 in about and _GOES_ON.match(sentence)):
+            about.add(ordinal)
+    return about
+
+
+def _naming_sentences(snapshot: Snapshot, entity_id: int) -> dict[int, set[int]]:
+    """Ordinals of the sentences that name an entity by chunk id; -1: the title or a heading."""
+    row = snapshot.entity_rows([entity_id]).get(entity_id)
+    found: dict[int, set[int]] = {}
+    for sentence in () if row is None else snapshot.entity_sentences.row(row).tolist():
+        chunk = int(snapshot.sentence_chunk[sentence])
+        ordinal = sentence - int(snapshot.sentence_starts[chunk]) - 1
+        found.setdefault(int(snapshot.chunk_ids[chunk]), set()).add(ordinal)
+    return found

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from clew.errors import ModelError
 from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
-from clew.text import sentences
+from clew.sentences import sentences
 from clew.types.answers import DO_NOT_SAY, Answer, AnswerSource, AnswerStatement, Quotation, Usage
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from clew.stores.check import invariants
 from clew.stores.check.invariants import Invariant
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.validity import recompute_all
-from clew.stores.state import StoreState
+from clew.stores.state import COUNT_CHANGE, StoreState
 from clew.stores.statements.check import ENTITY_IDS, KEEP_OBSERVED
-from clew.stores.statements.state import COUNT_CHANGE
 from clew.types import CheckReport, Problem
 
 B = TypeVar("B", bound=Backend)

@@ -17,10 +17,9 @@ from clew.errors import InputError
 from clew.shingles import sketch
 from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
-from clew.stores.documents.lookup import name_keys
 from clew.stores.documents.passages import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
-from clew.text import entity_key, terms
+from clew.text import entity_key, name_keys, terms
 from clew.times import date_of
 from clew.types import (
     Chunk,
@@ -113,7 +112,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             _chunk_row(entry, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
-        terms=[" ".join(terms(chunk.keyword_text)) for chunk in split.chunks],
+        terms=[" ".join(terms(chunk.keyword_text, document.language)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
             time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
@@ -159,6 +158,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         **name_keys(document.title, document.source),
         "sha256": document.sha256,
         "media_type": document.media_type,
+        "language": document.language,
         "created_at": to_text(date.start if date else None),
         "date_source": (document.date_source or "metadata") if date else "",
         "date_precision": date.precision if date else "",

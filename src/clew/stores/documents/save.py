@@ -37,11 +37,10 @@ from clew.stores.relations.weights import (
     recompute_weights_around,
     weigh,
 )
-from clew.stores.state import remember_embedder
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, remember_embedder
 from clew.stores.statements import documents as statements
 from clew.stores.statements.evidence import EVIDENCE_BY_KEYS
 from clew.stores.statements.replies import DELETE_REPLIES_ABOUT
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.types import Document, IndexedDocument
 
 

@@ -14,9 +14,9 @@ from clew.stores.names.alias_planner import (
     ResolvedNames,
     plan_names,
 )
+from clew.stores.state import NEXT_IDS, NextIds
 from clew.stores.statements.merge import RULED_GROUPS, RULES_AROUND
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES
-from clew.stores.statements.state import NEXT_IDS, NextIds
 from clew.text import entity_key
 from clew.types import AliasEvidence
 

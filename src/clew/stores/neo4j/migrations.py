@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreMismatchError
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import stated_date, time_rows
-from clew.stores.documents.lookup import name_keys
+from clew.text import name_keys
 from clew.times import date_of
 
 if TYPE_CHECKING:
@@ -155,7 +155,16 @@ def m006_name_keys(database: Neo4jDatabase) -> None:
         database.write(partial(database.rows, _SET_KEYS, rows=rows))
 
 
-def m007_replies(database: Neo4jDatabase) -> None:
+def m007_languages(database: Neo4jDatabase) -> None:
+    """The language of each document; unknown, and read as English, for those that there are."""
+    name = "clew_documents_by_language"
+    database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    unknown = "MATCH (d:ClewDocument) WHERE d.language IS NULL WITH d LIMIT 10000"
+    while database.write(lambda: database.value(f"{unknown} SET d.language = '' RETURN count(*)")):
+        pass
+
+
+def m008_replies(database: Neo4jDatabase) -> None:
     """What language models were asked, found by its key."""
     database.define(
         f"CREATE CONSTRAINT {REPLY_CONSTRAINT} IF NOT EXISTS"
@@ -170,7 +179,8 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m004_extraction_log,
     m005_date_precision,
     m006_name_keys,
-    m007_replies,
+    m007_languages,
+    m008_replies,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -1,4 +1,7 @@
-"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds."""
+"""The store on Neo4j: one database holds every namespace; see `neo4j.schema` for what it holds.
+
+A namespace is opened here, too, to copy it or to copy into it.
+"""
 
 from __future__ import annotations
 
@@ -10,16 +13,18 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.private_files import make_folder
+from clew.stores.copy import NOT_BEGUN
 from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.migrations import migrate
+from clew.stores.neo4j.migrations import holds_namespace, migrate
 from clew.stores.neo4j.search import Neo4jSearch
-from clew.stores.statements.state import State
+from clew.stores.state import State
 from clew.types import CheckReport
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
+
 
 _LONGEST = 7000
 """Bytes of a text that is looked up; an index of Neo4j takes 8 kB, with the namespace."""
@@ -94,3 +99,33 @@ class Neo4jStore(Neo4jSearch):
         from clew.stores.neo4j.check import Neo4jCheck
 
         return Neo4jCheck(self.backend).run(repair=repair)
+
+
+_COPY_SECONDS = 3600.0
+"""How long reading a store may take; who writes waits as long as its own settings let it."""
+
+
+def open_for_copying(
+    address: str, settings: Neo4jSettings, namespace: str, folder: Path, *, make: bool = False
+) -> Neo4jBackend:
+    """Open the store of a namespace; with `make`, one is made where there is none.
+
+    One that is made is an unfinished copy from its first moment. `folder` is on this machine and
+    holds what is derived. Raises `InputError` where there is none, else what `Neo4jStore` raises.
+    """
+    patient = settings.model_copy(
+        update={"query_seconds": max(settings.query_seconds, _COPY_SECONDS)}
+    )
+    backend = Neo4jBackend(Neo4jDatabase(address, patient, namespace), folder)
+    try:
+        backend.database.connect()
+        if not make and not holds_namespace(backend.database):
+            raise InputError(
+                f"there is no store {backend.place}; give the one to copy with --from and"
+                " --namespace"
+            )
+        migrate(backend.database, copying=NOT_BEGUN)
+    except BaseException:
+        backend.close()
+        raise
+    return backend

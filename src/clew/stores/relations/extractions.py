@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
+from clew.errors import NotFoundError
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import distinct, limited, now, writing
-from clew.stores.errors import passages_gone
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
@@ -15,11 +15,10 @@ from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
 from clew.stores.relations.relations import End, RelationRow, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import facts_of, recompute_weights, recompute_weights_around
-from clew.stores.state import StoreState
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, StoreState
 from clew.stores.statements import extractions as statements
 from clew.stores.statements.names import KEYS
 from clew.stores.statements.relations import STATED_BY_CHUNKS
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.text import entity_key
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
 
@@ -108,7 +107,10 @@ class Extractions(StoreState):
         ids, moment = [int(i) for i in readings], now()
         living = self.backend.rows(statements.LIVING_CHUNKS, ids=ids)
         if len(living) < len(ids):
-            raise passages_gone(len(ids) - len(living))
+            raise NotFoundError(
+                f"{len(ids) - len(living)} of the passages were changed or deleted meanwhile; read"
+                " them again (extraction_next)"
+            )
         resolved = resolve_names(self.backend, names_found(readings, described), links)
         tied = self.backend.execute_many(
             statements.ADD_MENTIONS, mentions_found(readings, resolved)

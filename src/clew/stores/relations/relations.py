@@ -13,10 +13,9 @@ from clew.ports import FoundRelation
 from clew.stores.backend import NO_LIMIT, Backend, Statement, distinct, limited, to_text, to_time
 from clew.stores.documents.chunk_dates import known_until
 from clew.stores.relations.validity import FOREVER, derived_ends, read_facts
-from clew.stores.state import StoreState
+from clew.stores.state import STATE, State, StoreState
 from clew.stores.statements import relations as statements
 from clew.stores.statements.dates import FIRST_RECORDED
-from clew.stores.statements.state import STATE, State
 from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 

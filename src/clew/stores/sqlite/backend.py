@@ -17,7 +17,7 @@ from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.sqlite import tables
 from clew.stores.sqlite.connection import Database
-from clew.stores.statements.state import COUNT_CHANGE, STATE, State
+from clew.stores.state import COUNT_CHANGE, STATE, State
 
 if TYPE_CHECKING:
     import sqlite3

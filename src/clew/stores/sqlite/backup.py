@@ -16,9 +16,8 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
 from clew.private_files import make_file
 from clew.stores.sqlite.connection import Database
-from clew.stores.sqlite.copy import COPY_PREFIX
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
-from clew.stores.sqlite.store import SqliteStore
+from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
 KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING
 
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
-from clew.stores.documents.lookup import name_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
+from clew.text import name_keys
 from clew.times import date_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ CREATE TABLE readings (
 )
 """
 
-_M013 = """
+_M014 = """
 CREATE TABLE llm_cache (
     key TEXT PRIMARY KEY,
     task TEXT NOT NULL,
@@ -201,6 +201,12 @@ def m012_name_keys(connection: sqlite3.Connection) -> None:
     connection.execute("CREATE INDEX documents_by_file ON documents (file_key)")
 
 
-def m013_replies(connection: sqlite3.Connection) -> None:
+def m013_languages(connection: sqlite3.Connection) -> None:
+    """The language of each document; unknown, and read as English, for those that there are."""
+    connection.execute("ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT ''")
+    connection.execute("CREATE INDEX documents_by_language ON documents (language)")
+
+
+def m014_replies(connection: sqlite3.Connection) -> None:
     """What language models were asked and what they answered; nothing at first."""
-    connection.execute(_M013)
+    connection.execute(_M014)

@@ -11,7 +11,7 @@ from clew.errors import StoreCorruptError, StoreError, StoreMismatchError
 from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.connection import Database, read_meta
 from clew.stores.sqlite.first_tables import m001_documents_and_graph, m002_times_and_versions
-from clew.stores.sqlite.jobs.refusals import m006_refusals
+from clew.stores.sqlite.jobs.audit import m006_refusals
 from clew.stores.sqlite.jobs.rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m003_communities_and_topics,
@@ -22,7 +22,8 @@ from clew.stores.sqlite.migration_steps import (
     m010_date_precision,
     m011_sketches,
     m012_name_keys,
-    m013_replies,
+    m013_languages,
+    m014_replies,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -38,7 +39,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m010_date_precision,
     m011_sketches,
     m012_name_keys,
-    m013_replies,
+    m013_languages,
+    m014_replies,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

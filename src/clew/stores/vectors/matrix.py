@@ -20,7 +20,6 @@ import numpy as np
 
 from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
 from clew.errors import StoreError
-from clew.stores.vectors.nearest import best_first, check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -273,3 +272,27 @@ def _mapped(path: Path, generation: int) -> _State | None:
     except (OSError, ValueError, KeyError):
         return None
     return _State(generation, vectors, vectors[:0], ids, np.ones(len(ids), dtype=np.bool_), file)
+
+
+def check_dimension(vector: Vector, dimension: int) -> None:
+    """Raise `StoreError` for a vector that is not of the store's embedder."""
+    if vector.shape != (dimension,):
+        raise StoreError(
+            f"cannot search for a vector of shape {vector.shape!r}; expected {(dimension,)!r},"
+            " from the embedder that the store was built with"
+        )
+
+
+def unknown_chunks(unknown: Ids) -> StoreError:
+    """The error for ids of chunks that are not in the store now."""
+    return StoreError(
+        f"no embedding of the chunks {unknown[:5].tolist()!r}; expected ids of chunks that are in"
+        " the store now: search again"
+    )
+
+
+def best_first(ids: Ids, scores: Scores, limit: int) -> tuple[Ids, Scores]:
+    """The `limit` best with scores from -1 to 1, best first; ties go to the smaller id."""
+    scores = np.clip(scores, -1.0, 1.0)
+    order = np.lexsort((ids, -scores))[:limit]
+    return ids[order], scores[order]

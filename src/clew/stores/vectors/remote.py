@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.errors import StoreError
+from clew.stores.vectors.matrix import best_first
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores, Vector, Vectors
@@ -130,3 +131,73 @@ def among(known: Ids, ids: Ids | Sequence[int]) -> np.ndarray[tuple[int], np.dty
         return np.zeros(len(ids), dtype=np.bool_)
     places = np.minimum(np.searchsorted(known, ids), len(known) - 1)
     return known[places] == ids
+
+
+# --- searching one -----------------------------------------------------------------------
+
+# Up to here, comparing with all is asked for rather than the index.
+_EXACT = 20_000
+_SPARE = 16
+# A remote's cosines are float32: those this near to each other are computed again in float64, so
+# that order and ties are exact.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class NearestSearch:
+    """Searching one collection."""
+
+    collection: RemoteCollection
+    traits: SearchTraits
+    ids: Ids
+    """(n,) sorted chunks that are known to be in it."""
+
+    def nearest(self, vector: Vector, limit: int, eligible: Ids) -> tuple[Ids, Scores]:
+        """The nearest of the eligible, best first, with their cosines; ties to the smaller id.
+
+        `eligible` are some of `ids`, sorted; there is at least one. Some of the nearest may be
+        missing where they are more than the traits call `few` and the index is approximate.
+        """
+        wanted = len(eligible) if self._is_small else limit
+        if not self.traits.filters:  # it is read on until enough of the eligible are found
+            wanted = wanted * len(self.ids) // len(eligible)
+        if len(eligible) <= (self.traits.few if self.traits.filters else wanted):
+            return self._compared(vector, limit, eligible)
+        ids, scores, whole = self._candidates(vector, limit, eligible, wanted + _SPARE)
+        if not whole:  # the index does not reach every vector
+            return self._compared(vector, limit, eligible)
+        near = np.diff(scores) > -_ROUNDING
+        if near.any():
+            close = np.append(near, False) | np.append(False, near)
+            scores[close] = self._cosines(vector, ids[close])
+        return best_first(ids, scores, limit)
+
+    @property
+    def _is_small(self) -> bool:
+        return len(self.ids) <= self.traits.small
+
+    def _candidates(
+        self, vector: Vector, limit: int, eligible: Ids, wanted: int
+    ) -> tuple[Ids, Scores, bool]:
+        """The `limit` nearest and all as near as the last of them; whether there are enough."""
+        only = eligible if self.traits.filters and len(eligible) < len(self.ids) else None
+        needed = len(eligible) if self._is_small else min(limit, len(eligible))
+        exact = len(eligible) <= _EXACT
+        while True:
+            found, scores = self.collection.nearest(vector, wanted, only, exact=exact)
+            # Another process may have brought, or left, chunks that this one does not know.
+            known = among(eligible, found)
+            ids, eligible_scores = found[known], scores[known]
+            enough = len(ids) >= limit
+            worst = eligible_scores[limit - 1] - _ROUNDING if enough else -np.inf
+            if len(found) < wanted or (enough and scores[-1] < worst):
+                near = eligible_scores >= worst
+                return ids[near], eligible_scores[near], len(ids) >= needed
+            wanted *= 4
+
+    def _compared(self, vector: Vector, limit: int, eligible: Ids) -> tuple[Ids, Scores]:
+        return best_first(eligible, self._cosines(vector, eligible), limit)
+
+    def _cosines(self, vector: Vector, ids: Ids) -> Scores:
+        rows = self.collection.vectors(ids).astype(np.float64)
+        return (rows * vector).sum(axis=1).astype(np.float32)

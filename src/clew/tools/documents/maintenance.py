@@ -10,11 +10,14 @@ from clew.errors import InputError, NotFoundError
 from clew.private_files import make_folder
 from clew.settings import NAMESPACE
 from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.documents.reading import next_page
 from clew.tools.documents.writing import jobs_of, status_of
+from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from clew.engine import Engine
     from clew.ports import AuditEntry
     from clew.tools.spec import Arguments, Call, Result
 
@@ -112,3 +115,46 @@ def _entry(entry: AuditEntry) -> Result:
         "tool": entry.tool,
         "subjects": dict(entry.subjects),
     }
+
+
+def list_collections(call: Call, arguments: Arguments) -> Result:
+    """`list_collections`: the caller's namespaces; what others have is never looked at."""
+    own = call.engine.settings.namespace
+    names = call.caller.namespaces or (own,)
+    start = read_cursor(arguments["cursor"])
+    page = names[start : start + arguments["limit"]]
+    return {
+        "collections": [_collection(call.engine, name) for name in page],
+        "total": len(names),
+        "next_cursor": next_page(start, len(page), len(names)),
+    }
+
+
+def _collection(engine: Engine, namespace: str) -> Result:
+    split = engine.settings.split
+    return {
+        "namespace": namespace,
+        "counts": _counts(engine, namespace),
+        "settings": {
+            "embedder": engine.state.embedder.name,
+            "split": split.strategy,
+            "chunk_tokens": split.chunk_tokens,
+            "section_tokens": split.section_tokens,
+            "time_zone": engine.settings.search.time_zone,
+        },
+    }
+
+
+def _counts(engine: Engine, namespace: str) -> Result:
+    """Counts of a namespace's store; none are made where there is no store."""
+    wanted = ("documents", "chunks", "entities", "relations")
+    if namespace == engine.settings.namespace:
+        return {name: engine.maintenance.stats()[name] for name in wanted}
+    settings = engine.settings.model_copy(update={"namespace": namespace})
+    if not store_exists(settings):
+        return dict.fromkeys(wanted, 0)
+    store = make_store(settings)
+    try:
+        return {name: store.statistics()[name] for name in wanted}
+    finally:
+        store.close()

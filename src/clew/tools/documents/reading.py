@@ -5,17 +5,19 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.text import sentences, terms, whole_number
-from clew.tools.budget import fitting, read_cursor
+from clew.errors import NotFoundError
+from clew.sentences import sentences
+from clew.text import question_terms, terms, whole_number
+from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
-from clew.wiring import make_store, store_exists
+from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
-    from clew.types import DocumentInfo
+    from clew.types import DocumentInfo, StoredChunk
 
 STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
 """Strategy by `rag_type`; each searches chunks that were embedded with their context."""
@@ -33,6 +35,14 @@ SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
+LINE = 80
+"""Characters of a passage that are shown, at least."""
+CUT = (
+    "max_tokens has no room for a passage with what is known of it: the first is shown alone, cut"
+    " where it must be"
+)
+DECIMALS = 4
+"""Of scores."""
 _SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
 _HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
 
@@ -42,6 +52,7 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
+        namespaces=_own(call, arguments["namespaces"]),
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
@@ -56,8 +67,26 @@ def query(call: Call, arguments: Arguments) -> Result:
     hits = [_hit(hit) for hit in found["results"]]
     made = _made(found["context"], arguments["max_tokens"] // 2, engine)
     around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
-    kept = _whole_or_cut(hits, around, arguments["max_tokens"], engine)
-    return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+    room = arguments["max_tokens"]
+    kept = fitting(hits, around, room, engine.state.embedder.count_tokens)
+    if kept or not hits:
+        return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+    around["notes"] = [*around["notes"][:1], CUT]
+    bare = {**around, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
+    none = {"parts": [], "left_out": made["left_out"] + len(made["parts"])}
+    for about in (around, bare, {**bare, "context": none}):
+        if cut := _cut(hits[0], about, room, engine):
+            return {**about, "results": [cut], "left_out": len(hits) - 1}
+    raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
+
+
+def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
+    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
+    yours = call.caller.namespaces or (call.engine.settings.namespace,)
+    for name in namespaces:
+        if name not in yours:
+            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
+    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
@@ -69,6 +98,8 @@ def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
 def _about(found: Mapping[str, Any]) -> Result:
     """What is said of the question, however long that is: the passages need the room."""
     about: Result = {name: found[name] for name in _SHOWN}
+    about["notes"] = list(map(name_tools, found["notes"]))
+    about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
     about["query"] = shortened(found["query"], ECHOED)
     about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
     if found["temporal_info"] is not None:
@@ -91,34 +122,37 @@ def _hit(hit: Mapping[str, Any]) -> Result:
     ]
     return {
         **{name: hit[name] for name in _HIT},
+        "score": round(hit["score"], DECIMALS),
+        "scores": {name: round(score, DECIMALS) for name, score in hit["scores"].items()},
         "graph_context": {**graph, "relationships": stated},
     }
 
 
-def _whole_or_cut(hits: list[Result], around: Result, budget: int, engine: Engine) -> list[Result]:
-    """The first hits that fit whole; where not even one does, the first with its text cut."""
+def _cut(hit: Result, around: Result, budget: int, engine: Engine) -> Result | None:
+    """A hit with its text cut to the room that there is; None for less than a line of it."""
     count = engine.state.embedder.count_tokens
-    kept = fitting(hits, around, budget, count)
-    if kept or not hits:
-        return kept
-    bare = {**hits[0], "graph_context": {"entities": [], "relationships": [], "path": []}}
-    where = ("document", "title", "source", "page", "char_start", "char_end")
-    bare["metadata"] = {name: hits[0]["metadata"][name] for name in where}
+    where = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+    metadata = {name: hit["metadata"][name] for name in where if name in hit["metadata"]}
+    metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
+    bare = {
+        **hit,
+        "answer": None,
+        "metadata": metadata,
+        "graph_context": {"entities": [], "relationships": [], "path": []},
+    }
     empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
-    room = budget - tokens_of(empty, count)
-    text = str(hits[0]["text"])
+    room, text = budget - tokens_of(empty, count), str(hit["text"])
     length = fitting_length(text, room, count)
-    if length == 0:
-        return []
-    cut = text if length == len(text) else f"{text[:length].rstrip()}…"
-    return [{**bare, "text": cut}]
+    if length < min(LINE, len(text)):
+        return None
+    return {**bare, "text": text if length == len(text) else f"{text[:length].rstrip()}…"}
 
 
 def search(call: Call, arguments: Arguments) -> Result:
     """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
     found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
     hits = found.hits
-    asked = frozenset(terms(arguments["query"]))
+    asked = frozenset(question_terms(arguments["query"], {h.chunk.language for h in hits}))
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
@@ -127,17 +161,18 @@ def search(call: Call, arguments: Arguments) -> Result:
                 "id": chunk.public_id,
                 "title": chunk.title or chunk.source,
                 "url": _url(chunk.document_id, chunk.source),
-                "text": _snippet(chunk.text, asked),
+                "text": _snippet(chunk, asked),
             }
             for chunk in shown
         ]
     }
 
 
-def _snippet(text: str, asked: frozenset[str]) -> str:
+def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
     """The sentence that holds most of the terms asked for, on one line."""
-    parts = [text[start:end] for start, end in sentences(text)]
-    best = max(parts, key=lambda part: len(asked.intersection(terms(part))), default="")
+    text, language = chunk.text, chunk.language
+    parts = [text[start:end] for start, end in sentences(text, language)]
+    best = max(parts, key=lambda part: len(asked.intersection(terms(part, language))), default="")
     return textwrap.shorten(best, SNIPPET, placeholder=" …")
 
 
@@ -193,7 +228,7 @@ def list_documents(call: Call, arguments: Arguments) -> Result:
     kept = fitting(page, around, arguments["max_tokens"], count)
     if page and not kept:
         kept = [{**page[0], "metadata": {}}]
-    return {**around, "documents": kept, "next_cursor": _next(start, len(kept), len(documents))}
+    return {**around, "documents": kept, "next_cursor": next_page(start, len(kept), len(documents))}
 
 
 def _document(info: DocumentInfo) -> Result:
@@ -202,6 +237,7 @@ def _document(info: DocumentInfo) -> Result:
         "title": shortened(info.title, TITLED),
         "source": shortened(info.source, SOURCED),
         "media_type": info.media_type,
+        "language": info.language or None,
         "characters": info.characters,
         "chunks": info.chunks,
         "version": info.version,
@@ -213,7 +249,8 @@ def _document(info: DocumentInfo) -> Result:
     }
 
 
-def _next(start: int, shown: int, total: int) -> str | None:
+def next_page(start: int, shown: int, total: int) -> str | None:
+    """Where the next page begins; None after the last one."""
     return str(start + shown) if start + shown < total else None
 
 
@@ -237,46 +274,3 @@ def get_document(call: Call, arguments: Arguments) -> Result:
         "char_end": stop,
         "next_cursor": str(stop) if stop < len(text) else None,
     }
-
-
-def list_collections(call: Call, arguments: Arguments) -> Result:
-    """`list_collections`: the caller's namespaces; what others have is never looked at."""
-    own = call.engine.settings.namespace
-    names = call.caller.namespaces or (own,)
-    start = read_cursor(arguments["cursor"])
-    page = names[start : start + arguments["limit"]]
-    return {
-        "collections": [_collection(call.engine, name) for name in page],
-        "total": len(names),
-        "next_cursor": _next(start, len(page), len(names)),
-    }
-
-
-def _collection(engine: Engine, namespace: str) -> Result:
-    split = engine.settings.split
-    return {
-        "namespace": namespace,
-        "counts": _counts(engine, namespace),
-        "settings": {
-            "embedder": engine.state.embedder.name,
-            "split": split.strategy,
-            "chunk_tokens": split.chunk_tokens,
-            "section_tokens": split.section_tokens,
-            "time_zone": engine.settings.search.time_zone,
-        },
-    }
-
-
-def _counts(engine: Engine, namespace: str) -> Result:
-    """Counts of a namespace's store; none are made where there is no store."""
-    wanted = ("documents", "chunks", "entities", "relations")
-    if namespace == engine.settings.namespace:
-        return {name: engine.maintenance.stats()[name] for name in wanted}
-    settings = engine.settings.model_copy(update={"namespace": namespace})
-    if not store_exists(settings):
-        return dict.fromkeys(wanted, 0)
-    store = make_store(settings)
-    try:
-        return {name: store.statistics()[name] for name in wanted}
-    finally:
-        store.close()

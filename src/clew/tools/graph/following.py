@@ -21,10 +21,12 @@ SUMMARY = 2000
 def find_paths(call: Call, arguments: Arguments) -> Result:
     """`find_paths`."""
     options = {name: arguments[name] for name in ("max_hops", "weighted")}
+    matches = [call.engine.entities.match(arguments[name]) for name in ("source", "target")]
     found, notes = call.engine.graph.paths(
-        arguments["source"], arguments["target"], limit=arguments["limit"], **options
+        *(entity for entity, _ in matches), limit=arguments["limit"], **options
     )
-    around: Result = {"notes": list(notes), "search_params": options}
+    said = [remark for _, remark in matches if remark]
+    around: Result = {"notes": [*said, *notes], "search_params": options}
     paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
     return _fitted(call, arguments, around, "paths", list(paths))
 
@@ -41,15 +43,16 @@ def _tie(tie: RelationEvidence) -> Result:
 
 def entity_timeline(call: Call, arguments: Arguments) -> Result:
     """`entity_timeline`."""
-    entity = call.engine.entities.resolve(arguments["entity"])
+    entity, remark = call.engine.entities.match(arguments["entity"])
     found = call.engine.graph.timeline(
-        str(entity.id),
+        entity,
         limit=arguments["limit"],
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
     )
-    around: Result = {"entity_id": entity.id, "entity_name": entity.name}
+    notes = [remark] if remark else []
+    around: Result = {"entity_id": entity.id, "entity_name": entity.name, "notes": notes}
     return _fitted(call, arguments, around, "timeline", list(map(_entry, found)))
 
 

@@ -36,7 +36,8 @@ def read_table(raw: RawFile) -> ReadResult:
 
     A row's text is a line of `name: value` for each cell that holds something; its metadata are
     the same values, numbers as numbers. Its key is the `_id`, `id` or `key` column where that
-    tells every row from the others, else the row's number (from 1, the header not counted).
+    tells every row from the others, else the row's number (from 1, the header not counted). The
+    text of a table without rows is the names of its columns.
     """
     names, rows = _parse(raw)
     keys = _keys(names, rows)
@@ -52,7 +53,7 @@ def read_table(raw: RawFile) -> ReadResult:
         position += len(part) + len(_SEPARATOR)
     document = Document(
         source=raw.source,
-        text=_SEPARATOR.join(parts),
+        text=_SEPARATOR.join(parts) or ", ".join(names),
         media_type=media_type_of(raw.suffix),
         metadata={"columns": names},
         pieces=tuple(pieces),

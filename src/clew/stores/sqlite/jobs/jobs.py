@@ -90,7 +90,7 @@ class SqliteJobs:
                 f"{JOB} WHERE ? IS NULL OR number < {below} ORDER BY number DESC LIMIT ?",
                 (before, before, limit),
             )
-            return [job_of_row(*row) for row in rows]
+            return [job_of_row(row) for row in rows]
 
     def items(
         self,

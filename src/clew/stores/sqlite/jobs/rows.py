@@ -6,6 +6,7 @@ import json
 import secrets
 import sqlite3
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -56,13 +57,17 @@ CREATE TABLE audit (
 CREATE INDEX audit_by_time ON audit (recorded_at)
 """
 
-JOB = """
-SELECT id, kind, status, completed, total, description, created_at, updated_at, error, owner,
-    attempts, arguments,
+_COLUMNS = (
+    *("id", "kind", "status", "completed", "total", "description", "created_at", "updated_at"),
+    *("error", "owner", "attempts", "arguments"),
+)
+_SHOWN = (*_COLUMNS, "failed")
+JOB = f"""
+SELECT {", ".join(_COLUMNS)},
     (SELECT count(*) FROM job_items i WHERE i.job_id = jobs.id AND i.status = 'failed')
 FROM jobs
 """
-"""A job as `read_job` takes it."""
+"""A job as `job_of_row` takes it."""
 
 
 def m004_jobs_and_audit(connection: sqlite3.Connection) -> None:
@@ -121,37 +126,12 @@ def read_job(connection: sqlite3.Connection, job_id: str) -> Job:
 def find_job(connection: sqlite3.Connection, job_id: str) -> Job | None:
     """A job by id."""
     row = connection.execute(f"{JOB} WHERE id = ?", (job_id,)).fetchone()
-    return job_of_row(*row) if row else None
+    return job_of_row(row) if row else None
 
 
-def job_of_row(
-    id: str,
-    kind: str,
-    status: Any,  # noqa: ANN401 - one of the five, as the table checks
-    completed: int,
-    total: int | None,
-    description: str,
-    created_at: str,
-    updated_at: str,
-    error: str,
-    owner: str,
-    attempts: int,
-    arguments: str,
-    failed: int,
-) -> Job:
+def job_of_row(row: Sequence[Any]) -> Job:
     """The job of a row of `JOB`."""
-    return Job(
-        id=id,
-        kind=kind,
-        status=status,
-        completed=completed,
-        total=total,
-        failed=failed,
-        description=description,
-        created_at=datetime.fromisoformat(created_at),
-        updated_at=datetime.fromisoformat(updated_at),
-        error=error,
-        owner=owner,
-        attempts=attempts,
-        arguments=json.loads(arguments),
-    )
+    values = dict(zip(_SHOWN, row, strict=True))
+    for name in ("created_at", "updated_at"):
+        values[name] = datetime.fromisoformat(values[name])
+    return Job(**{**values, "arguments": json.loads(values["arguments"])})

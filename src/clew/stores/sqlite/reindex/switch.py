@@ -44,8 +44,7 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.reindex.staging import Staging, Target
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.sqlite.tables import id_list, list_references
-from clew.stores.state import remember_embedder
-from clew.stores.statements.state import COUNT_CHANGE, NEXT_IDS, NextIds
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, NextIds, remember_embedder
 from clew.types import AliasEvidence, Extraction
 
 
