@@ -268,7 +268,9 @@ def _finish(event: Mapping[str, Any], calls: list[ToolCall]) -> FinishReason:
 
 
 def _message(message: Message) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": message.role, "content": message.text}
+    sent: dict[str, Any] = {"role": message.role}
+    if message.text:
+        sent["content"] = message.text
     if message.calls:
         sent["tool_calls"] = [
             {"function": {"name": call.name, "arguments": _arguments(call)}}
