@@ -52,7 +52,10 @@ def learn_confidence(
     folds = np.array([group.fold for group in groups])
     tops = [top(matrix) for matrix in matrices]
     rows = [matrix[kept] for matrix, kept in zip(matrices, tops, strict=True)]
-    labels = [group.grades[kept] > 0 for group, kept in zip(groups, tops, strict=True)]
+    labels = [
+        (group.grades[kept] > 0).astype(np.float32)
+        for group, kept in zip(groups, tops, strict=True)
+    ]
     scores: list[Floats] = [np.zeros(0, np.float32)] * len(groups)
     for fold in range(FOLDS):
         others = np.flatnonzero(folds != fold).tolist()
@@ -72,7 +75,7 @@ def top(matrix: Floats) -> Ints:
 def _boost(rows: Sequence[Floats], labels: Sequence[Floats], weights: Floats) -> Forest:
     data = lgb.Dataset(
         np.concatenate(rows),
-        label=np.concatenate(labels).astype(np.float32),
+        label=np.concatenate(labels),
         weight=np.repeat(weights, [len(one) for one in rows]),
         params=dict(PARAMETERS),
     )
