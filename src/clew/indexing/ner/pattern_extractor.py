@@ -19,6 +19,7 @@ from clew.indexing.ner.entity_types import (
     type_of_name,
 )
 from clew.indexing.ner.known_terms import add_known_terms
+from clew.indexing.ner.patterns.members import find_members
 from clew.indexing.ner.scripts.caseless_ner import CaselessNames, has_caseless
 from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
@@ -111,6 +112,7 @@ def _candidate_finder(document: Document) -> CandidateFinder:
         phrase=phrase,
         caseless=caseless,
         foreign=ForeignNames.of(document),
+        members=find_members(document),
     )
 
 
