@@ -340,7 +340,7 @@ def write_multilingual(folder: Path, positions: int) -> Array:
     """
     rng = np.random.default_rng(5)
     table = rng.normal(size=(len(PIECES) + positions, SIZE)).astype(np.float32)
-    constants = {
+    constants: dict[str, NDArray[Any]] = {
         "words": table[: len(PIECES)],
         "places": table[len(PIECES) :],
         **{"one": np.array(1, np.int64), "axis": np.array(1, np.int64)},

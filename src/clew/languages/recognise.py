@@ -61,7 +61,8 @@ def recognise(text: str, english: frozenset[str]) -> str:
     dense = sum(c >= "\u0e00" for c in sample)
     if letters < _LEAST_LETTERS and dense < _LEAST_LETTERS // 3:
         return ""
-    return _by_function_words(words, english) or _by_model(sample)
+    is_spaced = dense < letters // 3
+    return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
 
 
 def _sample(text: str) -> str:
