@@ -242,3 +242,17 @@ def test_what_causes_is_causal(engine: Clew) -> None:
     ends = {"source_id": ids[0], "target_id": ids[1]}
     assert call(engine, "add_entity_relationship", **ends, relation_type="causes")["is_causal"]
     assert not call(engine, "add_entity_relationship", **ends, relation_type="uses")["is_causal"]
+
+
+def test_neighbours_leave_room_for_the_entities_asked_for(engine: Clew) -> None:
+    asked = {"query": "Ada Quill and Jonas Reed", "limit": 8}
+    whole = call(engine, "graph_enhanced_search", **asked, max_tokens=100_000)
+    assert any(one["neighbors"] for one in whole["results"])
+    bare = call(engine, "graph_enhanced_search", **asked, include_neighbors=False)
+    room = engine.state.embedder.count_tokens(json.dumps(bare, ensure_ascii=False)) + 60
+    tight = call(engine, "graph_enhanced_search", **asked, max_tokens=max(500, room))
+    names = [one["entity_name"] for one in whole["results"]]
+    assert [one["entity_name"] for one in tight["results"]] == names
+    for one, other in zip(tight["results"], whole["results"], strict=True):
+        assert one["neighbors"] == other["neighbors"][: one["neighbor_count"]]
+        assert one["more_neighbors"] or one["neighbors"] == other["neighbors"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Entity
 
-NEIGHBORS = 10
-"""Neighbours shown of an entity that a search finds."""
+NEIGHBORS_SHOWN = (10, 3, 1, 0)
+"""Neighbours shown of an entity that a search finds: the first number that all have room for."""
 ECHOED = 200
 """Characters of a question that are said again."""
 SHOWN = 600
@@ -42,17 +42,29 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         "notes": list(notes),
         "search_params": params,
     }
-    # What does not fit is not made: neighbours take longest.
-    results = (_result(call, hit, params) for hit in hits)
-    kept = fitting(
-        results, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
-    )
+    results = [_result(call, hit, params) for hit in hits]
+    kept: list[Result] = []
+    # The entities asked for come first: neighbours have what room these leave.
+    for most in NEIGHBORS_SHOWN:
+        fewer = [_with_neighbors(result, most) for result in results]
+        kept = fitting(
+            fewer, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
+        )
+        if len(kept) == len(results):
+            break
     return {
         **around,
         "result_count": len(kept),
         "results": kept,
         "left_out": len(hits) - len(kept),
     }
+
+
+def _with_neighbors(result: Result, most: int) -> Result:
+    """The result with so many of its neighbours, at most."""
+    shown = result["neighbors"][:most]
+    more = result["more_neighbors"] or len(shown) < len(result["neighbors"])
+    return {**result, "neighbors": shown, "neighbor_count": len(shown), "more_neighbors": more}
 
 
 def _result(call: Call, hit: EntityHit, params: Result) -> Result:
@@ -66,7 +78,7 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
             engine.state.entity_graph,
             hit.entity.id,
             depth=params["depth"],
-            limit=NEIGHBORS,
+            limit=NEIGHBORS_SHOWN[0],
         )
         neighbors = [
             {
