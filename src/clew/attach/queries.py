@@ -74,18 +74,13 @@ def make_patterns(mapping: GraphMapping, names: Names, vectors: IndexInfo | None
     def types(wanted: tuple[str, ...]) -> str:
         return "|".join(quoted(name, names.types, "relationship type") for name in wanted)
 
-    # Named, since no two columns may have one name: `null` twice, or one property twice.
-    columns = {
-        "passage_id": passages.id,
-        "passage_title": passages.title,
-        "passage_source": passages.source,
-        "passage_text": passages.text,
-    }
+    columns = (passages.id, passages.title, passages.source, passages.text)
     labels = entities.labels if entities else ()
     embedding = quoted(vectors.properties[0], names.properties, "property") if vectors else ""
     return Patterns(
         passage=f":{quoted(passages.label, names.labels, 'label')}",
-        columns=", ".join(f"{column(name)} AS {shown}" for shown, name in columns.items()),
+        # Named, since no two columns may have one name: `null` twice, or one property twice.
+        columns=", ".join(f"{column(name)} AS column_{n}" for n, name in enumerate(columns)),
         embedding=f"passage.{embedding}" if embedding else "",
         similarity="euclidean" if vectors and vectors.similarity == "euclidean" else "cosine",
         labels=tuple(quoted(label, names.labels, "label") for label in labels),
