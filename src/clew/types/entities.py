@@ -24,6 +24,15 @@ class Alias:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KnownName:
+    """A name of an entity, and what the entity is."""
+
+    name: str
+    entity_type: str
+    tier: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entity:
     """A node of the graph."""
 
