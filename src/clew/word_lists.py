@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -15,3 +16,9 @@ def read_word_lists(package: str, *path: str) -> dict[str, Any]:
 def word_list(text: str) -> frozenset[str]:
     """The words of a string, with any white space between them."""
     return frozenset(text.split())
+
+
+@cache
+def english_words() -> frozenset[str]:
+    """English words that are written small, most of them without regular endings."""
+    return word_list(read_word_lists("clew", "english.toml")["words"])

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
+    from clew.graph.vocabulary import Vocabulary
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import (
@@ -94,6 +95,7 @@ class EngineState:
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._snapshot: Snapshot | None = None
+        self._vocabulary: Vocabulary | None = None
         self._before_close: list[Callable[[], None]] = []
         self._loading: threading.Thread | None = None
         self._keyword_only_meanwhile = False
@@ -166,6 +168,15 @@ class EngineState:
             return self._snapshot
 
     @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the store, brought up to its generation."""
+        from clew.graph.vocabulary import current_vocabulary
+
+        with self._refreshing:
+            self._vocabulary = current_vocabulary(self.store, self.store.folder, self._vocabulary)
+            return self._vocabulary
+
+    @property
     def entity_graph(self) -> EntityGraph:
         """The graph of entities alone, brought up to the store's generation."""
         from clew.graph.entity_graph_files import current_entity_graph
@@ -211,9 +222,11 @@ class EngineState:
     def persist(self) -> None:
         """Write down what is derived from the store, so that the next process need not."""
         from clew.graph.snapshot import write_snapshot
+        from clew.graph.vocabulary import persist_vocabulary
 
         self.vectors.persist()
         write_snapshot(self.snapshot, self.store.folder)
+        persist_vocabulary(self.store, self.store.folder)
 
     # --- indexing
 

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
+    from clew.graph.vocabulary import Vocabulary
     from clew.ports import CommunityStore, Embedder, LanguageModel, Reranker, Store, VectorIndex
     from clew.search.cache import RecentlyUsed
     from clew.search.ranking.ranker import Ranker
@@ -41,6 +42,10 @@ class SearchResources(Protocol):
     @property
     def snapshot(self) -> Snapshot:
         """The graph of chunks, sentences and entities."""
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        """The words of the store as its texts spell them."""
 
     @property
     def entity_graph(self) -> EntityGraph:

@@ -11,13 +11,14 @@ from itertools import accumulate
 
 from clew.indexing.ner.acronyms import find_definitions, find_statements, may_state
 from clew.indexing.ner.cased_ner import find_names
-from clew.indexing.ner.caseless_ner import CaselessNames
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
 from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.patterns.code_names import find_code_names, find_ticked
 from clew.indexing.ner.patterns.members import find_mentioned
 from clew.indexing.ner.patterns.standards import find_standards
 from clew.indexing.ner.quoted_titles import find_quoted
+from clew.indexing.ner.scripts.caseless_ner import CaselessNames
+from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
 from clew.indexing.relations.relative_dates import find_relative_dates
@@ -37,12 +38,16 @@ class CandidateFinder:
 
     title: str
     """Without its parenthesis."""
+    language: str
+    """The document's."""
     phrase: str
     """A title of several words that capitals alone do not show to be one name; may be empty."""
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
     members: frozenset[str] = frozenset()
     """Who takes part in the conversation that the document records."""
+    foreign: ForeignNames | None = None
+    """None for a document in English or in a language that is read as such."""
 
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
@@ -52,7 +57,7 @@ class CandidateFinder:
             SentenceSpans(start, end, ())
             if is_code_line(text, start) or any(a <= start < b for a, b in fences)
             else self._sentence(text, start, end, stated, written)
-            for start, end in sentences(text)
+            for start, end in sentences(text, self.language)
         ]
 
     def _sentence(
@@ -84,7 +89,10 @@ class CandidateFinder:
         )
         if self.phrase:
             whole += _find_phrase(self.phrase, text, start, end)
-        found = [*find_dates(text, start, end), *find_names(text, start, end)]
+        names = find_names(text, start, end)
+        if self.foreign:
+            names = self.foreign.filter(text, start, names)
+        found = [*find_dates(text, start, end), *names]
         if written is not None:
             found += find_relative_dates(text, start, end, written)
         if self.caseless:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from clew.times.names import MONTH
-from clew.word_lists import read_word_lists, word_list
+from clew.word_lists import english_words, read_word_lists, word_list
 
 _LISTS = read_word_lists("clew.indexing.ner", "words", "names.toml")
 
@@ -60,11 +60,6 @@ _PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
 
 
-@cache
-def _english() -> frozenset[str]:
-    return word_list(read_word_lists("clew.indexing.ner", "words", "english.toml")["words"])
-
-
 @lru_cache(maxsize=50_000)
 def is_ordinary(word: str) -> bool:
     """Whether every part of a word ("re-use") is one that English writes small."""
@@ -75,7 +70,7 @@ def is_ordinary(word: str) -> bool:
 def _is_ordinary_part(part: str) -> bool:
     if part in COMMON_WORDS or part in STARTERS or part in CONNECTORS:
         return True
-    known = _english()
+    known = english_words()
     if part in known or any(base in known for base in _bases(part)):
         return True
     bare = _PREFIX.sub("", part)

@@ -120,6 +120,11 @@ def find_seeds(
     )
 
 
+def candidate_keys(question: str) -> list[str]:
+    """The keys of every sequence of words that may be a name."""
+    return list(dict.fromkeys(span.key for span in _candidate_names(question)))
+
+
 def _seed(
     snapshot: Snapshot, row: int, span: _Span, entity_id: int, languages: frozenset[str]
 ) -> Seed:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
+    from clew.graph.vocabulary import Vocabulary
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -61,6 +62,10 @@ class _WithoutModel:
     @property
     def snapshot(self) -> Snapshot:
         return self._resources.snapshot
+
+    @property
+    def vocabulary(self) -> Vocabulary:
+        return self._resources.vocabulary
 
     @property
     def entity_graph(self) -> EntityGraph:

@@ -1,0 +1,137 @@
+"""The words of a store as its texts spell them, for questions that spell them otherwise.
+
+Derived like a snapshot, and kept beside it as `words-<generation>.arrays`: texts are read once, new
+ones are added. Words of texts that are gone stay until most of what was read is gone: whoever asks
+for a word looks up whether the store still holds it.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from clew.derived_files import derived_files, read_arrays, write_arrays
+from clew.text import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from clew.ports import SnapshotSource
+
+FORMAT = 1
+"""Grows whenever what is stored means something else."""
+CHANGES = 100
+"""Changes of the store after which its words are written down again: a file costs as much as the
+store has words, and reading what is new little."""
+SHORTEST, LONGEST = 4, 30
+"""Letters of a word that is kept."""
+MOST_WORDS = 1_000_000
+"""Words that are kept; of a larger store those that were read first."""
+_KIND = "words"
+_LAST_ALPHABET = "\u0e00"
+"""Before it stand the alphabets of Europe, the Near East and India; typing errors in other scripts
+are other characters, not other letters of a word."""
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Words of the texts that a store held, folded, each once."""
+
+    generation: int
+    last_chunk: int
+    """Id of the last chunk that was read."""
+    chunks: int
+    """How many were read."""
+    words: frozenset[str]
+
+    @cached_property
+    def by_sound(self) -> dict[str, dict[str, str]]:
+        """Words and their `sound`, by its first letter."""
+        found: dict[str, dict[str, str]] = {}
+        for word in self.words:
+            heard = sound(word)
+            found.setdefault(heard[0], {})[word] = heard
+        return found
+
+
+def sound(word: str) -> str:
+    """A folded word as it sounds, as far as spellings that are often confused go."""
+    return word.replace("ph", "f")
+
+
+def words_of(text: str) -> set[str]:
+    """The words of a text that a vocabulary keeps."""
+    return {
+        word
+        for word in words(text)
+        if SHORTEST <= len(word) <= LONGEST and word.isalpha() and word[0] < _LAST_ALPHABET
+    }
+
+
+def current_vocabulary(
+    source: SnapshotSource, folder: Path, previous: Vocabulary | None = None
+) -> Vocabulary:
+    """The store's words at its present generation, from the nearest ones that there are."""
+    if previous is not None and previous.generation == source.generation():
+        return previous
+    with source.reading():
+        generation, present = source.generation(), len(source.chunk_ids())
+        known = previous or _newest(folder, generation)
+        if known is not None and known.generation == generation:
+            return known
+        new = _extended(known, source, generation)
+        # After many changes most words may be gone.
+        return _extended(None, source, generation) if new.chunks > 2 * present else new
+
+
+def persist_vocabulary(source: SnapshotSource, folder: Path) -> None:
+    """Write the words down where that is not done, or was done many changes ago."""
+    written = derived_files(folder, _KIND).values()
+    if source.generation() - max(written, default=-CHANGES) >= CHANGES:
+        _write(current_vocabulary(source, folder), folder)
+
+
+def _write(vocabulary: Vocabulary, folder: Path) -> None:
+    numbers = [FORMAT, vocabulary.last_chunk, vocabulary.chunks]
+    text = "\n".join(sorted(vocabulary.words)).encode()
+    arrays: dict[str, NDArray[Any]] = {
+        "numbers": np.array(numbers, dtype=np.int64),
+        "words": np.frombuffer(text, dtype=np.uint8),
+    }
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, _KIND, vocabulary.generation, arrays)
+
+
+def _extended(known: Vocabulary | None, source: SnapshotSource, generation: int) -> Vocabulary:
+    """The words known, and those of the chunks after the last one known."""
+    found = set(known.words) if known else set()
+    last, chunks = (known.last_chunk, known.chunks) if known else (0, 0)
+    for row in source.passages(last):
+        last, chunks = row.chunk_id, chunks + 1
+        if len(found) < MOST_WORDS:
+            found |= words_of(row.context) | words_of(row.text)
+    return Vocabulary(generation, last, chunks, frozenset(found))
+
+
+def _newest(folder: Path, generation: int) -> Vocabulary | None:
+    """The newest ones that are not ahead of the store and can be read."""
+    return next(_readable(folder, generation), None)
+
+
+def _readable(folder: Path, generation: int) -> Iterator[Vocabulary]:
+    files = derived_files(folder, _KIND)
+    for path in sorted(files, key=files.__getitem__, reverse=True):
+        arrays = read_arrays(path) if files[path] <= generation else None
+        if arrays is not None:
+            with suppress(KeyError, ValueError):
+                version, last, chunks = arrays["numbers"].tolist()
+                if version == FORMAT:
+                    held = arrays["words"].tobytes().decode().split("\n")
+                    yield Vocabulary(files[path], last, chunks, frozenset(filter(None, held)))

@@ -1,0 +1,138 @@
+"""Spelling: words of a question that the store does not have, read as the nearest that it has.
+
+A word that the store has stays as it is, and so does a word of a name that the store knows, an
+English word, and what is quoted or looks like code, a file or an address: none of these is a slip.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache, partial
+from itertools import groupby, islice
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.graph.vocabulary import LONGEST, sound
+from clew.search.analysis.analyse import candidate_keys
+from clew.text import fold, question_terms, terms
+from clew.word_lists import english_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from clew.graph.snapshot import Ints, Snapshot
+    from clew.graph.vocabulary import Vocabulary
+    from clew.search.session import QuerySession
+
+MOST_READ = 8
+"""Words of a question that are read otherwise, at most."""
+MOST_BESIDE = 8
+"""Other words of the question, the rarest, that tell which of several near words is meant."""
+SHORTEST = 5
+"""Letters of a word that may be a slip: most short ones are near some other word."""
+TWO_EDITS = 8
+"""Letters of a word from which on two edits may lie between it and what was meant."""
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^“”]*”|«[^«»]*»|„[^„“”]*[“”]|`[^`]*`")
+_WORD = re.compile(rf"(?<![\w./\\@:#$])[^\W\d_]{{{SHORTEST},{LONGEST}}}+(?![\w/\\@#(]|[.:]\w)")
+
+
+def read_as_spelt(session: QuerySession) -> QuerySession:
+    """The session of the question as it is meant; what was read otherwise is in the notes."""
+    with session.timings.step("spelling"):
+        places = list(_words(session.question))
+        meant = _meant(session, list(dict.fromkeys(word for _, word in places)))
+    if not meant:
+        return session
+    question = session.question
+    for start, word in reversed(places):
+        if word in meant:
+            question = f"{question[:start]}{meant[word]}{question[start + len(word) :]}"
+    session.note(*(f"read {word!r} as {near!r}" for word, near in meant.items()))
+    return session.for_question(question)
+
+
+def _words(question: str) -> Iterator[tuple[int, str]]:
+    """Words that might be slips, and where each begins."""
+    unquoted = _QUOTED.sub(lambda match: " " * len(match.group()), question)
+    return ((match.start(), match.group()) for match in _WORD.finditer(unquoted))
+
+
+def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
+    """What each of the words that is a slip stands for."""
+    held = _HeldWords(session.views.snapshot, session.languages)
+    foreign = (word for word in words if not len(held.rows(word)) and not _is_english(fold(word)))
+    unknown = list(islice(foreign, MOST_READ))
+    if not unknown:
+        return {}
+    near_to = partial(nearest, vocabulary=session.resources.vocabulary, held=held)
+    beside = held.rarest(session.question)
+    found = {word: near for word in unknown if (near := near_to(fold(word), beside=beside))}
+    if not found:
+        return {}
+    keys = candidate_keys(session.question)
+    named = {part for key in session.resources.store.resolve(keys) for part in key.split()}
+    return {w: _as_written(w, near) for w, near in found.items() if fold(w) not in named}
+
+
+@dataclass(frozen=True, slots=True)
+class _HeldWords:
+    """The words that texts of a store hold, in whatever form."""
+
+    snapshot: Snapshot
+    languages: frozenset[str]
+
+    def rows(self, text: str) -> Ints:
+        """The words of a text, not their parts, as rows of the vocabulary; none if not held."""
+        return self.snapshot.term_rows(question_terms(text.casefold(), self.languages))
+
+    def rarest(self, text: str) -> Ints:
+        """The rarest of them."""
+        rows = self.rows(text)
+        return rows[np.argsort(-self.snapshot.term_idf[rows], kind="stable")[:MOST_BESIDE]]
+
+
+def _is_english(word: str) -> bool:
+    """Whether it is a word of English, in whatever form."""
+    return word in english_words() or not _english_stems().isdisjoint(terms(word))
+
+
+@cache
+def _english_stems() -> frozenset[str]:
+    return frozenset(stem for word in english_words() for stem in terms(word))
+
+
+def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -> str:
+    """The word of the store that a folded word most likely stands for; empty where none is near.
+
+    It is one of those with the fewest edits between (a letter more, less, other, or two swapped)
+    and the same first sound: the one whose sentences have the most of the other words of the
+    question (`beside`, rows of the snapshot's vocabulary), else the most common.
+    """
+    from rapidfuzz.distance import OSA
+    from rapidfuzz.process import extract
+
+    heard, most = sound(word), 2 if len(word) >= TWO_EDITS else 1
+    choices = vocabulary.by_sound.get(heard[:1], {})
+    found = extract(heard, choices, scorer=OSA.distance, score_cutoff=most, limit=None)
+    for _, group in groupby(found, key=lambda match: match[1]):
+        rows = {str(other): held.rows(other) for _, _, other in group}
+        fits = {o: _fit(int(r[0]), beside, held.snapshot) for o, r in rows.items() if len(r)}
+        if fits:
+            return max(fits, key=lambda other: (fits[other], other))
+    return ""
+
+
+def _fit(row: int, beside: Ints, snapshot: Snapshot) -> tuple[float, int]:
+    """Weight of the other words that share a sentence with a term, and its frequency."""
+    own = snapshot.postings.row(row)
+    shared = [at for at in beside if np.isin(own, snapshot.postings.row(at)).any()]
+    return float(snapshot.term_idf[shared].sum()), int(snapshot.term_frequency[row])
+
+
+def _as_written(word: str, near: str) -> str:
+    """The near word with the capitals of the one asked."""
+    if word.isupper():
+        return near.upper()
+    return near.capitalize() if word[0].isupper() else near

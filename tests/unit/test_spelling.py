@@ -1,0 +1,158 @@
+"""Words that the store does not have are read as the nearest that it has, and the notes say so."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import clew
+from clew.graph.vocabulary import CHANGES, current_vocabulary
+from clew.search.analysis.spelling import MOST_READ, read_as_spelt
+from clew.search.strategies import STRATEGIES
+from clew.testing.fakes import HashEmbedder
+from clew.tools.memory.table import MEMORY_TOOLS
+from clew.tools.toolbox import Toolbox
+from tests.unit.asked import add, new_session
+
+TEXTS = {
+    "Telegraph": "Oda Marlind invented the telegraph of Tarnholm. It clicked for forty years.",
+    "Weaving": "Ivo Swisher wove at Tarnholm. The loom was a gift of the Enthought guild.",
+    "Safety": "Sicher ist der Steg. Der Steg ist sicher, sicher, sicher.",
+    "Code": "class ReadTimeout: raised where the peer sends nothing. See read_timeout.",
+    "Chemistry": "A phosphate is a salt.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        add(engine, TEXTS)
+        yield engine
+
+
+@pytest.mark.parametrize(
+    ("question", "meant"),
+    [
+        ("who inventd the telegaf", "who invented the telegraph"),
+        ("Who is Oda Marlidn?", "Who is Oda Marlind?"),
+        ("TARNHOML", "TARNHOLM"),
+        ("ReadTimout exception", "Readtimeout exception"),
+        ("what is a fosphate", "what is a phosphate"),
+        # Of two words as near, the one that stands beside the question's others.
+        ("Ivo Swicher of Tarnholm", "Ivo Swisher of Tarnholm"),
+        ("der Steg, swicher", "der Steg, sicher"),
+    ],
+)
+def test_a_slip_is_read_as_what_is_meant(engine: clew.Clew, question: str, meant: str) -> None:
+    session = read_as_spelt(new_session(engine, question))
+
+    assert session.question == meant
+    assert all(note.startswith("read '") for note in session.notes)
+    assert session.notes
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Who invented the telegraph?",  # all is there
+        "Who invents telegraphs?",  # in another form
+        "Who invented the tele?",  # too short to be sure
+        "Who mended the bloom?",  # English, though near "loom"
+        "the exact words “inventd the telegaf”",  # quoted
+        "inventd.txt and src/telegaf and a_telegaf and telegaf()",  # files, paths, code
+        "mail to telegaf@example.org",
+        "telegaf5 of 2telegaf",
+        "Albrecht Zweinstein",  # near nothing
+        "",
+        "テレグラフ 時計台",
+    ],
+)
+def test_what_is_no_slip_stays(engine: clew.Clew, question: str) -> None:
+    session = new_session(engine, question)
+
+    assert read_as_spelt(session) is session
+    assert not session.notes
+
+
+def test_every_strategy_understands_and_says_so(engine: clew.Clew) -> None:
+    for strategy in ("auto", *STRATEGIES):
+        found = engine.search("Who inventd the telegaf of Tarnholm?", strategy=strategy)
+        assert found.query == "Who inventd the telegaf of Tarnholm?"
+        assert "read 'telegaf' as 'telegraph'" in found.notes, strategy
+        if strategy not in ("global", "topic", "vector", "parent_child", "hierarchical"):
+            assert found.hits[0].chunk.title == "Telegraph", strategy
+
+
+def test_a_name_that_no_text_has_is_no_slip(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, TEXTS)
+        assert read_as_spelt(new_session(engine, "Where is the Marlynd?")).notes
+        ship = {"name": "Marlynd", "entityType": "ship", "observations": []}
+        made = Toolbox(engine, MEMORY_TOOLS, profile="memory").call(
+            "create_entities", {"entities": [ship]}
+        )
+        assert not made.is_error
+        session = new_session(engine, "Where is the Marlynd?")
+        assert read_as_spelt(session) is session
+
+
+def test_words_come_and_go_with_the_texts(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("The first loom.", source="a")
+        assert not engine.search("quagstone").notes
+        engine.add("The quaggstone of Vell.", source="b")
+        assert engine.search("quagstone").notes == ("read 'quagstone' as 'quaggstone'",)
+        engine.delete(["b"])
+        assert not engine.search("quagstone").notes
+
+
+def test_words_are_kept_beside_the_store_and_only_new_texts_are_read(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("The quaggstone of Vell.", source="a")
+        [file] = tmp_path.rglob("words-*.arrays")
+        engine.add("A second text: brinkwood.", source="b")
+        assert list(tmp_path.rglob("words-*.arrays")) == [file], "few changes cost no file"
+        kept = current_vocabulary(engine.store, engine.store.folder)
+        assert {"quaggstone", "brinkwood"} <= kept.words
+        for number in range(CHANGES):
+            engine.add(f"Text {number}.", source=str(number))
+        [later] = tmp_path.rglob("words-*.arrays")
+        assert later != file
+        later.write_bytes(b"damaged")
+        again = current_vocabulary(engine.store, engine.store.folder)
+        assert again.words == current_vocabulary(engine.store, tmp_path).words
+
+
+def test_words_of_texts_long_gone_are_forgotten(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("The first loom.", source="kept")
+        known = current_vocabulary(engine.store, engine.store.folder)
+        for word in ("quaggstone", "brinkwood", "marrowfell", "oakendale"):
+            engine.add(f"The {word} of Vell.", source="changing")
+            known = current_vocabulary(engine.store, engine.store.folder, known)
+        assert "quaggstone" not in known.words
+        assert {"loom", "first", "oakendale"} <= known.words
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.text(max_size=200) | st.text("abcdefgt ", max_size=200))
+def test_any_question_is_read(engine: clew.Clew, question: str) -> None:
+    session = read_as_spelt(new_session(engine, question))
+    assert bool(session.notes) == (session.question != question)
+
+
+@pytest.mark.parametrize("question", ["telegaf" * 1500, "x" * 10_000, "“" * 10_000])
+def test_endless_words_are_none(engine: clew.Clew, question: str) -> None:
+    session = new_session(engine, question)
+    assert read_as_spelt(session) is session
+
+
+def test_a_few_words_of_a_question_are_read(engine: clew.Clew) -> None:
+    once = [f"inv{letter}ented" for letter in "abcdfghjklmnop"]
+    session = read_as_spelt(new_session(engine, " ".join([*once, *once])))
+    assert session.question.count("invented") == 2 * MOST_READ
+    assert len(session.notes) == MOST_READ
