@@ -117,6 +117,10 @@ class EntityEditor(Protocol):
         """Take the aliases of those keys out into an entity of their own; its id. Remembered."""
         ...
 
+    def keep_apart(self, entity_id: int, other_id: int) -> None:
+        """Say that two entities are not one; no text links their names by itself. Remembered."""
+        ...
+
     def rename(self, entity_id: int, name: str) -> None:
         """Show the entity under another name; the old one stays an alias. Remembered."""
         ...

@@ -94,7 +94,10 @@ class Entities(StoreState):
     def known_names(self, *, after: int = 0) -> list[KnownName]:
         """See `ports.GraphStore`."""
         rows = self.backend.rows(statements.KNOWN_NAMES, after=after)
-        return [KnownName(name=name, entity_type=kind, tier=tier) for name, kind, tier in rows]
+        return [
+            KnownName(name=name, entity_id=id_, entity_type=kind, tier=tier)
+            for name, id_, kind, tier in rows
+        ]
 
     def entity_chunks(self, entity_id: int) -> Ids:
         """See `ports.GraphStore`."""
