@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import following, reading, writing
+from clew.tools.graph import following, merging, reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -128,6 +128,29 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         scope="write",
         profiles=FULL,
         destructive=True,
+    ),
+    Tool(
+        name="suggest_merges",
+        title="Entities that may be one",
+        description="Pairs of entities that may be one, the surest first, each with the reason.",
+        parameters=(integer("limit", "Pairs", 50, 1, 200),),
+        result=shape(suggestions="array"),
+        run=merging.suggest_merges,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
+        name="refuse_merge",
+        title="Keep entities apart",
+        description="Say that two entities are not one; indexing again remembers it.",
+        parameters=(
+            positive("entity_id", "From suggest_merges."),
+            positive("other_id", "From suggest_merges."),
+        ),
+        result=shape(entity_id="integer", other_id="integer"),
+        run=merging.refuse_merge,
+        scope="write",
+        profiles=FULL,
     ),
     Tool(
         name="extract_entity_relationships",
