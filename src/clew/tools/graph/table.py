@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import following, merging, reading, writing
+from clew.tools.graph import following, local_graph, reading, writing
+from clew.tools.graph.merging import MERGING_TOOLS
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -129,29 +130,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
         destructive=True,
     ),
-    Tool(
-        name="suggest_merges",
-        title="Entities that may be one",
-        description="Pairs of entities that may be one, the surest first, each with the reason.",
-        parameters=(integer("limit", "Pairs", 50, 1, 200),),
-        result=shape(suggestions="array"),
-        run=merging.suggest_merges,
-        scope="read",
-        profiles=FULL,
-    ),
-    Tool(
-        name="refuse_merge",
-        title="Keep entities apart",
-        description="Say that two entities are not one; indexing again remembers it.",
-        parameters=(
-            positive("entity_id", "From suggest_merges."),
-            positive("other_id", "From suggest_merges."),
-        ),
-        result=shape(entity_id="integer", other_id="integer"),
-        run=merging.refuse_merge,
-        scope="write",
-        profiles=FULL,
-    ),
+    *MERGING_TOOLS,
     Tool(
         name="extract_entity_relationships",
         title="Extract relations of an entity",
@@ -255,6 +234,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
     ),
     Tool(
+        name="search_entities",
+        title="Search entities by type and time",
+        description="Entities that answer a question, of some types and of a period.",
+        parameters=(
+            text("query", "What is asked.", required=True, blank=False),
+            array("node_types", "strings", "Such as person, place. Default all.", max_items=20),
+            text("since", "Date or words such as last year."),
+            text("until", "As since; included."),
+            integer("limit", "Entities", 10, 1, 50),
+            MAX_TOKENS,
+        ),
+        result=shape(results="array", left_out="integer"),
+        run=following.search_entities,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
         name="entity_importance",
         title="Importance of entities",
         description="Degree, PageRank, betweenness and tier of entities; of the most important"
@@ -285,7 +281,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             MAX_TOKENS,
         ),
         result=shape(graph="object", left_out="object"),
-        run=reading.local_graph,
+        run=local_graph.local_graph,
         scope="read",
         profiles=FULL,
     ),
