@@ -16,11 +16,10 @@ from clew.indexing.structure.code_names import code_names
 from clew.indexing.structure.credits import credited
 from clew.indexing.structure.definitions import definitions
 from clew.indexing.structure.fields import fields
-from clew.indexing.structure.headings import described
+from clew.indexing.structure.headings import described, section_references
 from clew.indexing.structure.mail import mail_structure
 from clew.indexing.structure.markdown_links import markdown_links
 from clew.indexing.structure.minutes import minutes_structure
-from clew.indexing.structure.references import section_references
 from clew.indexing.structure.tables import tables
 from clew.indexing.structure.works import cited_works
 from clew.types import Structure

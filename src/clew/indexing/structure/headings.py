@@ -1,8 +1,12 @@
-"""What a document has a part of its own about, by its headings."""
+"""What the sections of a document are about, by their headings, and to which others they refer.
+
+Hyperlinks of reStructuredText refer by the text of a heading.
+"""
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.name_lexicon import (
@@ -25,6 +29,12 @@ if TYPE_CHECKING:
 DESCRIBED_IN = "described_in"
 _MOST = 1_000
 """Headings of a document."""
+REFERS_TO = "refers_to"
+_MOST_REFERENCES = 1_000
+"""References of a document."""
+_REFERENCE = re.compile(
+    r"(?<![\w`:])(?:`(?P<phrase>[^`<>\n]{2,80})`|(?P<word>[^\W_][\w-]{1,60}))_(?!_|\w)"
+)
 _MOST_WORDS = 5
 _NUMBER = re.compile(r"\A(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5}[.:)]?|[IVX]{1,5}[.:)])\s+")
 _SERIES = re.compile(r"[A-Z]{2,6}[ -]\d{1,6}(?=:)")
@@ -66,6 +76,35 @@ def described(document: Document) -> Structure:
                 confidence=0.85,
             )
     return Structure(statements=tuple(found.values()))
+
+
+def section_references(document: Document) -> Structure:
+    """`refers_to`, from the subject of a section to that of another that it links to."""
+    if document.media_type != "text/x-rst":
+        return Structure()
+    found = headings(document.text, document.media_type)
+    subjects = [subject_of(one.title, is_linked=True) for one in found]
+    titles = {entity_key(one.title): s for one, s in zip(found, subjects, strict=True) if s}
+    starts = [one.start for one in found]
+    stated: dict[tuple[str, str], Statement] = {}
+    for match in _REFERENCE.finditer(document.text):
+        place = bisect_right(starts, match.start()) - 1
+        target = titles.get(entity_key(match["phrase"] or match["word"]))
+        if place < 0 or target is None or len(stated) == _MOST_REFERENCES:
+            continue
+        head = subjects[place]
+        if entity_key(head) and entity_key(head) != entity_key(target):
+            stated.setdefault(
+                (head, target),
+                Statement(
+                    head=head,
+                    relation_type=REFERS_TO,
+                    tail=target,
+                    start=match.start(),
+                    end=match.end(),
+                ),
+            )
+    return Structure(statements=tuple(stated.values()))
 
 
 def subject_of(heading: str, *, is_linked: bool = False) -> str:
