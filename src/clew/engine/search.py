@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
+    "min_confidence",
 )
 """Options of a question whose defaults are settings of the same name."""
 
@@ -42,6 +43,7 @@ class SearchOptions(TypedDict, total=False):
     layer: str | None
     hierarchy: str | None
     level: int | None
+    min_confidence: float | None
     expand: bool
     sub_questions: bool
     rerank: bool

@@ -102,6 +102,16 @@ def search(
         int | None,
         typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
     ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Probability from which the best passage is an answer; below it: exit status 1.",
+            show_default=False,
+        ),
+    ] = None,
     expand: Annotated[
         bool, typer.Option("--expand", help="Search for the entities' other names, too.")
     ] = False,
@@ -160,6 +170,7 @@ def search(
             layer=layer,
             hierarchy=hierarchy,
             level=level,
+            min_confidence=min_confidence,
             expand=expand,
             sub_questions=sub_questions,
             namespaces=names,
@@ -174,6 +185,8 @@ def search(
         print_result(result, explain=explain)
     if not common.json:
         _print_notes(result)
+    if not result.answered and result.hits:
+        raise typer.Exit(1)
 
 
 def _names(namespaces: str | None) -> list[str]:
