@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from clew.types import SearchResult
 
 
-_OVER_COMMUNITIES = ("global", "drift", "topic")
-"""Strategies that need communities or topics, which may have to be made first."""
-
-
 class FusionName(StrEnum):
     """How `hybrid` fuses its channels."""
 
@@ -151,30 +147,29 @@ def search(
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
-        if strategy in _OVER_COMMUNITIES:
-            with steps(shown=not common.json) as progress:
-                engine.state.update_communities(progress)
-        result = engine.search(
-            read_question(question),
-            strategy=strategy,
-            limit=limit,
-            max_tokens=max_tokens,
-            where=where or (),
-            since=since,
-            until=until,
-            as_of=as_of,
-            temporal=temporal,
-            max_hops=max_hops,
-            fusion=None if fusion is None else fusion.value,
-            alpha=alpha,
-            layer=layer,
-            hierarchy=hierarchy,
-            level=level,
-            min_confidence=min_confidence,
-            expand=expand,
-            sub_questions=sub_questions,
-            namespaces=names,
-        )
+        with steps(shown=not common.json) as progress:
+            engine.state.progress = progress
+            result = engine.search(
+                read_question(question),
+                strategy=strategy,
+                limit=limit,
+                max_tokens=max_tokens,
+                where=where or (),
+                since=since,
+                until=until,
+                as_of=as_of,
+                temporal=temporal,
+                max_hops=max_hops,
+                fusion=None if fusion is None else fusion.value,
+                alpha=alpha,
+                layer=layer,
+                hierarchy=hierarchy,
+                level=level,
+                min_confidence=min_confidence,
+                expand=expand,
+                sub_questions=sub_questions,
+                namespaces=names,
+            )
     if common.json:
         write_json(result.to_dict())
     elif context:
