@@ -79,6 +79,11 @@ def test_a_noun_with_a_capital_is_a_name_only_where_it_stands_bare() -> None:
     )
 
 
+def test_a_company_keeps_its_name_behind_an_article() -> None:
+    text = "Die Pumpe ist von der Krones AG. Sie kommt aus der Halle der Bosch GmbH in Passau."
+    assert names("de", text) == {"Krones AG", "Bosch GmbH"}
+
+
 @pytest.mark.parametrize("unit", ["Die Ä ", "Von Der ", "A-", "É'", "und ", "Xx-Xx ", "\u0301Ü "])
 def test_hostile_texts_take_time_in_proportion(unit: str) -> None:
     took = []

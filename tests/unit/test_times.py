@@ -297,6 +297,7 @@ def test_day_of_a_clock_change_has_its_own_length() -> None:
         "3 days later",
         "9999 years ago",
         "1500 people for $1999",
+        "invoice INV-1987 and batch B-1001",
         "",
     ],
 )

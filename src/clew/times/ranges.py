@@ -26,8 +26,8 @@ from clew.types import Period
 
 YEAR = re.compile(r"[12]\d{3}(?!\d)")
 """Four digits that may be a year."""
-NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:])$")
-"""What stands right before four digits that are no year."""
+NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:]|[A-Z]-)$")
+"""What stands right before four digits that are no year: a price, a number ("B-1001")."""
 NO_YEAR_AFTER = re.compile(
     r"[%°A-Za-z]|[.,]\d"
     r"| ?(?:km|mi|miles?|m|ft|feet|met(?:re|er)s?|kg|[MGk]?W|MHz|hp|acres|ha|hectares|people"
