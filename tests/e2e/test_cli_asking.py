@@ -196,3 +196,47 @@ def test_context_ends_with_numbered_sources(in_process: Run, workshop: Library) 
     assert [line.split()[0] for line in lines] == [f"[{number}]" for number in numbers]
     [letter] = [line for line in lines if "Letter from Ostby" in line]
     assert letter.endswith(f", Mara Lind, 2024-02-12, {workshop.folder / 'letter.md'}")
+
+
+# --- confidence
+
+
+def test_every_hit_that_was_judged_says_how_sure_it_is(in_process: Run, workshop: Library) -> None:
+    found = asked(in_process, workshop, WHERE)
+
+    sure = [hit["confidence"] for hit in found["results"]]
+    assert all(0 <= confidence <= 1 for confidence in sure)
+    assert found["confidence"] == max(sure)
+    assert found["answered"] is True
+    shown = in_process("search", WHERE, "--store", workshop.store).stdout
+    assert f"confidence {sure[0]:.2f}" in shown
+
+
+def test_keywords_are_judged_where_a_least_confidence_is_asked(
+    in_process: Run, workshop: Library
+) -> None:
+    plain = asked(in_process, workshop, WHERE, "--strategy", "keyword")
+    judged = asked(in_process, workshop, WHERE, "--strategy", "keyword", "--min-confidence", "0")
+
+    assert plain["confidence"] is None
+    assert plain["answered"] is True
+    assert judged["confidence"] == max(hit["confidence"] for hit in judged["results"])
+    assert [hit["id"] for hit in plain["results"]] == [hit["id"] for hit in judged["results"]]
+
+
+@pytest.mark.parametrize("output", [(), ("--json",)])
+def test_nothing_that_answers_is_told_and_leaves_with_1(
+    in_process: Run, workshop: Library, output: tuple[str, ...]
+) -> None:
+    foreign = "Which enzyme splits lactose in the gut of calves?"
+    done = in_process(
+        "search", foreign, "--min-confidence", "0.6", "--store", workshop.store, *output
+    )
+
+    assert done.returncode == 1
+    assert "nothing found that answers this" in done.stdout + done.stderr
+    if output:
+        found = json.loads(done.stdout)
+        assert found["answered"] is False
+        assert found["results"]
+        assert found["confidence"] < 0.6

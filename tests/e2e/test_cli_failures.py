@@ -6,6 +6,7 @@ import re
 import shutil
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import time
@@ -193,6 +194,23 @@ def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Pa
 
     assert (tmp_path / "link.xml").is_symlink()
     assert (tmp_path / "real.xml").read_text().startswith("<?xml")
+
+
+def test_an_export_keeps_a_file_s_mode_and_fills_a_pipe(
+    clew: Run, library: Library, tmp_path: Path
+) -> None:
+    there = tmp_path / "there.jsonl"
+    there.write_text("old")
+    there.chmod(0o640)
+    assert clew("export", "--store", library.store, "-o", there).returncode == 0
+    assert stat.S_IMODE(there.stat().st_mode) == 0o640
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen(["cat", pipe], stdout=subprocess.PIPE) as reader:
+        assert clew("export", "--store", library.store, "-o", pipe).returncode == 0
+        out, _ = reader.communicate(timeout=60)
+    assert out == there.read_bytes()
+    assert stat.S_ISFIFO(pipe.stat().st_mode)
 
 
 def test_a_token_is_for_whom_its_name_says(in_process: Run) -> None:

@@ -15,7 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.graph.entity_graph import ABOUT_SHARE, CROWD, EntityGraph, build_entity_graph
+from clew.graph.entity_graph import (
+    ABOUT_SHARE,
+    CROWD,
+    EntityGraph,
+    _shared_out,
+    build_entity_graph,
+)
 from clew.graph.entity_graph_files import current_entity_graph, current_entity_ranks
 from clew.graph.importance import EntityRanks, entity_ranks
 from clew.graph.snapshot import Snapshot
@@ -270,3 +276,19 @@ def test_an_empty_store_has_an_empty_graph(tmp_path: Path) -> None:
         graph = current_entity_graph(engine.store, engine.state.snapshot, engine.store.folder)
         assert len(graph.entity_ids) == len(graph.strengths) == 0
         assert graph.starts.tolist() == [0]
+
+
+def test_what_texts_say_of_a_crowd_is_shared_among_it() -> None:
+    size = 4 * CROWD
+    several = np.arange(2, size + 2)
+    rows = RelationRows(
+        ids=several,
+        heads=several,
+        tails=np.ones(size, dtype=np.int64),
+        weights=np.full(size, 0.8, dtype=np.float32),
+        chunks=np.append(np.ones(size - 1, dtype=np.int64), 0),
+        sentences=np.zeros(size, dtype=np.int64),
+    )
+    shared = _shared_out(rows)
+    assert np.allclose(shared[:-1], 0.2)
+    assert np.isclose(shared[-1], 0.8)  # stated by hand

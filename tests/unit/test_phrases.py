@@ -93,3 +93,18 @@ def test_no_texts_have_no_phrases() -> None:
         phrases = find_phrases(texts)
         assert (len(phrases.lengths), phrases.occurrences.shape) == (0, (0, 3))
         assert phrases.independence.dtype == np.float64
+
+
+def test_parts_of_longer_phrases_and_copies_are_not_varied() -> None:
+    grown = ["A rare harp maker sang.", "No rare harp maker wept.", "The rare harp maker slept."]
+    copied = ["He met the oil painter there."] * 3
+    free = ["The wood frame broke.", "A wood frame held."]
+    phrases = find_phrases([*grown, *copied, *free])
+    varied = {
+        phrases.name(number): bool(phrases.is_varied[number])
+        for number in range(len(phrases.lengths))
+    }
+    assert varied["rare harp maker"]
+    assert varied["wood frame"]
+    assert not varied["harp maker"]
+    assert not varied["oil painter"]

@@ -337,7 +337,6 @@ def test_impossible_date_says_no_time() -> None:
             {("Debian", "is_a", "distribution"), ("Fedora", "is_a", "distribution")},
         ),
         ("They sell Debian, Fedora and other distributions.", {("Fedora", "is_a", "distribution")}),
-        ("Here Python 2.0 includes Distutils.", {("Distutils", "part_of", "Python")}),
         ("Debian ist ein freies Betriebssystem.", {("Debian", "is_a", "Betriebssystem")}),
         ("Debian est un système libre.", {("Debian", "is_a", "système")}),
         (

@@ -19,8 +19,10 @@ from clew.graph.communities.reports import (
     ReportMaker,
     choose,
     is_sentence,
+    is_symbolic,
     listed,
     mean_direction,
+    title_of,
 )
 from clew.ports import CommunityReport
 from clew.testing.entries import make_entry
@@ -181,3 +183,29 @@ def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
 )
 def test_a_report_is_made_of_whole_sentences(text: str, whole: bool) -> None:
     assert is_sentence(text) == whole
+
+
+def test_a_title_says_no_name_twice() -> None:
+    names = [
+        "Debian",
+        "Debian Project",
+        "2019",
+        "ada@example.org",
+        "__init__",
+        "packages",
+        "Package",
+    ]
+    assert title_of([*names, "Ada\n Byron", "Rome"]) == "Debian, packages and Ada Byron"
+    assert title_of(["2019"]) == "2019"
+
+
+def test_code_is_no_prose() -> None:
+    code = "use crate::error::{ErrorKind, Position}; fn new(kind: ErrorKind) -> Error;"
+    assert is_symbolic(code)
+    assert not is_symbolic("The engineer (of Acme) wrote it in `C`, and called it good.")
+    assert not is_sentence("def seekable(self): return self._stream.seekable().")
+
+
+def test_what_one_sentence_alone_names_together_is_no_community(library: Library) -> None:
+    library.store.save(make_entry("a", "Anna, Bert, Carl met.", names=["Anna", "Bert", "Carl"]))
+    assert reports(library) == []

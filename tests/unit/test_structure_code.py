@@ -203,3 +203,39 @@ def test_a_language_without_grammar_has_no_syntax() -> None:
 )
 def test_a_python_module_is_called_as_it_is_imported(source: str, module: str) -> None:
     assert {head for head, *_ in stated(source, "def f(): ...\n", "text/x-python")} == {module}
+
+
+SIGNATURES = """
+from typing import Any
+from app import route
+from .models import Book
+
+class Shelf: ...
+
+@route
+def find(shelf: Shelf, any: Any, book: Book | None = None) -> Shelf:
+    n: int = 1
+    return shelf
+"""
+
+
+def test_signatures_use_return_and_are_decorated() -> None:
+    found = stated("/srv/ann/httpx-0.28/httpx/find.py", SIGNATURES, "text/x-python")
+    shelf = next(tail for _, relation, tail in found if tail.endswith("Shelf"))
+    head = next(tail for _, relation, tail in found if tail.endswith(".find"))
+    of_signature = {t for t in found if t[1] in ("uses", "returns", "decorated_by")}
+    assert of_signature == {
+        (head, "returns", shelf),
+        (head, "uses", shelf),
+        (head, "uses", next(tail for _, _, tail in found if tail.endswith(".Book"))),
+        (head, "decorated_by", "app.route"),
+    }
+
+
+def test_java_signatures() -> None:
+    text = "package a;\nclass B {}\nclass C { B made(B from) { return from; } }\n"
+    found = stated("C.java", text, "text/x-java")
+    assert {t for t in found if t[1] in ("uses", "returns")} == {
+        ("a.C.made", "returns", "a.B"),
+        ("a.C.made", "uses", "a.B"),
+    }

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -129,3 +130,12 @@ def test_a_name_that_one_entity_begins_with_is_taken_for_it(engine: clew.Clew) -
 def test_a_misspelt_name_meets_the_nearest(engine: clew.Clew, misspelt: str) -> None:
     with pytest.raises(NotFoundError, match="'Ada Morn'"):
         engine.graph.timeline(misspelt)
+
+
+def test_a_line_of_a_header_is_no_event(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        text = "From: Ada Morn\nDate: 2 May 1812\n\nAda Morn died in 1830."
+        add(engine, {"mail": text}, {})
+        told = [entry.text for entry in engine.graph.timeline("Ada Morn")]
+    assert told
+    assert not [text for text in told if "Date:" in text]

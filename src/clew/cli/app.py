@@ -23,6 +23,7 @@ from clew.cli.commands import (
     watching,
 )
 from clew.cli.commands.llm import ask
+from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
     JsonOption,
@@ -93,10 +94,16 @@ entity = typer.Typer(
 entity.command("show")(command(entities.show))
 entity.command("merge")(command(entities.merge))
 entity.command("split")(command(entities.split))
+entity.command("suggest")(command(entities.suggest))
+entity.command("refuse")(command(entities.refuse))
 entity.command("rename")(command(entities.rename))
 entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
+
+llm = typer.Typer(help="The language model.", no_args_is_help=True, rich_markup_mode=None)
+llm.command("check")(command(llm_check.check))
+app.add_typer(llm, name="llm")
 
 relation = typer.Typer(
     help="Put right what the graph states.", no_args_is_help=True, rich_markup_mode=None

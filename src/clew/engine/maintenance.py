@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Literal
 from clew.engine.reindexing import Reindexing
 from clew.errors import InputError
 from clew.types import IndexReport
-from clew.wiring import file_store, make_audit
+from clew.wiring import file_store, make_audit, make_replies
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.engine.state import EngineState, Progress
     from clew.ports import AuditEntry
+    from clew.ports.language_model import LoggedReply
     from clew.stores.sqlite.store import SqliteStore
     from clew.types import CheckReport
 
@@ -33,6 +34,16 @@ class Maintenance:
         """Counts of everything in the store, its embedder, its size on disk, its vector index."""
         state = self._state
         return {**state.store.statistics(), "vectors": state.vector_index.state()}
+
+    def language_model(self) -> dict[str, Any]:
+        """Requests to language models that the store keeps, in figures, by task too."""
+        from clew.models.llm.metrics import statistics
+
+        return statistics(make_replies(self._state.store).entries())
+
+    def language_model_failures(self) -> list[LoggedReply]:
+        """Requests to language models that failed, the latest first."""
+        return [e for e in make_replies(self._state.store).entries() if e.reason]
 
     def check(self, repair: bool = False) -> CheckReport:
         """Verify every invariant of the store; with `repair`, mend what is derived."""

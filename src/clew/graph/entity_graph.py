@@ -5,7 +5,8 @@ Derived like the snapshot, and of its generation.
 
 The strength of an edge is a sum:
 
-- of the weights of the relations between the two;
+- of the weights of the relations between the two; of what more than `CROWD` relations of texts
+  lead to ("function", say, which is what hundreds of names are) as much as `CROWD` of them weigh;
 - for each sentence that names k entities, both of them among these, 1/(k - 1) times the geometric
   mean of their rarities (`Snapshot.entity_rarity`): an entity shares itself out among those that it
   is named with, and what is named everywhere adds little;
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from clew.types import Ids
 
 CROWD = 20
-"""Entities of a sentence that adds to edges, at most."""
+"""Entities of a sentence that adds to edges, at most; relations of texts to one entity in full."""
 ABOUT_SHARE = 0.5
 """How much of a mention it is to be what the chunk is about."""
 
@@ -176,8 +177,15 @@ def _rows_of_sentences(snapshot: Snapshot, entity_ids: Ids) -> Adjacency:
 def _of_relations(rows: RelationRows, entity_ids: Ids) -> EdgeParts:
     heads, head_known = find_sorted(entity_ids, rows.heads)
     tails, tail_known = find_sorted(entity_ids, rows.tails)
-    parts = EdgeParts(heads, tails, rows.weights, rows.ids, rows.chunks, rows.sentences)
+    parts = EdgeParts(heads, tails, _shared_out(rows), rows.ids, rows.chunks, rows.sentences)
     return parts.only(head_known & tail_known)
+
+
+def _shared_out(rows: RelationRows) -> Floats:
+    """The weights; those of what texts say of a crowd are shared among it."""
+    _, which, counts = np.unique(rows.tails, return_inverse=True, return_counts=True)
+    shares = np.minimum(1, CROWD / np.maximum(counts, 1))[which]
+    return np.where(rows.chunks > 0, rows.weights * shares, rows.weights).astype(np.float32)
 
 
 def _of_sentences(snapshot: Snapshot, sentences: Adjacency, rarity: Floats) -> EdgeParts:

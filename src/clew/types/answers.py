@@ -117,7 +117,7 @@ class Answer:
             "question": self.question,
             "answer": self.text,
             "answered": self.answered,
-            "statements": [asdict(statement) for statement in self.statements],
+            "statements": [_statement_dict(statement) for statement in self.statements],
             "sources": [_source_dict(source) for source in self.sources],
             "model": self.model or None,
             "strategy": self.strategy,
@@ -126,6 +126,11 @@ class Answer:
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }
+
+
+def _statement_dict(statement: AnswerStatement) -> dict[str, Any]:
+    quotations = [asdict(quotation) for quotation in statement.quotations]
+    return {"text": statement.text, "quotations": quotations, "supported": statement.supported}
 
 
 def _source_dict(source: AnswerSource) -> dict[str, Any]:

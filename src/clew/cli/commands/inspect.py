@@ -121,8 +121,19 @@ def stats(
         bool,
         typer.Option("--graph", help="Also the graph of entities: its size, hubs and bridges."),
     ] = False,
+    llm: Annotated[
+        bool, typer.Option("--llm", help="Requests to language models in place of it.")
+    ] = False,
+    failures: Annotated[
+        bool, typer.Option("--failures", help="With --llm: each request that failed, and why.")
+    ] = False,
 ) -> None:
     """Print what the store holds, by number."""
+    if failures and not llm:
+        raise typer.BadParameter("--failures goes with --llm: clew stats --llm --failures")
+    if llm:
+        _print_requests(common, failures)
+        return
     with common.open() as engine:
         found = engine.maintenance.stats()
         overview = engine.graph.statistics() if graph else None
@@ -135,6 +146,25 @@ def stats(
     console.print(facts(found))
     if overview is not None:
         _print_graph(console, overview)
+
+
+def _print_requests(common: Common, failures: bool) -> None:
+    with common.open() as engine:
+        found = engine.maintenance.language_model()
+        failed = engine.maintenance.language_model_failures() if failures else []
+    if common.json:
+        write_json({**found, "failed": failed} if failures else found)
+        return
+    from clew.cli.tables import facts, table
+
+    console = stdout_console()
+    console.print(facts(found))
+    if failed:
+        console.print()
+        rows = [
+            (entry.at, entry.task, entry.model, entry.subject, entry.reason) for entry in failed
+        ]
+        console.print(table(("asked", "task", "model", "about", "reason"), rows))
 
 
 def _print_graph(console: Console, overview: GraphOverview) -> None:

@@ -35,7 +35,8 @@ _PARTICIPLE = re.compile(r"\w{4}ed$", re.IGNORECASE)
 _BREAK = -1
 _WORDINGS = 50
 """Occurrences that decide how a phrase is worded."""
-_FILLERS = word_list(read_word_lists("clew.graph.communities", "phrases.toml")["fillers"])
+_LISTS = read_word_lists("clew.graph.communities", "phrases.toml")
+_FILLERS = word_list(_LISTS["fillers"]) | word_list(_LISTS["code_words"])
 # Words that begin, end or fill sentences of every subject: they name none.
 _EMPTY = STOP_WORDS | _FILLERS
 
@@ -50,6 +51,9 @@ class Phrases:
     """(P,) 0 to 1: the share of its occurrences that C-value leaves a phrase."""
     occurrences: Ints
     """(n, 3): phrase, place of the passage, how often; sorted."""
+    is_varied: NDArray[np.bool_]
+    """(P,) whether it is no part of something longer, which goes on with one word, nor of a text
+    that was copied, which has the same words on both sides (accessor variety, Feng et al. 2004)."""
     _words: Words
     _starts: Adjacency
     """By phrase: where it begins."""
@@ -59,6 +63,12 @@ class Phrases:
         first = int(self._starts.row(phrase)[0])
         numbers = self._words.stems[first : first + int(self.lengths[phrase])].tolist()
         return " ".join(self._words.stem_texts[number] for number in numbers)
+
+    def words(self, phrase: int) -> list[str]:
+        """As it is worded first."""
+        first = int(self._starts.row(phrase)[0])
+        numbers = self._words.words[first : first + int(self.lengths[phrase])].tolist()
+        return [self._words.word_texts[number] for number in numbers]
 
     def name(self, phrase: int) -> str:
         """As it is most often worded; the first of equals."""
@@ -180,15 +190,34 @@ def _gather(words: Words, levels: Sequence[_Level]) -> Phrases:
     rows = Adjacency.from_pairs(phrase[order], at[order], int(first[-1]))
     width = int(words.passages.max(initial=0)) + 1
     held, counts = np.unique(phrase * width + words.passages[at], return_counts=True)
+    lengths = np.repeat(np.arange(2, LONGEST + 1), sizes)
     return Phrases(
-        lengths=np.repeat(np.arange(2, LONGEST + 1), sizes),
+        lengths=lengths,
         independence=np.concatenate(
             [_independence(*pair) for pair in zip(levels, [*levels[1:], None], strict=True)]
         ),
         occurrences=np.column_stack([*np.divmod(held, width), counts]),
+        is_varied=_is_varied(words, rows, lengths),
         _words=words,
         _starts=rows,
     )
+
+
+def _is_varied(words: Words, starts: Adjacency, lengths: Ints) -> NDArray[np.bool_]:
+    size, kinds = len(lengths), len(words.word_texts) + 1
+    phrase, at = np.repeat(np.arange(size), np.diff(starts.starts)), starts.items
+    # Each place has one before it; the end of a text has the last number.
+    bounded = np.concatenate([[_BREAK], words.words])
+    stem = np.concatenate([[_BREAK], words.stems])
+    is_mark = np.array([*(not word[0].isalnum() for word in words.word_texts), True], dtype=bool)
+    fixed, held = np.zeros(size, dtype=np.int64), np.zeros(size, dtype=bool)
+    for place in (at, at + lengths[phrase] + 1):
+        pairs = distinct(phrase * kinds + bounded[place] + 1)
+        alone = np.bincount(pairs // kinds, minlength=size) == 1
+        alone &= np.bincount(phrase, weights=is_mark[bounded[place]], minlength=size) == 0
+        fixed += alone
+        held |= alone & (np.bincount(phrase, weights=stem[place] >= 0, minlength=size) > 0)
+    return ~held & (fixed < 2)
 
 
 def _independence(level: _Level, longer: _Level | None) -> NDArray[np.float64]:

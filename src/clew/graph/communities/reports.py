@@ -35,6 +35,14 @@ _HEADING = "#"
 _SENTENCE = re.compile(r"[\"“‘(]?[^\W_].*[.!?…。\uff01\uff1f][\"”’)]?", re.DOTALL)
 _NO_PROSE = re.compile(r"[|+]--|--[|+]|[\u2500-\u259f]|\| |[{}]|[-=_*~^.]{4}")
 """Tables, boxes, rules and code."""
+_HEADER = re.compile(r"[A-Z][\w-]{1,30}: \S")
+"""A field or the header of a message."""
+_SYMBOLS = re.compile(r"[{}();=<>_/*#|\\\[\]]")
+_MOST_SYMBOLS = 0.06
+"""Share of a text's characters from which on it is code or a table rather than prose."""
+_TITLE_NAMES = 3
+_NO_TITLE = re.compile(r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*:\Z|.{60}", re.DOTALL)
+"""Numbers, marks, addresses, methods that every class has, labels and whole sentences."""
 _BATCH = 500
 """Communities that are read at once."""
 
@@ -75,7 +83,7 @@ class ReportMaker:
                 texts = self._read(lines, places)
                 for place in places.tolist():
                     sentences = self._sentences(lines, texts, place)
-                    if sentences:
+                    if sentences and self._is_one(lines, place):
                         yield self._report(lines, texts, place, sentences)
 
     def _read(self, lines: ReportPlan, places: Ints) -> _Texts:
@@ -110,10 +118,18 @@ class ReportMaker:
                 text = " ".join(texts.sentences[chunk_id][number].split())
                 candidates.append(Candidate(chunk_id, text, self._named(lines, row, place)))
         # Headings name much and say nothing; they are taken where there is nothing else.
-        prose = [c for c in candidates if is_sentence(c.text)] or [
-            c for c in candidates if not c.text.startswith(_HEADING)
-        ]
-        return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in choose(prose or candidates)]
+        prose = [c for c in candidates if is_sentence(c.text)]
+        if candidates and not prose and lines.relations.row(place).size:
+            return [(candidates[0].chunk_id, "")]  # what is stated of them tells enough
+        prose = prose or [c for c in candidates if _is_readable(c.text)]
+        chosen = choose(prose or candidates)
+        # The best tells what it is about; the others go on in the order of the texts.
+        chosen[1:] = sorted(chosen[1:], key=lambda c: (c.chunk_id, candidates.index(c)))
+        return [(c.chunk_id, c.text.lstrip(f"{_HEADING} ")) for c in chosen]
+
+    def _is_one(self, lines: ReportPlan, place: int) -> bool:
+        """Whether more than one sentence ties the community together, or something stated does."""
+        return len(lines.sentences.row(place)) > 1 or len(lines.relations.row(place)) > 0
 
     def _named(self, lines: ReportPlan, row: int, place: int) -> dict[int, float]:
         """Centrality of the community's entities that a row of sentences names."""
@@ -130,12 +146,17 @@ class ReportMaker:
         central = [entity for entity in central if entity in texts.names]
         names = tuple(texts.names[entity] for entity in central)
         sources = tuple(dict.fromkeys(chunk for chunk, _ in sentences))
-        said = " ".join(text for _, text in sentences)
+        said = " ".join(text for _, text in sentences if text)
         title = texts.titles.get(int(lines.title_chunks[place]), "")
         return CommunityReport(
             community_id=int(lines.ids[place]),
-            title=title or listed(names[:3]),
-            summary="\n".join([said, *texts.relation_lines(lines.relations.row(place).tolist())]),
+            title=title or title_of(names),
+            summary="\n".join(
+                [
+                    *([said] if said else []),
+                    *texts.relation_lines(lines.relations.row(place).tolist()),
+                ]
+            ),
             basis=ReportBasis(entity_ids=tuple(central), entities=names, sources=sources),
             vector=mean_direction(self.vectors.vectors(sources)),
         )
@@ -206,7 +227,36 @@ class _Weighed:
 
 def is_sentence(text: str) -> bool:
     """Whether a text is a whole sentence of prose: no heading, entry of a list, table or box."""
-    return bool(_SENTENCE.fullmatch(text)) and _NO_PROSE.search(text) is None
+    is_whole = bool(_SENTENCE.fullmatch(text)) and _NO_PROSE.search(text) is None
+    return is_whole and not is_symbolic(text)
+
+
+def _is_readable(text: str) -> bool:
+    """Whether a text can be read aloud, though it may be no whole sentence."""
+    is_marked = text.startswith(_HEADING) or _HEADER.match(text) or _NO_PROSE.search(text)
+    return not is_marked and not is_symbolic(text)
+
+
+def is_symbolic(text: str) -> bool:
+    """Whether a text is code, or a table, rather than prose in any language."""
+    return len(_SYMBOLS.findall(text)) > _MOST_SYMBOLS * len(text)
+
+
+def title_of(names: Sequence[str]) -> str:
+    """What to call those that are named so, the most central first.
+
+    No name that says again what another one does: of "Debian" and "Debian Project", of "package"
+    and "packages", the first one is taken.
+    """
+    chosen: list[str] = []
+    for name in names:
+        if len(chosen) == _TITLE_NAMES:
+            break
+        key = set(terms(name))
+        said = [set(terms(other)) for other in chosen]
+        if not _NO_TITLE.match(name) and not any(key <= s or s <= key for s in said):
+            chosen.append(" ".join(name.split()))
+    return listed(chosen or names[:1])
 
 
 def mean_direction(vectors: Vectors) -> Vector:

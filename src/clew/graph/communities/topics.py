@@ -15,9 +15,10 @@ import numpy as np
 from clew.graph.communities.leiden import WeightedGraph, leiden, sums
 from clew.graph.communities.phrases import find_phrases
 from clew.graph.communities.report_plans import best_of_groups
-from clew.graph.communities.reports import listed, mean_direction
+from clew.graph.communities.reports import is_symbolic, mean_direction, title_of
 from clew.graph.snapshot import ABOUT_WEIGHT
 from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
+from clew.languages.words import language_words
 from clew.ports import GraphStore, SnapshotSource, TopicSet
 from clew.text import entity_key, terms
 
@@ -97,7 +98,7 @@ def _described(
         themes=themes,
         documents=documents,
         chunks=np.column_stack([topic, snapshot.chunk_ids[on.items]]),
-        theme_titles=tuple(listed([names[place] for place in group[:3]]) for group in groups),
+        theme_titles=tuple(title_of([names[place] for place in group]) for group in groups),
         theme_vectors=np.array(
             [mean_direction(directions[group]) for group in groups], dtype=np.float32
         ),
@@ -164,7 +165,8 @@ def _frequent_entities(
     frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
     names = store.entity_names(snapshot.entity_ids[frequent].tolist())
     frequent &= np.isin(snapshot.entity_ids, list(names))
-    return frequent, [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
+    found = [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
+    return frequent, [" ".join(name.split()) for name in found]
 
 
 def _of_names(
@@ -183,18 +185,32 @@ def _of_names(
 def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]:
     """Phrases, and (n, 3) phrase, row of the passage, how often."""
     rows: list[int] = []
+    languages: list[str] = []
 
     def texts() -> Iterator[str]:
         places = {chunk_id: row for row, chunk_id in enumerate(snapshot.chunk_ids.tolist())}
         for passage in store.passages():
-            if passage.chunk_id in places:
+            if passage.chunk_id in places and not is_symbolic(passage.text):
                 rows.append(places[passage.chunk_id])
+                languages.append(passage.language)
                 yield passage.text
 
     phrases = find_phrases(texts(), _DOCUMENTS)
-    held = phrases.occurrences.copy()
-    held[:, 1] = np.array(rows, dtype=np.int64)[held[:, 1]]
-    return phrases, held
+    held = phrases.occurrences
+    first = np.searchsorted(held[:, 0], np.arange(len(phrases.lengths)))
+    spoken = [languages[place] for place in held[first, 1].tolist()]
+    telling = map(_says_something, map(phrases.words, range(len(spoken))), spoken)
+    usable = phrases.is_varied & np.fromiter(telling, dtype=bool, count=len(spoken))
+    held = held[usable[held[:, 0]]]
+    return phrases, np.column_stack(
+        [held[:, 0], np.array(rows, dtype=np.int64)[held[:, 1]], held[:, 2]]
+    )
+
+
+def _says_something(words: Sequence[str], language: str) -> bool:
+    """Whether none of the words is a function word of the language of the text."""
+    known = language_words(language)
+    return known is None or known.stop_words.isdisjoint(word.casefold() for word in words)
 
 
 def _of_phrases(phrases: Phrases, held: Ints) -> Values:

@@ -31,7 +31,19 @@ _SEES_OWN_CLASS = frozenset({"java", "cpp"})
 """Languages whose methods call each other by their bare names."""
 _ONE_NAMESPACE = frozenset({"c", "cpp"})
 _FILE_ALONE = re.compile(r"\bstatic\b[^;}/]*\Z")
-_RELATIONS = {"extends": "extends", "implements": "implements", "call": "calls"}
+_RELATIONS = {
+    "extends": "extends",
+    "implements": "implements",
+    "call": "calls",
+    "returns": "returns",
+    "type": "uses",
+    "decorator": "decorated_by",
+}
+_BASES = frozenset({"extends", "implements"})
+_OF_SIGNATURE = frozenset({"returns", "type", "decorator"})
+"""What may stand before the name of the definition that it belongs to."""
+_ANNOTATIONS = ("typing.", "typing_extensions.", "collections.abc.")
+"""Modules whose names say how a type is put together, not which."""
 _MOST_NAMES = 200
 """Characters of a name, at most."""
 
@@ -137,15 +149,16 @@ class _Stated:
             if place is None:
                 continue
             head, target = self._entities.names[place], self._meaning(one, place)
-            if target:
-                if one.kind != "call":
+            if target and not (one.kind in _OF_SIGNATURE and head.startswith(target)):
+                if one.kind in _BASES:
                     self._bases.setdefault(place, []).append(target)
                 yield _statement(head, _RELATIONS[one.kind], target, one.start, one.end)
 
     def _entity_around(self, one: Reference) -> int | None:
         """The innermost entity around a reference; a decorator's call is none of the function's."""
         place = one.within
-        if place < 0 or one.start < self._syntax.definitions[place].name_start:
+        before = place >= 0 and one.start < self._syntax.definitions[place].name_start
+        if place < 0 or (before and one.kind not in _OF_SIGNATURE):
             return self._implemented(one) if one.kind == "implements" else None
         path = self._syntax.definitions[place].path
         paths = (path[:length] for length in range(len(path), 0, -1))
@@ -166,11 +179,21 @@ class _Stated:
         path = self._syntax.definitions[place].path
         if one.kind == "call" and parts[0] in {*_OWN, self._syntax.definitions[place].self_name}:
             return self._own(parts, path) if len(parts) == 2 else None
+        if self._separator == "::" and "." in one.name:
+            return None  # an object's, never a module's
         found = self._defined(parts, path) or self._from_import(parts)
+        if one.kind in _OF_SIGNATURE:
+            return found if found and self._is_told(found, one.kind) else None
         if found or one.kind == "call":
             return found or self._everywhere(parts)
         # A base that neither file nor imports tell of is called as it is written.
         return self._separator.join(parts)
+
+    def _is_told(self, found: str, kind: str) -> bool:
+        """Whether a signature tells something by that name: no constructor, no way of typing."""
+        place = next((i for i, name in self._entities.names.items() if name == found), None)
+        is_class = place is None or self._syntax.definitions[place].kind == "class"
+        return (is_class or kind == "decorator") and not found.startswith(_ANNOTATIONS)
 
     def _own(self, parts: list[str], path: tuple[str, ...]) -> str | None:
         """A method of the class around, or of its bases within the file."""

@@ -28,7 +28,7 @@ _MOST_BROKEN = 1000
 _DEEPEST = 12
 """Definitions within each other, at most; deeper ones are part of those around them."""
 _DEFINITIONS = ("class", "function", "scope")
-_REFERENCES = ("extends", "implements", "call")
+_REFERENCES = ("extends", "implements", "call", "returns", "type", "decorator")
 
 
 def syntax_of(document: Document) -> Syntax | None:

@@ -26,9 +26,9 @@ class Definition:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Reference:
-    """A name that the code uses: a base of a class, or what is called."""
+    """A name that the code uses: a base of a class, what is called, a type or a decorator."""
 
-    kind: Literal["extends", "implements", "call"]
+    kind: Literal["extends", "implements", "call", "returns", "type", "decorator"]
     name: str
     """As it is written, with the object before it."""
     start: int

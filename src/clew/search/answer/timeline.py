@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 _TITLE = -1
 """Ordinal of the title and headings among a passage's sentences."""
 _GOES_ON = re.compile(r"\W{0,3}(?:[Ss]?[Hh]e|[Tt]hey|[Ii]t|[Hh]er|[Hh]is|[Tt]heir|[Ii]ts)\b")
+_HEADER = re.compile(
+    r"(?:From|To|Cc|Bcc|Date|Subject|Reply-To|Sender|Resent-Date|Message-ID|Attachments?): "
+)
+"""A line of a message's header, as it is read: when a message was sent is no event in it."""
 RELATIONS = 1000
 """Relations of an entity that are read, the heaviest first."""
 
@@ -113,7 +117,8 @@ def _told(
     A time that no sentence names in these words was worked out from "last month" and the like: the
     passage tells of it. Without any time, when the passage was said.
     """
-    about = _sentences_about(naming, sentences)
+    headers = {n for n, sentence in enumerate(sentences) if _HEADER.match(sentence)}
+    about = set(_sentences_about(naming, sentences)) - headers
     told = []
     for period in times[1:] if dated else times:
         dating = [n for n, s in enumerate(sentences) if period.text and period.text in s]

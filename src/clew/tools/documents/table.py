@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.tools.documents import maintenance, reading, writing
+from clew.tools.documents import asking, maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Tool
@@ -94,6 +94,25 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         run=reading.query,
         scope="read",
         profiles=CORE,
+    ),
+    Tool(
+        name="ask",
+        title="Ask",
+        description="An answer in statements, each with words of the documents that support it; by"
+        " the server's language model, else the documents' own sentences.",
+        parameters=(
+            _QUERY,
+            integer("top_k", "Passages to answer from", 10, 1, 30),
+            _WHERE,
+            text("since", "Date or words such as last week."),
+            text("until", "As since; included."),
+            text("as_of", "Ask as things stood then."),
+        ),
+        result=shape(answer="string", answered="boolean", statements="array", sources="array"),
+        run=asking.ask,
+        scope="read",
+        profiles=FULL,
+        open_world=True,
     ),
     Tool(
         name="ingest_document",

@@ -8,3 +8,6 @@
 (call_expression function: (identifier) @call)
 (preproc_include path: (_) @import)
 (comment) @comment
+(function_definition type: (type_identifier) @returns)
+(parameter_declaration type: (type_identifier) @type)
+(field_declaration type: (type_identifier) @type)

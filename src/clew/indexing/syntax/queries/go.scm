@@ -13,3 +13,10 @@
 (import_spec) @import
 (package_clause (package_identifier) @package)
 (comment) @comment
+(function_declaration result: [(type_identifier) (qualified_type)] @returns)
+(function_declaration result: (pointer_type [(type_identifier) (qualified_type)] @returns))
+(method_declaration result: [(type_identifier) (qualified_type)] @returns)
+(method_declaration result: (pointer_type [(type_identifier) (qualified_type)] @returns))
+(parameter_declaration type: [(type_identifier) (qualified_type)] @type)
+(parameter_declaration type: (pointer_type [(type_identifier) (qualified_type)] @type))
+(field_declaration name: (field_identifier) type: [(type_identifier) (qualified_type)] @type)

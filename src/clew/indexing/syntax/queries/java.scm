@@ -18,3 +18,7 @@
 (import_declaration) @import
 (package_declaration [(identifier) (scoped_identifier)] @package)
 [(line_comment) (block_comment)] @comment
+(method_declaration type: (type_identifier) @returns)
+(formal_parameter type: (type_identifier) @type)
+(field_declaration type: (type_identifier) @type)
+(type_arguments (type_identifier) @type)

@@ -9,3 +9,12 @@
 (comment) @comment
 (module . (expression_statement (string) @comment))
 (block . (expression_statement (string) @comment))
+(function_definition return_type: (type [(identifier) (attribute)] @returns))
+(function_definition return_type: (type (binary_operator left: [(identifier) (attribute)] @returns)))
+(typed_parameter type: (type [(identifier) (attribute)] @type))
+(typed_parameter type: (type (binary_operator left: [(identifier) (attribute)] @type)))
+(typed_default_parameter type: (type [(identifier) (attribute)] @type))
+(typed_default_parameter type: (type (binary_operator left: [(identifier) (attribute)] @type)))
+(type_parameter (type [(identifier) (attribute)] @type))
+(decorator [(identifier) (attribute)] @decorator)
+(decorator (call function: [(identifier) (attribute)] @decorator))

@@ -15,3 +15,8 @@
 (use_declaration) @import
 (attribute_item) @lead
 [(line_comment) (block_comment)] @comment
+(function_item return_type: (type_identifier) @returns)
+(function_item return_type: (generic_type type: (type_identifier) @returns))
+(parameter type: (type_identifier) @type)
+(parameter type: (reference_type type: (type_identifier) @type))
+(field_declaration type: (type_identifier) @type)

@@ -7,3 +7,4 @@
 (implements_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @implements))
 (extends_type_clause [(type_identifier) (nested_type_identifier)] @extends)
 (extends_type_clause (generic_type name: [(type_identifier) (nested_type_identifier)] @extends))
+(type_annotation (type_identifier) @type)
