@@ -63,7 +63,7 @@ def node(*arguments: str, home: Path) -> subprocess.CompletedProcess[str]:
 def tested(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A server with the suite's fixtures mounted on it."""
     folder = tmp_path_factory.mktemp("served")
-    with serving(folder, "--insecure", "--test-fixtures") as (url, _):
+    with serving(folder, "--insecure", program="tests.mcp_fixtures") as (url, _):
         yield url
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.e2e.conftest import run_clew
 
+ROOT = Path(__file__).parent.parent.parent
 pytestmark = pytest.mark.anyio
 
 
@@ -26,14 +28,17 @@ def anyio_backend() -> str:
 
 
 @contextmanager
-def serving(folder: Path, *options: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(
+    folder: Path, *options: str, program: str = "clew"
+) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """A server that says where it is."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "clew", "serve", "--port", "0", "--store", str(folder), *options],
+        [sys.executable, "-m", program, "serve", "--port", "0", "--store", str(folder), *options],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     try:
         assert process.stderr is not None

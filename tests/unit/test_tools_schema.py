@@ -162,9 +162,13 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
 
 @each
 def test_the_server_describes_what_the_formats_do(tool: Tool) -> None:
-    from clew.mcp.describe import describe
+    from mcp_types import Tool as ProtocolTool
 
-    described = describe(tool).model_dump(by_alias=True, exclude_unset=True, mode="json")
+    from clew.tools.formats import mcp_definition
+
+    described = ProtocolTool.model_validate(mcp_definition(tool)).model_dump(
+        by_alias=True, exclude_unset=True, mode="json"
+    )
 
     expected = served(tool)
     for definition in (described, expected):

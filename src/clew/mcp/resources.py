@@ -1,4 +1,4 @@
-"""What can be read by address: documents, entities, collections, the schema, the counts."""
+"""What can be read by address (documents, entities, collections, schema, counts), and its names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, quote, unquote, urlsplit
 
 from mcp.server.mcpserver.exceptions import ResourceNotFoundError
-from mcp_types import Resource, ResourceTemplate
+from mcp_types import Completion, Resource, ResourceTemplate
 
 from clew.errors import NotFoundError
-from clew.mcp.auth.permissions import may_read
+from clew.mcp.auth.permissions import COMPLETED, may_read
 from clew.text import whole_number
 
 if TYPE_CHECKING:
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from clew.mcp.auth.permissions import What
     from clew.mcp.request_context import RequestScope
     from clew.types import DocumentInfo
+
 
 JSON = "application/json"
 PAGE = 100
@@ -230,3 +231,31 @@ def _nothing(uri: str) -> ResourceNotFoundError:
 
 def _plain(value: object) -> str:
     return str(value)
+
+
+# --- completion: names that an argument may take ------------------------------------------
+
+MOST_NAMES = 100
+"""Names of one answer, as the protocol has it."""
+
+
+def complete(scope: RequestScope, argument: str, begun: str) -> Completion:
+    """The names that fit what was typed, best first."""
+    found = _names(scope, argument, begun)
+    return Completion(values=found[:MOST_NAMES], has_more=len(found) > MOST_NAMES)
+
+
+def _names(scope: RequestScope, argument: str, begun: str) -> list[str]:
+    what = COMPLETED.get(argument)
+    if what is None or not may_read(scope.caller, what):
+        return []
+    if what == "collections":
+        return [name for name in visible(scope) if name.startswith(begun)]
+    with scope.acquire() as opened:
+        if what == "entities":
+            return [
+                entity.name for entity in opened.engine.store.find_entities(begun, MOST_NAMES + 1)
+            ]
+        wanted = begun.casefold()
+        documents = opened.engine.documents.list()
+        return [d.source for d in documents if wanted in f"{d.source}\n{d.title}".casefold()]

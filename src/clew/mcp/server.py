@@ -21,12 +21,12 @@ from mcp_types import (
     SubscribeRequestParams,
     UnsubscribeRequestParams,
 )
+from mcp_types import Tool as ProtocolTool
 
 from clew import __version__
-from clew.mcp import calls, completions, resources, sampling
+from clew.mcp import calls, resources, sampling
 from clew.mcp.auth.access import auth_settings
 from clew.mcp.auth.permissions import may_prompt
-from clew.mcp.describe import describe
 from clew.mcp.engines import Engines
 from clew.mcp.http.callers import Callers
 from clew.mcp.prompts import prompts
@@ -34,6 +34,7 @@ from clew.mcp.request_context import RequestContext, RequestContexts
 from clew.mcp.resources import JSON
 from clew.mcp.subscriptions import Subscriptions, listened, look
 from clew.mcp.tasks import Tasks
+from clew.tools.formats import mcp_definition
 from clew.tools.toolbox import may_call
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
         ResourceTemplate,
         ResourceTemplateReference,
     )
-    from mcp_types import Tool as ProtocolTool
     from pydantic import AnyUrl
 
     from clew.engine import Engine
@@ -173,7 +173,11 @@ class ClewServer(MCPServer[None]):
     async def list_tools(self) -> list[ProtocolTool]:
         """The tools that the caller may use."""
         caller = self.requests.scope.caller
-        own = [describe(tool) for tool in self._engines.tools if may_call(caller, tool)]
+        own = [
+            ProtocolTool.model_validate(mcp_definition(tool))
+            for tool in self._engines.tools
+            if may_call(caller, tool)
+        ]
         return [*own, *await super().list_tools()]
 
     async def call_tool(
@@ -267,7 +271,7 @@ class ClewServer(MCPServer[None]):
     ) -> Completion:
         scope = self.requests.scope
         return await self.requests.look_up(
-            partial(completions.complete, scope, argument.name, argument.value)
+            partial(resources.complete, scope, argument.name, argument.value)
         )
 
 

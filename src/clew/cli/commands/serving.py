@@ -50,13 +50,12 @@ def serve(
         bool,
         typer.Option("--insecure", help="Ask for no token; at an address of this machine alone."),
     ] = False,
-    fixtures: Annotated[bool, typer.Option("--test-fixtures", hidden=True)] = False,
 ) -> None:
     """Serve assistants over HTTP (Model Context Protocol), each with a token of its own."""
     settings = _settings(common, host=host, port=port, profile=profile)
     from clew.mcp.http.serve import serve_http
 
-    serve_http(settings, insecure=insecure, fixtures=fixtures, on_ready=note)
+    serve_http(settings, insecure=insecure, on_ready=note)
 
 
 def token(

@@ -70,7 +70,6 @@ def serve_http(
     settings: Settings,
     *,
     insecure: bool = False,
-    fixtures: bool = False,
     on_ready: Callable[[str], None],
 ) -> None:
     """Serve over HTTP until a signal comes.
@@ -78,7 +77,6 @@ def serve_http(
     Args:
         settings: Where, for whom, within which limits.
         insecure: Ask nobody for a token; only at an address of this machine alone.
-        fixtures: Serve what the protocol's conformance suite calls, too.
         on_ready: Called with the address once requests are taken.
 
     Raises:
@@ -89,10 +87,6 @@ def serve_http(
     _log_to_stderr()
     engines = Engines(served_settings(settings), TOOLS)
     server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
-    if fixtures:
-        from clew.mcp.fixtures import mount
-
-        mount(server)
     config = http_config(server, settings.serve)
     host = settings.serve.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
