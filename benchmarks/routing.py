@@ -146,7 +146,7 @@ def features_of(question: str, engine: Engine) -> Features:
         question,
         [seed.key for seed in seeds],
         asked=read_time(question, TODAY),
-        dated=engine.store.is_dated(),
+        dated=engine.store.newest_date(TODAY) is not None,
     )
 
 

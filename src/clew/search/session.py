@@ -20,6 +20,7 @@ from clew.types import PassageRecords
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
@@ -155,10 +156,15 @@ class QuerySession:
 
     @cached_property
     def asked_time(self) -> AskedTime:
-        """The time words of the question."""
-        from clew.search.analysis.period import read_time
+        """The time words of the question, read by the dates of the store."""
+        from clew.search.analysis.asked_time import read_asked_time
 
-        return read_time(self.question, self.options.now)
+        return read_asked_time(self)
+
+    @cached_property
+    def newest(self) -> datetime | None:
+        """The newest date of the store's texts, today at the latest; None where none has a date."""
+        return self.resources.store.newest_date(self.options.now)
 
     @property
     def named_period(self) -> Period | None:
@@ -193,7 +199,7 @@ class QuerySession:
         from clew.search.analysis.route import read_features
 
         keys = [seed.key for seed in self.analysis.seeds]
-        dated = self.resources.store.is_dated()
+        dated = self.newest is not None
         return read_features(self.question, keys, asked=self.asked_time, dated=dated)
 
     @cached_property

@@ -181,6 +181,12 @@ def _period(_: str, features: Features) -> str:
     return _quoted(features.period) if features.dated and features.period else ""
 
 
+def _newest(_: str, features: Features) -> str:
+    """What holds now is asked for; as new as the texts are."""
+    asked = features.asked
+    return "the newest of dated passages" if features.dated and asked and asked.newest else ""
+
+
 def _course_of_time(question: str, features: Features) -> str:
     """A course of events is asked for, whatever the passages' dates."""
     if found := question_patterns.COURSE.search(question):
@@ -250,6 +256,7 @@ RULES: tuple[Rule, ...] = (
     Rule("documents on", "topic", _documents_on, "documents on a topic"),
     Rule("news", "weighted", _says(question_patterns.NEWS), "what is new counts, and what is near"),
     Rule("period", "temporal", _period, "dated passages and a period"),
+    Rule("newest", "temporal", _newest, "what holds now"),
     Rule("course of time", "temporal", _course_of_time, "the course of events"),
     Rule("connection", "multi_hop", _connection, "words of connection"),
 )
