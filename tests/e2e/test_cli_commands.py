@@ -145,6 +145,23 @@ def test_search_filters_on_metadata(in_process: Run, indexed: Library) -> None:
     assert titles == ["Tarn Abbey"]
 
 
+def test_search_asks_namespaces_together(in_process: Run, tmp_path: Path) -> None:
+    for name, text in {"a": "Jonas Reed built the mill.", "b": "Jonas Reed drowned."}.items():
+        (tmp_path / f"{name}.md").write_text(text)
+        in_process("index", f"{name}.md", "--namespace", name)
+
+    done = in_process("search", "Jonas Reed", "--namespaces", "a,b")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "[1] a: " in done.stdout or "[1] b: " in done.stdout
+    found = json.loads(in_process("search", "Reed", "--namespaces", "a,b", "--json").stdout)
+    assert {hit["metadata"]["namespace"] for hit in found["results"]} == {"a", "b"}
+
+    missing = in_process("search", "Jonas Reed", "--namespaces", "a,c")
+    assert (missing.returncode, missing.stdout) == (2, "")
+    assert "no namespace 'c'" in missing.stderr
+    assert not (tmp_path / ".clew" / "c").exists()
+
+
 def test_finding_nothing_is_not_a_failure(in_process: Run) -> None:
     library_api.open(".clew").close()
     done = in_process("search", "anything")

@@ -5,8 +5,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.search.answer.assemble import assemble
-from clew.search.answer.blocks import Block, Form, cite, passage_block, section_block
+from clew.search.answer.blocks import Block, Form, assemble, cite, passage_block, section_block
 from clew.text import one_line, quoted
 from clew.types import StoredChunk, StoredSection
 from tests.contexts import Part, parts_of, unquoted

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from clew.attach.mapping import GraphMapping, read_mapping
-from clew.attach.names import quoted
+from clew.attach.schema import quoted
 from clew.errors import InputError
 
 WHOLE = """\

@@ -7,13 +7,11 @@ from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
-from clew.attach.names import shown_names
-from clew.attach.schema import SAMPLE
+from clew.attach.schema import SAMPLE, shown_names
 
 if TYPE_CHECKING:
     from clew.attach.mapping import GraphMapping
-    from clew.attach.names import IndexInfo, IndexKind
-    from clew.attach.schema import GraphSchema
+    from clew.attach.schema import GraphSchema, IndexInfo, IndexKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clew.attach.answer import GraphAnswer, make_hit, rank_rows
-from clew.attach.names import read_names, shown_names
 from clew.attach.queries import LIMITS, graph_query, hybrid_query, make_patterns
+from clew.attach.schema import read_names, shown_names
 from clew.attach.wording import Span, lucene_phrases, lucene_words, spans
 from clew.errors import InputError, ModelError
 from clew.search.retrieval.channels import RRF_K
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.attach.mapping import GraphMapping
-    from clew.attach.names import IndexInfo, IndexKind, Names
+    from clew.attach.schema import IndexInfo, IndexKind, Names
     from clew.ports import Embedder
     from clew.stores.neo4j.connection import Neo4jDatabase
 

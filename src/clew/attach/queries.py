@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.attach.names import quoted
+from clew.attach.schema import quoted
 
 if TYPE_CHECKING:
     from clew.attach.mapping import Direction, GraphMapping
-    from clew.attach.names import IndexInfo, Names
+    from clew.attach.schema import IndexInfo, Names
 
 LIMITS = {
     "depth": 50,  # passages that a channel finds, and that the graph leads to

@@ -10,11 +10,9 @@ import typer
 from clew.cli.commands import (
     attach,
     copies,
-    copying,
     demo,
     entities,
     graph,
-    importing,
     indexing,
     inspect,
     install,
@@ -116,12 +114,12 @@ app.command("audit")(command(maintenance.audit))
 app.command("reindex")(command(copies.reindex))
 app.command("backup")(command(copies.backup))
 app.command("restore")(command(copies.restore))
-app.command("copy")(command(copying.copy))
+app.command("copy")(command(copies.copy))
 app.command("schema")(command(attach.schema))
 app.command("attach")(command(attach.attach))
 app.command("eval")(command(maintenance.evaluate))
 app.command("export")(command(inspect.export))
-app.command("import")(command(importing.import_memory))
+app.command("import")(command(copies.import_memory))
 app.command("tools")(command(tools.tools))
 app.command("call")(command(tools.call))
 app.command("install")(command(install.install))

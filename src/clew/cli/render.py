@@ -113,6 +113,7 @@ def citation(number: int, hit: Hit) -> Text:
     place = f"characters {chunk.start}–{chunk.end}" if chunk.page is None else f"page {chunk.page}"
     source = shown_source(chunk.source)
     title = one_line(chunk.title) or source
+    title = f"{hit.namespace}: {title}" if hit.namespace else title
     text = Text.assemble((f"[{number}] {title}", "bold"), _said_by(hit), (f", {place}", FAINT))
     return text if title == source else text.append(f", {source}", style=FAINT)
 

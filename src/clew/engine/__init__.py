@@ -38,7 +38,8 @@ class Engine:
         self.add = self.documents.add
         self.add_documents = self.documents.add_documents
         self.delete = self.documents.delete
-        self.search = Search(self.state).search
+        self.searching = Search(self.state)
+        self.search = self.searching.search
 
     def __enter__(self) -> Self:
         """The engine itself."""

@@ -5,17 +5,22 @@ The steps of search are imported when the first question is asked.
 
 from __future__ import annotations
 
+import re
 import time
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from clew.engine.vector_index import AWAY
-from clew.errors import StoreError
+from clew.errors import NotFoundError, StoreError
 from clew.search.cache import RecentlyUsed
+from clew.settings import NAMESPACE
+from clew.wiring import store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterator, Sequence
+    from contextlib import AbstractContextManager
 
     from clew.engine.state import EngineState
     from clew.search.options import Moment, Options
@@ -50,6 +55,8 @@ class Search:
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
+        self.collection: Callable[[str], AbstractContextManager[Search]] = self._opened
+        """Another namespace of the same place, to be asked with this one; a server has its own."""
         size = state.settings.search.cache
         self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(size)
 
@@ -65,6 +72,7 @@ class Search:
         until: Moment | None = None,
         as_of: Moment | None = None,
         temporal: bool | None = None,
+        namespaces: Sequence[str] = (),
         **options: Unpack[SearchOptions],
     ) -> SearchResult:
         """The passages that answer the question, best first, each with why it was found.
@@ -81,32 +89,75 @@ class Search:
             until: Only passages of this time or earlier, the day or year named included.
             as_of: Ask the store as it stood, and of what held, at the end of that day.
             temporal: Keep to the period that the question names, ignore it, or prefer it (None).
+            namespaces: Collections to ask in place of this one, their answers fused by rank.
             options: See `SearchOptions`.
 
-        Raises `InputError` for an unknown strategy, for what names no time, for values that cannot
-        be, and for a question longer than the setting `limits.question_characters`.
+        Raises `NotFoundError` for a namespace that there is not, `InputError` for an unknown
+        strategy, for what names no time, for values that cannot be, and for a question longer than
+        the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
         from clew.search.options import Options, parse_conditions, read_end, read_last, read_start
 
         defaults, now = self._state.settings.search, self._state.now()
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
-        return self._answer(
-            question,
-            Options(
-                where=parse_conditions(where),
-                since=read_start("since", since, now),
-                until=read_end("until", until, now),
-                as_of=read_last("as_of", as_of, now),
-                temporal=temporal,
-                now=now,
-                given=frozenset(name for name, value in options.items() if value is not None),
-                **{
-                    **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
-                    **{name: value for name, value in given.items() if value is not None},
-                },
-            ),
+        checked = Options(
+            where=parse_conditions(where),
+            since=read_start("since", since, now),
+            until=read_end("until", until, now),
+            as_of=read_last("as_of", as_of, now),
+            temporal=temporal,
+            now=now,
+            given=frozenset(name for name, value in options.items() if value is not None),
+            **{
+                **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
+                **{name: value for name, value in given.items() if value is not None},
+            },
         )
+        return self._answers_of(namespaces, question, checked)
+
+    def _answers_of(
+        self, namespaces: Sequence[str], question: str, options: Options
+    ) -> SearchResult:
+        """The answer of this collection, or one of all those named."""
+        if not namespaces:
+            return self._answer(question, options)
+        from clew.search.answer.collections import fuse_collections
+
+        found = {}
+        for name in dict.fromkeys(namespaces):
+            with self.collection(name) as searched:
+                found[name] = searched._answer(question, options)
+        return fuse_collections(
+            found,
+            limit=options.limit,
+            max_tokens=options.max_tokens,
+            count_tokens=self._state.embedder.count_tokens,
+        )
+
+    @contextmanager
+    def _opened(self, namespace: str) -> Iterator[Search]:
+        """The search of a namespace, opened for one question; raises `NotFoundError`."""
+        state = self._state
+        if namespace == state.settings.namespace:
+            yield self
+            return
+        from clew.engine.state import EngineState
+
+        settings = state.settings.model_copy(update={"namespace": namespace})
+        if not re.fullmatch(NAMESPACE, namespace) or not store_exists(settings):
+            raise NotFoundError(f"there is no namespace {namespace!r}; name one that has documents")
+        other = EngineState(
+            settings,
+            embedder=state.embedder,
+            reranker=state.reranker,
+            language_model=state.language_model,
+        )
+        other.query_vectors = state.query_vectors
+        try:
+            yield Search(other)
+        finally:
+            other.close()
 
     def _answer(self, question: str, options: Options) -> SearchResult:
         """The answer that is still known, or a new one."""

@@ -7,14 +7,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import StoreBusyError, StoreError
+from clew.errors import NotFoundError, StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
-from clew.wiring import make_embedder, make_reranker
+from clew.wiring import make_embedder, make_reranker, store_exists
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from clew.engine import Engine
+    from clew.engine.search import Search
     from clew.jobs.runner import JobRunner
     from clew.settings import Settings
     from clew.tools.spec import Tool
@@ -163,9 +164,18 @@ class Engines:
         engine = self._first
         if engine is None or engine.settings.namespace != namespace:
             engine = self._make(namespace)
+        engine.searching.collection = self._searching
         jobs = make_runner(engine)
         jobs.start()
         return Opened(engine, make_toolbox(engine, self.tools, jobs), jobs)
+
+    @contextmanager
+    def _searching(self, namespace: str) -> Iterator[Search]:
+        """A namespace that is asked together with another; whoever calls was found to have it."""
+        if not store_exists(self.settings.model_copy(update={"namespace": namespace})):
+            raise NotFoundError(f"namespace {namespace!r} has no documents yet; leave it out")
+        with self.acquire(namespace) as opened:
+            yield opened.engine.searching
 
     def _make(self, namespace: str) -> Engine:
         from clew.engine import Engine

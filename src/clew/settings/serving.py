@@ -91,6 +91,10 @@ class ServeSettings(SettingsGroup):
     profile: ToolProfile = Field(
         default="core", description="Which tools are served: `core`, `full` or `memory`."
     )
+    namespaces: tuple[Namespace, ...] = Field(
+        default=(),
+        description="Namespaces that a caller without a token may name beside the one served.",
+    )
     tokens: tuple[TokenSettings, ...] = Field(
         default=(), description="Callers who show a token, as tables of `clew.toml`."
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from clew.errors import StoreCorruptError, StoreMismatchError
@@ -161,6 +162,19 @@ class StoreState:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._bound: tuple[str, int] | None = None
+
+    @property
+    def folder(self) -> Path:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.folder
+
+    def grouping(self) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return self.backend.grouping()
+
+    def close(self) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.close()
 
     def pinned_generation(self) -> AbstractContextManager[None]:
         """See `ports.StoreUpkeep`; asking a file again costs nothing."""

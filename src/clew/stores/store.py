@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Sequence
-from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.stores.backend import Backend
@@ -66,19 +64,6 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
 
         if list(functional) != self.state().functional and not self.backend.read_only:
             self.backend.write(work)
-
-    def grouping(self) -> AbstractContextManager[None]:
-        """See `ports.StoreUpkeep`."""
-        return self.backend.grouping()
-
-    @property
-    def folder(self) -> Path:
-        """See `ports.StoreUpkeep`."""
-        return self.backend.folder
-
-    def close(self) -> None:
-        """See `ports.StoreUpkeep`."""
-        self.backend.close()
 
     @abstractmethod
     def search_keywords(

@@ -67,6 +67,8 @@ class Hit:
     provenance: Provenance | None = None
     also_in: tuple[StoredChunk, ...] = ()
     """Passages left out of the result because this one says the same; of other places."""
+    namespace: str = ""
+    """The collection that it is from, where several were asked together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -226,10 +228,11 @@ def _place_dict(chunk: StoredChunk) -> dict[str, Any]:
 
 def _hit_dict(hit: Hit) -> dict[str, Any]:
     chunk = hit.chunk
+    named = {"namespace": hit.namespace} if hit.namespace else {}
     return {
         "id": chunk.public_id,
         "text": chunk.text,
-        "metadata": {**chunk.metadata, **_place_dict(chunk)},
+        "metadata": {**chunk.metadata, **_place_dict(chunk), **named},
         "score": hit.score,
         "scores": dict(hit.scores),
         "source": hit.source,

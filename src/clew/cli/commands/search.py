@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
@@ -107,6 +108,14 @@ def search(
     sub_questions: Annotated[
         bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
     ] = False,
+    namespaces: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAMES",
+            help="Namespaces to ask together, separated by commas; in place of --namespace.",
+            show_default=False,
+        ),
+    ] = None,
     context: Annotated[
         bool,
         typer.Option("--context", help="Print the assembled context alone, for a language model."),
@@ -127,7 +136,9 @@ def search(
     """
     if citations and not context:
         raise typer.BadParameter("--citations goes with --context: clew search --context …")
-    with common.open() as engine:
+    names = _names(namespaces)
+    # The first of them is opened: it need not be the default, which may not exist.
+    with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
         if strategy in _OVER_COMMUNITIES:
@@ -151,6 +162,7 @@ def search(
             level=level,
             expand=expand,
             sub_questions=sub_questions,
+            namespaces=names,
         )
     if common.json:
         write_json(result.to_dict())
@@ -162,6 +174,10 @@ def search(
         print_result(result, explain=explain)
     if not common.json:
         _print_notes(result)
+
+
+def _names(namespaces: str | None) -> list[str]:
+    return [name for part in (namespaces or "").split(",") if (name := part.strip())]
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:

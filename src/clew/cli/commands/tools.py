@@ -13,6 +13,7 @@ from clew.cli.common import Common
 from clew.cli.output import write_json
 from clew.cli.progress import steps
 from clew.errors import InputError
+from clew.tools.spec import Caller
 
 if TYPE_CHECKING:
     from clew.tools.toolbox import Toolbox
@@ -87,7 +88,10 @@ def call(
 
 
 def _called(toolbox: Toolbox, tool: str, given: dict[str, Any]) -> dict[str, Any]:
-    outcome = toolbox.call(tool, given)
+    # Whoever has the folder may name all that is in it.
+    named = given.get("namespaces")
+    caller = Caller(namespaces=tuple(named) if isinstance(named, list) else ())
+    outcome = toolbox.call(tool, given, caller=caller)
     if outcome.is_error:
         raise InputError(outcome.text)
     return outcome.content

@@ -130,7 +130,8 @@ def auth_settings(serve: ServeSettings) -> AuthSettings:
 
 def anonymous(settings: Settings) -> Caller:
     """Whoever calls where nobody is asked for a token."""
-    return Caller(name="local", namespaces=(settings.namespace,))
+    names = dict.fromkeys((settings.namespace, *settings.serve.namespaces))
+    return Caller(name="local", namespaces=tuple(names))
 
 
 def chosen_namespace(caller: Caller, asked: str | None) -> str:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from clew.errors import NotFoundError
 from clew.text import sentences, terms, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
@@ -50,6 +51,7 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
+        namespaces=_own(call, arguments["namespaces"]),
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
@@ -75,6 +77,15 @@ def query(call: Call, arguments: Arguments) -> Result:
         if cut := _cut(hits[0], about, room, engine):
             return {**about, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
+
+
+def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
+    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
+    yours = call.caller.namespaces or (call.engine.settings.namespace,)
+    for name in namespaces:
+        if name not in yours:
+            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
+    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
@@ -119,8 +130,8 @@ def _hit(hit: Mapping[str, Any]) -> Result:
 def _cut(hit: Result, around: Result, budget: int, engine: Engine) -> Result | None:
     """A hit with its text cut to the room that there is; None for less than a line of it."""
     count = engine.state.embedder.count_tokens
-    where = ("document", "title", "source", "page", "char_start", "char_end")
-    metadata = {name: hit["metadata"][name] for name in where}
+    where = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+    metadata = {name: hit["metadata"][name] for name in where if name in hit["metadata"]}
     metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
     bare = {
         **hit,

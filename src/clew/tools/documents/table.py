@@ -14,7 +14,7 @@ _QUERY = text("query", "The question, in words.", max_length=10_000, required=Tr
 _WHERE = array(
     "where",
     "strings",
-    "Filters such as year>=2020, path~docs/*.md, type=pdf.",
+    "Such as year>=2020, path~docs/*.md, type=pdf.",
     max_items=20,
     max_length=1000,
 )
@@ -36,7 +36,7 @@ _INGESTED = (
             text("value", "As text.", required=True),
         ),
     ),
-    text("source", "Its identity: one with the same is replaced. Default: path, url or a hash."),
+    text("source", "Identity: the same is replaced. Default: path, url or hash."),
     text("idempotency_key", "The same key, the same job. Default none.", max_length=200),
 )
 
@@ -64,8 +64,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_documents",
         title="Query documents",
-        description="Find passages that answer a question, and the path to each; context.parts"
-        " holds paths or reports.",
+        description="Passages that answer a question; context.parts holds paths or reports.",
         parameters=(
             _QUERY,
             text(
@@ -74,13 +73,20 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
                 default="graph",
                 choices=reading.STRATEGIES,
             ),
-            text("strategy", "In place of rag_type, such as hybrid or global.", max_length=40),
+            text("strategy", "Instead of rag_type, such as hybrid.", max_length=40),
             integer("top_k", "Passages", 10, 1, 100),
             integer("max_hops", "Steps in the graph", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
+            array(
+                "namespaces",
+                "strings",
+                "Collections to ask together. Default: this.",
+                max_items=20,
+                max_length=64,
+            ),
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
@@ -91,8 +97,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="ingest_document",
         title="Add a document",
-        description="Store exactly one of path, url and text. A short text can be found at once;"
-        " else a job works on, see query_job_status.",
+        description="Store one of path, url and text. A short text is found at once; else a job"
+        " works on, see query_job_status.",
         parameters=_INGESTED,
         result=_JOB,
         run=writing.ingest,
@@ -117,7 +123,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_job_status",
         title="Status of a job",
-        description="How far a job is, and which documents failed and why.",
+        description="How far a job is; what failed and why.",
         parameters=(_JOB_ID,),
         result=_JOB,
         run=writing.query_job_status,

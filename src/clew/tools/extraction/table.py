@@ -14,8 +14,8 @@ UPSERT = Tool(
     name="graph_upsert",
     title="Add to the graph",
     description=(
-        "Add entities and relations found in passages (see extraction_next). Without passage_ids:"
-        " what you know yourself."
+        "Add entities and relations of passages (see extraction_next); without passage_ids,"
+        " what you know."
     ),
     parameters=(
         *ANSWER,

@@ -16,9 +16,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="graph_enhanced_search",
         title="Search entities",
-        description=(
-            "Find entities by meaning and by their place in the graph, with their neighbours."
-        ),
+        description=("Find entities by meaning and place in the graph, with their neighbours."),
         parameters=(
             text("query", "What is asked.", required=True, blank=False),
             integer("depth", "Steps", 2, 1, 3, clamped=True),
@@ -36,7 +34,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_entity_neighbors",
         title="Neighbours of an entity",
-        description="Where relations lead from an entity, nearest and heaviest first.",
+        description="Where relations of an entity lead, nearest first.",
         parameters=(
             _ENTITY_ID,
             text("relation_type", "Default: all.", max_length=100),
@@ -60,7 +58,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="add_entity_relationship",
         title="Add a relation",
-        description="State a relation between two entities; saying it again adds nothing.",
+        description="State a relation of two entities; again adds nothing.",
         parameters=(
             positive("source_id", "Where it starts."),
             positive("target_id", "Where it ends."),
@@ -87,7 +85,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_graph_statistics",
         title="Graph statistics",
-        description="Counts of entities and relations by type; vector store.",
+        description="Counts by type; vector store.",
         parameters=(),
         result=shape(statistics="object", health="object"),
         run=reading.graph_statistics,
