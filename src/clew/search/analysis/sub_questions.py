@@ -50,6 +50,25 @@ _INNER = frozenset(
 )
 _LIST = re.compile(r",?(?<!\s)\s++or\s++|,\s++")
 
+_SIDE = r"[^,;:?!.\n]{2,100}?"
+_CLOSED = r"(?=\s*(?:[,;:?!.]|$)|\s+(?:differ|compare|in terms|with respect|as to|regarding|when)\b)"
+_COMPARISONS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"\b(?:compare|contrast|comparing)\s+(?P<first>{_SIDE})\s+(?:and|with|to|against|versus|vs\.?)"
+        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
+        rf"\b(?:differences?|comparison|distinction|contrast)\s+between\s+(?P<first>{_SIDE})\s+and"
+        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow\s+(?:does|do|did|is|are|was|were)\s+(?P<first>{_SIDE})\s+(?:differ(?:ent)?\s+from"
+        rf"|compare\s+(?:to|with))\s+(?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow\s+do(?:es)?\s+(?P<first>{_SIDE})\s+and\s+(?P<second>{_SIDE})\s+(?:differ|compare)\b",
+        rf"(?P<first>{_SIDE})\s+(?:versus|vs\.?|compared\s+(?:to|with)|as\s+opposed\s+to)"
+        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
+    )
+)
+_HEAD = re.compile(r".*\b(?:of|in|by|at|for|from|on)\s+", re.IGNORECASE)
+"""What stands before the name that a side ends with."""
+
 _INSTRUCTIONS = f"""\
 Split the question into the questions that must be answered to answer it, as few as possible, at
 most {MAX_PARTS}. Each must be understood without the others: repeat names in place of pronouns, and
@@ -88,6 +107,26 @@ def split_with_model(
         note = f"sub-questions by rule: {model.name} did not answer with a list of questions"
         return split_question(question), (note,)
     return parts, ()
+
+
+def compared_sides(question: str) -> tuple[str, str] | None:
+    """The two sides of a comparison, each as a question of its own; None where it is none.
+
+    "Compare the harbour of Vell and that of Ostby" has the sides "the harbour of Vell" and "that of
+    Ostby". What stands around both is asked of each, and so is what only the first side says: "the
+    fees of Vell and Ostby" are "the fees of Vell" and "the fees of Ostby".
+    """
+    for form in _COMPARISONS:
+        found = form.search(question)
+        if found:
+            first, second = (found[side].strip(" ,") for side in ("first", "second"))
+            head = _HEAD.match(first)
+            if head and not _HEAD.match(second):
+                second = f"{head.group()}{second}"
+            around = (question[: found.start()].strip(), question[found.end() :].strip(" ?.!"))
+            before, behind = (f"{part} " if part else "" for part in around)
+            return (f"{before}{first} {behind}".strip(), f"{before}{second} {behind}".strip())
+    return None
 
 
 def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
+from clew.search.retrieval.channels import in_turn
 from clew.text import one_line
 from clew.types import Period, TemporalInfo
 
@@ -70,7 +71,7 @@ def in_period(
     ]
     if not any(map(len, answering)):
         session.note(f"what answers is not of the period {_describe(period)!r}")
-    ranking = found.ranking.led_by(_in_turn(answering))
+    ranking = found.ranking.led_by(in_turn(answering))
     for within in rankings:
         ranking = ranking.then(within)
     return replace(found, ranking=ranking, scores=_scores(session, insides, ranking.ids))
@@ -117,13 +118,6 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
         shares += [scores.get(id_, 0.0) / 2 for id_ in within.ids.tolist()]
     alike = shares >= ALIKE
     return within.ids[alike | np.isin(within.ids, list(enough))]
-
-
-def _in_turn(groups: Sequence[Ids]) -> Ids:
-    """The first of each group, then the second of each, …; each once."""
-    turns = [(place, number) for number, ids in enumerate(groups) for place in range(len(ids))]
-    ids = [int(groups[number][place]) for place, number in sorted(turns)]
-    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
 
 
 def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
