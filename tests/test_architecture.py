@@ -15,6 +15,8 @@ VALUES = frozenset(
         "types",
         "errors",
         "text",
+        "languages",
+        "sentences",
         "times",
         "settings",
         "derived_files",

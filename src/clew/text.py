@@ -1,15 +1,17 @@
-"""Words, keys and sentences of any script; the one analysis that indexing and asking share."""
+"""Words and keys of any script; the one analysis that indexing and asking share."""
 
 from __future__ import annotations
 
 import json
 import re
 import unicodedata
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any
 
+from clew.languages import language_words, recognise, script_of, spoken
+
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from Stemmer import Stemmer
 
@@ -113,25 +115,63 @@ def words(text: str) -> list[str]:
     return _WORD.findall(fold(text))
 
 
-def terms(text: str) -> list[str]:
+def terms(text: str, language: str = "") -> list[str]:
     """Search terms in order, repeats kept: stems of spaced words, bigrams of unspaced scripts.
 
     Stop words are left out. The parts of `ParseHTTPDate`, where that is defined, come last.
-    Documents and questions are read alike; see `question_terms`.
+    `language` is the code of the text's; English, unknown ones and those without a list are read
+    alike. For questions see `question_terms`.
     """
     found: list[str] = []
-    for word in words(text):
-        found.extend(_word_terms(word))
+    if language_words(language) is None:
+        for word in words(text):
+            found.extend(_word_terms(word))
+    else:
+        for word in _accented_words(text):
+            found.extend(_terms_in(language, word))
     if _HUMP.search(text):
         for match in _CAMEL.finditer(text):
             found.extend(_part_terms(match["named"] or match["typed"]))
     return found
 
 
-def question_terms(text: str) -> list[str]:
-    """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it."""
+def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
+    """`terms` of a question, each once, and the parts of every `ParseHTTPDate` in it.
+
+    `languages` are those of the texts that are searched. A question is read in its own, where its
+    function words tell it, and as English for its names; else in each of them.
+    """
+    others = [code for code in sorted(languages) if language_words(code)]
+    found = _terms_among(text, others) if others else terms(text)
     compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
-    return list(dict.fromkeys([*terms(text), *(t for one in compound for t in _part_terms(one))]))
+    return list(dict.fromkeys([*found, *(t for one in compound for t in _part_terms(one))]))
+
+
+def text_language(text: str) -> str:
+    """The code of the language of a text; empty where it is too short or nothing tells it."""
+    return recognise(text, STOP_WORDS)
+
+
+def _terms_among(text: str, languages: Sequence[str]) -> Iterator[str]:
+    """Terms of a question over texts in these languages and in English, word by word."""
+    found = _accented_words(text)
+    own = spoken(found, STOP_WORDS, languages)
+    read_as = languages if own is None else [own]
+    for word in found:
+        if own is None or not _is_stop_word(own, word):
+            yield from _word_terms(fold(word))
+            for language in read_as:
+                yield from _terms_in(language, word)
+
+
+def _is_stop_word(language: str, word: str) -> bool:
+    known = language_words(language)
+    return word in (known.stop_words if known else STOP_WORDS)
+
+
+def _accented_words(text: str) -> list[str]:
+    """Words in small letters with their accents, which stemmers go by."""
+    return _WORD.findall(unicodedata.normalize("NFKC", text.casefold()))
 
 
 def _part_terms(name: str) -> list[str]:
@@ -148,11 +188,24 @@ def _word_terms(word: str) -> tuple[str, ...]:
     return (_stem(word.removesuffix("'s").removesuffix("’s").replace("'", "").replace("’", "")),)
 
 
+@lru_cache(maxsize=200_000)
+def _terms_in(language: str, word: str) -> tuple[str, ...]:
+    """Terms of a word of a text in a language; what is in another script is read as such."""
+    known = language_words(language)
+    if known is None or script_of(word) != known.script:
+        return _word_terms(fold(word))
+    if known.elision and (elided := known.elision.match(word)):
+        word = word[elided.end() :]
+    if not word or word in known.stop_words:
+        return ()
+    return (fold(_stemmer(known.stemmer).stemWord(word)).replace("'", "").replace("’", ""),)
+
+
 def _stem(word: str) -> str:
-    return _stemmer(_language(word[0])).stemWord(word)
+    return _stemmer(_algorithm(word[0])).stemWord(word)
 
 
-def _language(letter: str) -> str:
+def _algorithm(letter: str) -> str:
     """The stemmer for a letter's script; English for Latin and for all that has none of its own."""
     code = ord(letter)
     if 0x400 <= code < 0x530:
@@ -164,11 +217,11 @@ def _language(letter: str) -> str:
     return "english"
 
 
-@lru_cache(maxsize=4)
-def _stemmer(language: str) -> Stemmer:
+@cache
+def _stemmer(algorithm: str) -> Stemmer:
     from Stemmer import Stemmer
 
-    return Stemmer(language)
+    return Stemmer(algorithm)
 
 
 def one_line(text: str) -> str:
@@ -195,71 +248,3 @@ def json_text(value: object, *, indent: int | None = None, default: Callable[[An
     written = json.dumps(value, ensure_ascii=False, indent=indent, default=default)
     # All of them stand in strings: JSON's own marks and line ends are none.
     return STEERING.sub(lambda match: json.dumps(match.group())[1:-1], written)
-
-
-_ABBREVIATION = re.compile(
-    r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
-    r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|Gov|Sen|Rep"
-    r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
-    r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
-)
-_BREAK = re.compile(
-    r"(?P<stop>(?<![.!?…])[.!?…]++[\"”’'»)\]]*+)(?=\s)"
-    r"|(?P<wide>[。！？｡؟۔।]+[”’」』）]*)"
-    # Headings and rows of tables are lines of their own, and so is what underlines a heading.
-    r"|(?P<line>^(?:[ ]{0,3}#{1,6}[ \t]|[ \t]*\|)[^\n]*(?:\n|\Z)"
-    r"|^[ \t]*(?P<rule>[=\-~^\"'`*+#<>_:.])(?P=rule){2,}[ \t]*$)"
-    # A blank line; before items of lists, quotations, rows and fields.
-    r"|(?P<lines>\n\s*\n|\n(?=[ \t]*(?:[-*+•‣–][ \t]|[>|]|#{1,6}[ \t]|\(?(?:\d{1,3}|[a-z])[.)]\s"
-    r"|:?[A-Z][\w-]{0,40}(?:[ ][\w-]{1,40}){0,3}:[ \t]|\*\*[^*\n]{1,60}(?::\*\*|\*\*:))))",
-    re.MULTILINE,
-)
-_LABEL = re.compile(
-    r"(?:[-*+•‣–]|\(?(?:\d{1,3}|[a-z])[.)])?[ \t]*\*\*[^*\n]{1,80}(?:\*\*[.:!?]|[.:!?]\*\*)"
-)
-"""The bold words that open a paragraph or an item: they name it and are no sentence."""
-
-
-_LONGEST_LABEL = 120
-"""Characters of a label, blanks before it among them."""
-_LONGEST_NUMBER = 40
-"""Characters of a list's number, blanks before it among them."""
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Ranges of the sentences, blank edges left out; every non-blank character lies in one."""
-    found: list[tuple[int, int]] = []
-    start = 0
-    for match in _BREAK.finditer(text):
-        if match.lastgroup == "stop" and not _ends_sentence(text, start, match):
-            continue
-        if match.lastgroup == "line" and match["rule"] is None:
-            start = _add_range(text, start, match.start(), found)
-        start = _add_range(text, start, match.end(), found)
-    _add_range(text, start, len(text), found)
-    return found
-
-
-def _ends_sentence(text: str, start: int, match: re.Match[str]) -> bool:
-    """A full stop ends a sentence unless an abbreviation or a list's number stands before it.
-
-    Nor does it where a small letter follows.
-    """
-    after = text[match.end() : match.end() + 40].lstrip()
-    if match.group("stop")[0] in "!?…":
-        return not after[:1].islower()
-    if match.end() - start < _LONGEST_LABEL and _LABEL.fullmatch(text[start : match.end()].strip()):
-        return False
-    number = text[start : match.start()] if match.start() - start < _LONGEST_NUMBER else ""
-    if after[:1].islower() or number.strip().isdecimal():
-        return False
-    return not _ABBREVIATION.search(text, max(start, match.start() - 12), match.start() + 1)
-
-
-def _add_range(text: str, start: int, end: int, found: list[tuple[int, int]]) -> int:
-    piece = text[start:end]
-    stripped = piece.strip()
-    if stripped:
-        left = start + len(piece) - len(piece.lstrip())
-        found.append((left, left + len(stripped)))
-    return end

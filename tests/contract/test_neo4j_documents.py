@@ -242,6 +242,22 @@ class TestSaving(OnNeo4j):
             assert migrated.chunk_times(chunks) == times
             assert migrated.check().problems == ()
 
+    def test_languages_of_a_store_made_before_are_unknown(
+        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        entry = make_entry("a", "Die Häuser.")
+        neo4j_store.save(entry)
+        with neo4j_place.database() as database:
+            query = "MATCH (d:ClewDocument {namespace: $namespace}) REMOVE d.language"
+            database.write(partial(database.rows, query))
+            database.define("MATCH (s:ClewSchema) SET s.version = 6")
+        with neo4j_place.store(tmp_path) as migrated:
+            assert (migrated.languages(), migrated.documents()[0].language) == (frozenset(), "")
+            assert migrated.check().problems == ()
+            migrated.save(replace(entry, document=replace(entry.document, language="de")))
+            assert migrated.languages() == {"de"}
+            assert migrated.check().problems == ()
+
     def test_filters_see_what_others_commit(
         self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
     ) -> None:

@@ -157,7 +157,10 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
     assert expected == {1: sketch(LICENCE)}
     store.close()
     with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
-        for index, name in (("title", "title_key"), ("file", "file_key")):
+        for index, name in (
+            *(("title", "title_key"), ("file", "file_key")),
+            ("language", "language"),
+        ):
             connection.execute(f"DROP INDEX documents_by_{index}")
             connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")

@@ -6,17 +6,19 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
+from clew.sentences import sentences
 from clew.stores.sqlite.first_tables import m001_documents_and_graph
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.documents import NAMED_CHUNKS
+from clew.stores.statements.documents import LANGUAGES, NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
-from clew.text import entity_key, sentences, terms
+from clew.text import entity_key, question_terms, terms
 from clew.types import ChunkExtraction, Period
 
 _INDEXED = "2024-01-02T03:04:05+00:00"
@@ -211,7 +213,35 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_12(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP INDEX documents_by_language")
+    connection.execute("ALTER TABLE documents DROP COLUMN language")
+    connection.execute("UPDATE meta SET value = 12 WHERE name = 'schema_version'")
+
+
+def test_a_store_without_languages_is_searched_as_it_was_indexed(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("old", "Die Häuser stehen leer."))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_12(connection)
+    store = SqliteStore(tmp_path)
+    assert (store.languages(), store.documents()[0].language) == (frozenset(), "")
+    assert store.check().problems == ()
+    entry = make_entry("new", "Ein Haus am See, das leer steht.")
+    store.save(replace(entry, document=replace(entry.document, language="de")))
+    found, _ = store.search_keywords(question_terms("häuser", store.languages()), 10)
+    assert sorted(found.tolist()) == [1, 2]
+    with store.backend.database.read() as connection:
+        rows = connection.execute(f"EXPLAIN QUERY PLAN {LANGUAGES.sql}")
+        plan = " ".join(row[3] for row in rows)
+    assert "documents_by_language" in plan
+    assert "SCAN documents" not in plan
+    store.close()
+
+
 def _take_back_to_11(connection: sqlite3.Connection) -> None:
+    _take_back_to_12(connection)
     for index, name in (("title", "title_key"), ("file", "file_key")):
         connection.execute(f"DROP INDEX documents_by_{index}")
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")

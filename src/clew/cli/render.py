@@ -12,7 +12,7 @@ from clew.cli.date_ranges import date_range, moment
 from clew.cli.output import shown_source
 from clew.cli.safe_stream import printable
 from clew.search.strategies.entity_paths import TOGETHER
-from clew.text import one_line, terms
+from clew.text import one_line, question_terms, terms
 from clew.types import (
     ContextPart,
     Hit,
@@ -89,7 +89,8 @@ def print_passages(
 
     With `explain`, also where each comes from and what relations it states.
     """
-    asked = frozenset(terms(result.query))
+    languages = {hit.chunk.language for hit in result.hits}
+    asked = frozenset(question_terms(result.query, languages))
     for number, hit in enumerate(result.hits[:limit], start=1):
         console.print(citation(number, hit))
         _print_indented(console, _passage(hit, asked), INDENT)
@@ -204,28 +205,31 @@ def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
 
 def _passage(hit: Hit, asked: frozenset[str]) -> Text:
     """The passage with the answering sentence and the question's words marked."""
+    language = hit.chunk.language
     if hit.answer is None:
-        return marked(hit.chunk.text.strip(), asked)
+        return marked(hit.chunk.text.strip(), asked, language)
     text, (start, end) = hit.chunk.text, (place - hit.chunk.start for place in hit.answer)
     before, answer, after = text[:start], text[start:end], text[end:]
-    shown = marked(answer, asked)
+    shown = marked(answer, asked, language)
     shown.stylize_before(ANSWER)
-    return Text.assemble(marked(before.lstrip(), asked), shown, marked(after.rstrip(), asked))
+    return Text.assemble(
+        marked(before.lstrip(), asked, language), shown, marked(after.rstrip(), asked, language)
+    )
 
 
-def marked(text: str, asked: frozenset[str]) -> Text:
+def marked(text: str, asked: frozenset[str], language: str = "") -> Text:
     """The text with the words marked whose search terms the question has, in any script."""
     # Printable from the start, since places in it are counted.
     shown = Text(printable(text))
-    for start, end in matches(shown.plain, asked):
+    for start, end in matches(shown.plain, asked, language):
         shown.stylize(MATCH, start, end)
     return shown
 
 
-def matches(text: str, asked: frozenset[str]) -> Iterator[tuple[int, int]]:
-    """Ranges of `text` that hold one of the terms `asked`."""
+def matches(text: str, asked: frozenset[str], language: str = "") -> Iterator[tuple[int, int]]:
+    """Ranges of `text` that hold one of the terms `asked`; `language` is the text's."""
     for word in _WORD.finditer(text):
-        found = terms(word.group())
+        found = terms(word.group(), language)
         if len(found) > 1:
             yield from _matching_pairs(word, asked)
         elif not asked.isdisjoint(found):

@@ -74,7 +74,7 @@ def read_columns(passages: Iterable[PassageRow], mentions: Ints) -> Columns:
         sentence_counts.append(1 + len(row.sentences))
         texts = [row.context, *(row.text[start:end] for start, end in row.sentences)]
         for text in texts:
-            found = hashes.of(text)
+            found = hashes.of(text, row.language)
             term_counts.append(len(found))
             flat.extend(found)
     return Columns(
@@ -93,9 +93,9 @@ class _TermHashes:
     def __init__(self) -> None:
         self._known: dict[str, int] = {}
 
-    def of(self, text: str) -> list[int]:
+    def of(self, text: str, language: str) -> list[int]:
         known = self._known
-        found = terms(text)
+        found = terms(text, language)
         for term in found:
             if term not in known:
                 known[term] = term_hash(term)

@@ -89,6 +89,7 @@ def _document(
         title=info.title,
         sha256=info.sha256,
         media_type=info.media_type,
+        language=info.language,
         origin=info.origin if info.origin != info.source else "",
         created_at=info.created_at,
         date_source=info.date_source,

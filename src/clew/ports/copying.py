@@ -57,7 +57,7 @@ SHAPES: Mapping[Table, Shape] = {
     "documents": _shape(
         "id",
         "source origin title sha256 media_type created_at updated_at indexed_at characters recipe"
-        " metadata version derived_from date_source date_precision title_key file_key",
+        " metadata version derived_from date_source date_precision title_key file_key language",
     ),
     "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
     "sections": _shape("id", "document_id ordinal start end headings text"),

@@ -25,6 +25,8 @@ class PassageRow:
     context: str
     sentences: tuple[tuple[int, int], ...]
     """Ranges in `text`."""
+    language: str = ""
+    """Its document's."""
 
 
 @dataclass(frozen=True, slots=True)

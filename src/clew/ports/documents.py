@@ -58,6 +58,10 @@ class DocumentStore(Protocol):
         """Documents by id, by origin, by metadata, or all; ordered by source."""
         ...
 
+    def languages(self) -> frozenset[str]:
+        """Codes of the languages that documents are written in, as far as they are known."""
+        ...
+
     def named_documents(self, keys: Sequence[str]) -> list[NamedDocument]:
         """Documents whose title or file has one of these keys (`clew.text.name_key`), by source.
 

@@ -12,7 +12,10 @@ Value = TypeVar("Value")
 
 
 class RecentlyUsed(Generic[Key, Value]):
-    """At most `size` values by key; the least recently used goes first. Thread-safe."""
+    """At most `size` values by key; the least recently used goes first. Thread-safe.
+
+    Not `cachetools`: its caches are not thread-safe and refuse a size of 0; this class would stay.
+    """
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -213,6 +213,11 @@ class QuerySession:
             )
 
     @cached_property
+    def languages(self) -> frozenset[str]:
+        """Languages of the store's texts."""
+        return self.resources.store.languages()
+
+    @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
         return Channels(
@@ -225,7 +230,7 @@ class QuerySession:
 
     def _search_terms(self) -> list[str]:
         """The question's terms, each once; the rarest where there are very many."""
-        found = question_terms(self.question)
+        found = question_terms(self.question, self.languages)
         if len(found) <= MAX_TERMS:
             return found
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
@@ -237,9 +242,9 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            vector, snapshot = self.vector, self.views.snapshot
+            given = self.vector, self.views.snapshot, self.resources.store, self.languages
             with self.timings.step("analyse"):
-                self.found_analysis = analyse(self.question, vector, snapshot, self.resources.store)
+                self.found_analysis = analyse(self.question, *given)
         return self.found_analysis
 
     @property

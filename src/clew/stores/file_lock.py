@@ -15,7 +15,8 @@ class FileLock:
     """A lock that any thread and process may wait for; it is not taken twice by one thread.
 
     The file is an empty SQLite database: its locks work on every system, and the system itself
-    lets go of what a process held that was killed.
+    lets go of what a process held that was killed. Not `filelock`: an older Clew that is at work
+    would not see its locks, and what is said below of errors would have to be written all the same.
     """
 
     def __init__(self, path: Path, seconds: float, busy: str) -> None:

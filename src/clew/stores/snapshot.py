@@ -99,7 +99,13 @@ class Snapshots(StoreState):
 
 
 def _passage(
-    chunk_id: int, document_id: str, ordinal: int, text: str, context: str, sentences: str
+    chunk_id: int,
+    document_id: str,
+    ordinal: int,
+    text: str,
+    context: str,
+    sentences: str,
+    language: str | None,
 ) -> PassageRow:
     return PassageRow(
         chunk_id=chunk_id,
@@ -108,6 +114,7 @@ def _passage(
         text=text,
         context=context,
         sentences=tuple((start, end) for start, end in json.loads(sentences)),
+        language=language or "",
     )
 
 

@@ -36,6 +36,8 @@ class Document:
     sha256: str = ""
     """Hex digest of what was read (file bytes, or a record's own text); decides "unchanged"."""
     media_type: str = "text/plain"
+    language: str = ""
+    """Its ISO 639 code of two letters; empty where it is unknown."""
     origin: str = ""
     """What the document was read from, where one file holds several documents; else `source`."""
     created_at: datetime | None = None
@@ -146,6 +148,8 @@ class DocumentInfo:
     title: str
     sha256: str
     media_type: str
+    language: str
+    """Its ISO 639 code of two letters; empty where it is unknown."""
     created_at: datetime | None
     """The first moment of its own date; see `date_precision`."""
     date_source: DateSource
@@ -231,6 +235,8 @@ class StoredChunk:
     key: str | None
     metadata: Metadata
     """The document's metadata overlaid with the chunk's own."""
+    language: str = ""
+    """The document's."""
 
     @property
     def public_id(self) -> str:

@@ -104,7 +104,8 @@ def _is_chunk(name: str) -> bool:
 def _print_facts(document: DocumentInfo) -> None:
     from clew.cli.tables import facts
 
-    known = {name: value for name, value in asdict(document).items() if value not in (None, "")}
+    said = {**asdict(document), "language": document.language or "unknown"}
+    known = {name: value for name, value in said.items() if value not in (None, "")}
     for name in ("pipeline_fingerprint", "created_at", "date_source", "date_precision"):
         known.pop(name, None)
     if document.date:

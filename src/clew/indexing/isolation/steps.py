@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.indexing.document_language import with_language
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.reading.formats.common import check_limit
 from clew.indexing.splitting.prose import without_code
@@ -40,7 +41,8 @@ class Steps:
     limits: LimitSettings
 
     def prepare(self, document: Document) -> Prepared:
-        """Split and extract one document. Raises `LimitError`."""
+        """Recognise, split and extract one document. Raises `LimitError`."""
+        document = with_language(document)
         parts = split(document, self.split_settings, self.tokens)
         check_limit(self.limits, "chunks", len(parts.chunks), document.source)
         return Prepared(document, parts, self.extract(document, parts.chunks))

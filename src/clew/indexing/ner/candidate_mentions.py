@@ -17,7 +17,7 @@ from clew.indexing.ner.quoted_titles import find_quoted
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
 from clew.indexing.relations.relative_dates import find_relative_dates
-from clew.text import sentences
+from clew.sentences import sentences
 from clew.types import AliasEvidence
 
 _BETWEEN_ALIASES = re.compile(r"[\s\"”'’]{0,2}(?:\([^()]*\))?[\s,;:(]{0,3}")

@@ -17,7 +17,8 @@ from clew.indexing.ner.spans import NameSpan
 from clew.indexing.structure.code import CODE, Entities, entities_of, module_name
 from clew.indexing.syntax.parse import syntax_of
 from clew.indexing.syntax.parts import Syntax
-from clew.text import entity_key, sentences
+from clew.sentences import sentences
+from clew.text import entity_key
 from clew.types import AliasEvidence, Chunk, ChunkExtraction, Document, Extraction, Mention
 
 _DEFINED = re.compile(

@@ -11,7 +11,8 @@ from pathlib import Path
 from clew.errors import InputError
 from clew.indexing.ner.entity_types import type_of_name
 from clew.indexing.ner.pattern_extractor import about_names
-from clew.text import STOP_WORDS, entity_key, sentences
+from clew.sentences import sentences
+from clew.text import STOP_WORDS, entity_key
 from clew.types import Chunk, ChunkExtraction, Document, ExtractedRelation, Extraction, Mention
 from clew.word_lists import word_list
 

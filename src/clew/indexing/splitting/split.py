@@ -95,6 +95,7 @@ class _Splitter:
     def __init__(self, document: Document, settings: SplitSettings, tokens: Tokens) -> None:
         self._document = document
         self._text = document.text
+        self._language = document.language
         self._masked = masked(self._text) if document.media_type == MEDIA_TYPE else self._text
         self._settings = settings
         self._tokens = tokens
@@ -185,7 +186,7 @@ class _Splitter:
                 continue
             units = list(divide(self._text, start, end, self._weigh, self._unit_limit, Break.PIECE))
             if len(units) > 1:
-                first, *rest = prose_units(self._text, start, end, self._weigh, self._unit_limit)
+                first, *rest = self._prose(start, end)
                 units = [replace(first, strength=Break.PIECE), *rest]
             found += units
         return found
@@ -194,12 +195,16 @@ class _Splitter:
         units = word_units(self._text, 0, len(self._text), self._weigh, self._unit_limit)
         return [replace(unit, strength=Break.WORD) for unit in units]
 
+    def _prose(self, start: int, end: int) -> list[Unit]:
+        limit, language = self._unit_limit, self._language
+        return prose_units(self._text, start, end, self._weigh, limit, language)
+
     def _prose_units(self) -> list[Unit]:
         """Sentences and blocks; headings (and pages, where asked) begin units of their own."""
         found: list[Unit] = []
         borders = self._borders()
         for (start, strength), (end, _) in pairwise([*borders.items(), (len(self._text), None)]):
-            units = prose_units(self._text, start, end, self._weigh, self._unit_limit)
+            units = self._prose(start, end)
             if units and strength is not None:
                 units[0] = replace(units[0], strength=strength)
             found += units

@@ -11,7 +11,7 @@ from enum import IntEnum
 from operator import itemgetter
 
 from clew.indexing.splitting.outline import fences, tables
-from clew.text import sentences
+from clew.sentences import sentences
 
 Weigh = Callable[[str], int]
 """The tokens of a text, or a little more where the tokenizer makes light of it."""
@@ -66,14 +66,16 @@ def meter(count_tokens: Callable[[str], int]) -> Weigh:
     return weigh
 
 
-def prose_units(text: str, start: int, end: int, weigh: Weigh, limit: int) -> list[Unit]:
+def prose_units(
+    text: str, start: int, end: int, weigh: Weigh, limit: int, language: str = ""
+) -> list[Unit]:
     """Sentences, fenced code and tables of `text[start:end]`, each of at most `limit` tokens.
 
-    What is too long is divided into lines or groups of words.
+    What is too long is divided into lines or groups of words. `language` is the text's.
     """
     found: list[Unit] = []
     for left, right, whole in _blocks(text, start, end):
-        parts = [stripped(text, left, right)] if whole else _sentences(text, left, right)
+        parts = [stripped(text, left, right)] if whole else _sentences(text, left, right, language)
         for a, b in parts:
             strength = _border(text, found[-1].end if found else start, a)
             found.extend(divide(text, a, b, weigh, limit, strength))
@@ -87,10 +89,10 @@ def stripped(text: str, start: int, end: int) -> tuple[int, int]:
     return left, max(left, start + len(part.rstrip()))
 
 
-def _sentences(text: str, start: int, end: int) -> list[tuple[int, int]]:
+def _sentences(text: str, start: int, end: int, language: str) -> list[tuple[int, int]]:
     """Sentences, the number of a list's item together with its first one."""
     found: list[tuple[int, int]] = []
-    for a, b in sentences(text[start:end]):
+    for a, b in sentences(text[start:end], language):
         if found and _LIST_NUMBER.fullmatch(text, *found[-1]):
             found[-1] = (found[-1][0], start + b)
         else:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import STOP_WORDS, entity_key, fold, question_terms, terms
+from clew.text import STOP_WORDS, entity_key, fold, question_terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,11 +69,19 @@ class Analysis:
     """(t,)"""
     seeds: tuple[Seed, ...]
     vector: Vector
+    languages: frozenset[str] = frozenset()
+    """Those of the store's texts; see `clew.text.question_terms`."""
 
 
-def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> Analysis:
+def analyse(
+    question: str,
+    vector: Vector,
+    snapshot: Snapshot,
+    names: Names,
+    languages: frozenset[str] = frozenset(),
+) -> Analysis:
     """The question's terms and seeds; none of either is a legal outcome."""
-    found = tuple(question_terms(question))
+    found = tuple(question_terms(question, languages))
     rows = snapshot.term_rows(found)
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
@@ -82,12 +90,15 @@ def analyse(question: str, vector: Vector, snapshot: Snapshot, names: Names) -> 
         terms=found,
         term_rows=rows,
         term_idf=snapshot.term_idf[rows],
-        seeds=find_seeds(question, snapshot, names),
+        seeds=find_seeds(question, snapshot, names, languages),
         vector=vector,
+        languages=languages,
     )
 
 
-def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, ...]:
+def find_seeds(
+    question: str, snapshot: Snapshot, names: Names, languages: frozenset[str] = frozenset()
+) -> tuple[Seed, ...]:
     """Entities whose key is one of the question's longest word sequences, in order of the text.
 
     A seed weighs its idf, but no more than its words do: "body" may be rare as an entity and yet a
@@ -104,7 +115,9 @@ def find_seeds(question: str, snapshot: Snapshot, names: Names) -> tuple[Seed, .
             continue
         taken.update(range(span.start, span.end))
         found.setdefault(row, span)
-    return tuple(_seed(snapshot, row, span, known[span.key]) for row, span in found.items())
+    return tuple(
+        _seed(snapshot, row, span, known[span.key], languages) for row, span in found.items()
+    )
 
 
 def candidate_keys(question: str) -> list[str]:
@@ -112,9 +125,11 @@ def candidate_keys(question: str) -> list[str]:
     return list(dict.fromkeys(span.key for span in _candidate_names(question)))
 
 
-def _seed(snapshot: Snapshot, row: int, span: _Span, entity_id: int) -> Seed:
+def _seed(
+    snapshot: Snapshot, row: int, span: _Span, entity_id: int, languages: frozenset[str]
+) -> Seed:
     idf, trust = float(snapshot.entity_idf[row]), 1.0
-    words = snapshot.term_rows(terms(span.key))
+    words = snapshot.term_rows(question_terms(span.key, languages))
     if len(words):
         idf = min(idf, float(snapshot.term_idf[words].sum()))
         if not span.named:

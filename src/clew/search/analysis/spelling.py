@@ -7,7 +7,8 @@ English word, and what is quoted or looks like code, a file or an address: none 
 from __future__ import annotations
 
 import re
-from functools import cache
+from dataclasses import dataclass
+from functools import cache, partial
 from itertools import groupby, islice
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from clew.graph.vocabulary import LONGEST, sound
 from clew.search.analysis.analyse import candidate_keys
-from clew.text import fold, terms
+from clew.text import fold, question_terms, terms
 from clew.word_lists import english_words
 
 if TYPE_CHECKING:
@@ -60,29 +61,39 @@ def _words(question: str) -> Iterator[tuple[int, str]]:
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
-    snapshot = session.views.snapshot
-    unknown = list(islice((w for w in words if _is_unknown(fold(w), snapshot)), MOST_READ))
+    held = _HeldWords(session.views.snapshot, session.languages)
+    foreign = (word for word in words if not len(held.rows(word)) and not _is_english(fold(word)))
+    unknown = list(islice(foreign, MOST_READ))
     if not unknown:
         return {}
-    vocabulary = session.resources.vocabulary
-    beside = snapshot.term_rows(terms(session.question))
-    beside = beside[np.argsort(-snapshot.term_idf[beside], kind="stable")[:MOST_BESIDE]]
-    nearest_words = ((w, nearest(fold(w), vocabulary, snapshot, beside)) for w in unknown)
-    found = {word: _as_written(word, near) for word, near in nearest_words if near}
+    near_to = partial(nearest, vocabulary=session.resources.vocabulary, held=held)
+    beside = held.rarest(session.question)
+    found = {word: near for word in unknown if (near := near_to(fold(word), beside=beside))}
     if not found:
         return {}
     keys = candidate_keys(session.question)
     named = {part for key in session.resources.store.resolve(keys) for part in key.split()}
-    return {word: near for word, near in found.items() if fold(word) not in named}
+    return {w: _as_written(w, near) for w, near in found.items() if fold(w) not in named}
 
 
-def _is_unknown(word: str, snapshot: Snapshot) -> bool:
-    """Whether a word is in no text of the store, and no English word."""
-    found = terms(word)
-    return bool(found) and not len(snapshot.term_rows(found)) and not _english(word)
+@dataclass(frozen=True, slots=True)
+class _HeldWords:
+    """The words that texts of a store hold, in whatever form."""
+
+    snapshot: Snapshot
+    languages: frozenset[str]
+
+    def rows(self, text: str) -> Ints:
+        """The words of a text, not their parts, as rows of the vocabulary; none if not held."""
+        return self.snapshot.term_rows(question_terms(text.casefold(), self.languages))
+
+    def rarest(self, text: str) -> Ints:
+        """The rarest of them."""
+        rows = self.rows(text)
+        return rows[np.argsort(-self.snapshot.term_idf[rows], kind="stable")[:MOST_BESIDE]]
 
 
-def _english(word: str) -> bool:
+def _is_english(word: str) -> bool:
     """Whether it is a word of English, in whatever form."""
     return word in english_words() or not _english_stems().isdisjoint(terms(word))
 
@@ -92,7 +103,7 @@ def _english_stems() -> frozenset[str]:
     return frozenset(stem for word in english_words() for stem in terms(word))
 
 
-def nearest(word: str, vocabulary: Vocabulary, snapshot: Snapshot, beside: Ints) -> str:
+def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -> str:
     """The word of the store that a folded word most likely stands for; empty where none is near.
 
     It is one of those with the fewest edits between (a letter more, less, other, or two swapped)
@@ -106,10 +117,9 @@ def nearest(word: str, vocabulary: Vocabulary, snapshot: Snapshot, beside: Ints)
     choices = vocabulary.by_sound.get(heard[:1], {})
     found = extract(heard, choices, scorer=OSA.distance, score_cutoff=most, limit=None)
     for _, group in groupby(found, key=lambda match: match[1]):
-        rows = {other: snapshot.term_rows(terms(other)) for _, _, other in group}
-        held = {other: int(row[0]) for other, row in rows.items() if len(row)}
-        if held:
-            fits = {other: _fit(row, beside, snapshot) for other, row in held.items()}
+        rows = {str(other): held.rows(other) for _, _, other in group}
+        fits = {o: _fit(int(r[0]), beside, held.snapshot) for o, r in rows.items() if len(r)}
+        if fits:
             return max(fits, key=lambda other: (fits[other], other))
     return ""
 

@@ -14,7 +14,8 @@ import numpy as np
 from clew.errors import ModelError
 from clew.search.ranking.normalise import min_max
 from clew.search.retrieval.channels import Ranking
-from clew.text import sentences, terms
+from clew.sentences import sentences
+from clew.text import terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,7 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from clew.text import terms
+from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ _ON_THREAD = 0.3
 
 
 def answering_sentences(
-    question: str, passages: Iterable[PassageRecord], threads: Mapping[int, int]
+    question: str, passages: Sequence[PassageRecord], threads: Mapping[int, int]
 ) -> dict[int, CharRange]:
     """Ranges in their documents of the sentences that answer best, by chunk id.
 
@@ -26,9 +26,12 @@ def answering_sentences(
     among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
     of sentences, by chunk id. Passages without any such sign have no answering sentence.
     """
-    asked = frozenset(terms(question))
+    languages = {passage.chunk.language for passage in passages}
+    asked = frozenset(question_terms(question, languages))
     held = {
-        passage.chunk.id: [asked.intersection(terms(text)) for text in passage.sentences]
+        passage.chunk.id: [
+            asked.intersection(terms(text, passage.chunk.language)) for text in passage.sentences
+        ]
         for passage in passages
     }
     weights = _rarity(asked, [words for of_one in held.values() for words in of_one])

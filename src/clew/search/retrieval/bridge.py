@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot_columns import distinct
-from clew.text import terms
+from clew.text import question_terms
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -95,7 +95,8 @@ class Coverage:
 
 
 def _named_terms(analysis: Analysis, snapshot: Snapshot) -> np.uint64:
-    named = snapshot.term_rows([term for seed in analysis.seeds for term in terms(seed.key)])
+    keys = (question_terms(seed.key, analysis.languages) for seed in analysis.seeds)
+    named = snapshot.term_rows([term for found in keys for term in found])
     bits = np.flatnonzero(np.isin(analysis.term_rows, named)).tolist()
     return np.uint64(sum(1 << bit for bit in bits))
 

@@ -172,7 +172,8 @@ def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
         if not terms(phrase):
             continue  # stop words are not in the index
         # Terms with a space between them are a phrase of the keyword index.
-        ids, _ = store.search_keywords([" ".join(terms(phrase))], _READ, session.allowed)
+        said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
+        ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
         wanted = one_line(fold(phrase))
         holding = [c.id for c in store.chunks(ids.tolist()) if wanted in one_line(fold(c.text))]
         holding.sort(key=lambda id_: places.get(id_, len(places)))

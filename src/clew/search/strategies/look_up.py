@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def holding_all_first(session: QuerySession, ranking: Ranking) -> Ranking:
     """The same passages, behind those of the keyword channel that hold every term."""
     by_keyword = session.channels.by_keyword().ids
-    holding = _holding_all(session.views.snapshot, terms(session.question))
-    return ranking.led_by(by_keyword[np.isin(by_keyword, holding)])
+    snapshot, languages = session.views.snapshot, ("", *session.languages)
+    holding = [_holding_all(snapshot, terms(session.question, code)) for code in languages]
+    return ranking.led_by(by_keyword[np.isin(by_keyword, np.concatenate(holding))])
 
 
 def _holding_all(snapshot: Snapshot, found: Sequence[str]) -> Ids:

@@ -165,13 +165,13 @@ def chunk_terms(backend: Backend) -> Iterator[tuple[int, str | None, str]]:
     """(chunk, its terms in the keyword index, those of its context and text) of every chunk."""
     for low, high in _ranges(backend):
         rows = backend.rows(statements.TERMS, after=low, until=high)
-        for chunk_id, context, text, indexed in rows:
-            yield chunk_id, indexed, terms_of(context, text)
+        for chunk_id, language, context, text, indexed in rows:
+            yield chunk_id, indexed, terms_of(language, context, text)
 
 
-def terms_of(context: str, text: str) -> str:
+def terms_of(language: str | None, context: str, text: str) -> str:
     """The terms of a chunk as the keyword index holds them."""
-    return " ".join(terms(f"{context}\n{text}"))
+    return " ".join(terms(f"{context}\n{text}", language or ""))
 
 
 def vectors(backend: Backend) -> Iterator[str]:

@@ -101,6 +101,10 @@ class Documents(Passages):
             found[id_, source, title_key, file_key].append(chunk_id)
         return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
+    def languages(self) -> frozenset[str]:
+        """See `ports.DocumentStore`."""
+        return frozenset(row[0] for row in self.backend.rows(statements.LANGUAGES))
+
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
         (rows,) = self.backend.gather(statements.DIGESTS)
@@ -133,6 +137,7 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
         **{
             **values,
             "created_at": to_time(values["created_at"]),
+            "language": values["language"] or "",
             "date_source": values["date_source"] or "",
             "date_precision": values["date_precision"] or "",
             "updated_at": to_time(values["updated_at"]),

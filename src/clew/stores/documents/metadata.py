@@ -22,14 +22,19 @@ from clew.types import Condition, DatePrecision, Metadata, PartialDate, partial_
 
 COLUMNS = (
     *("title", "source", "media_type", "origin", "created_at", "date_precision", "updated_at"),
+    "language",
 )
 """Columns of a document that its fields are made of."""
-FIELDS = ("title", "source", "path", "type", "media_type", "date", "created_at", "updated_at")
+FIELDS = (
+    *("title", "source", "path", "type", "media_type", "language"),
+    *("date", "created_at", "updated_at"),
+)
 """What conditions may name beside metadata; an empty one counts as missing.
 
-`path` is the file, `type` the media type and the file's ending, `date` is `created_at` as precisely
-as it is stated.
+`path` is the file, `type` the media type and the file's ending, `language` a code or "unknown",
+`date` is `created_at` as precisely as it is stated.
 """
+UNKNOWN_LANGUAGE = "unknown"
 _COMPARE: dict[str, Callable[[Any, Any], bool]] = {
     "=": operator.eq,
     ">=": operator.ge,
@@ -113,6 +118,8 @@ def field_value(name: str, *columns: str | None) -> str | None:
         value = stored["origin"]
     elif name == "type":
         value = _types(stored["media_type"] or "", stored["origin"] or "")
+    elif name == "language":
+        value = stored["language"] or UNKNOWN_LANGUAGE
     elif name in ("date", "created_at") and stored["created_at"]:
         value = _stated(stored["created_at"], stored["date_precision"])
     else:

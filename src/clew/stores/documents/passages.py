@@ -119,7 +119,8 @@ def stored_chunk(row: Sequence[Any]) -> StoredChunk:
     """A row of CHUNK columns, with what the chunk shows of its document."""
     values = _named(CHUNK, row)
     of_document = json.loads(values.pop("document_metadata"))
-    return StoredChunk(**{**values, "metadata": {**of_document, **json.loads(values["metadata"])}})
+    metadata = {**of_document, **json.loads(values["metadata"])}
+    return StoredChunk(**{**values, "metadata": metadata, "language": values["language"] or ""})
 
 
 def stored_section(row: Sequence[Any]) -> StoredSection:

@@ -112,7 +112,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             _chunk_row(entry, chunk, extraction.sentences)
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
-        terms=[" ".join(terms(chunk.keyword_text)) for chunk in split.chunks],
+        terms=[" ".join(terms(chunk.keyword_text, document.language)) for chunk in split.chunks],
         vectors=np.ascontiguousarray(entry.vectors, dtype="<f4"),
         times=[
             time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
@@ -158,6 +158,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         **name_keys(document.title, document.source),
         "sha256": document.sha256,
         "media_type": document.media_type,
+        "language": document.language,
         "created_at": to_text(date.start if date else None),
         "date_source": (document.date_source or "metadata") if date else "",
         "date_precision": date.precision if date else "",

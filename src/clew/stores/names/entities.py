@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log1p
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from clew.errors import NotFoundError
 from clew.stores.backend import Backend, distinct, limited, pairs
 from clew.stores.state import StoreState
 from clew.stores.statements import merge as merging
@@ -118,3 +119,11 @@ def _entity(row: EntityRow, most_mentioned: int) -> Entity:
     """A row as it is shown; `most_mentioned` are the mentions of the most mentioned entity."""
     salience = log1p(row.mentions) / log1p(most_mentioned) if row.mentions else 0.0
     return Entity(**row._asdict(), salience_score=salience)
+
+
+def unknown_entities(entity_ids: Iterable[int]) -> NotFoundError:
+    """The error for entities that there are not."""
+    shown = ", ".join(str(i) for i in dict.fromkeys(entity_ids))
+    return NotFoundError(
+        f"no entity with the id {shown}; look its id up by its name (`clew entity show NAME`)"
+    )

@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from clew.errors import InputError, NotFoundError
 from clew.stores.backend import Backend, pairs, writing
-from clew.stores.errors import (
-    half_without_source,
-    merged_with_itself,
-    missing_keys,
-    name_of_another,
-    unknown_entities,
-    unusable_name,
-)
-from clew.stores.names.entities import Entities
+from clew.stores.names.entities import Entities, unknown_entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights, recompute_weights_around
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
@@ -66,11 +59,18 @@ def part_names(held: HeldEntity, keys: Sequence[str]) -> tuple[list[HeldAlias], 
     wanted = list(dict.fromkeys(keys))
     missing = [key for key in wanted if key not in by_key]
     if missing or not wanted:
-        raise missing_keys(held.id, missing, held.keys)
+        raise NotFoundError(
+            f"entity {held.id!r} has no alias of the keys {missing!r}; expected some of"
+            f" {held.keys!r}"
+        )
     halves = [by_key[key] for key in wanted], [a for a in held.aliases if a.key not in wanted]
     for half in halves:
         if not any(alias.is_used or held.tier == "manual" for alias in half):
-            raise half_without_source([alias.key for alias in half], held.keys)
+            raise InputError(
+                f"cannot split the names {held.keys!r}: no text names the half"
+                f" {[alias.key for alias in half]!r}; each half needs a name that some document"
+                " holds"
+            )
     return halves
 
 
@@ -100,7 +100,7 @@ class EntityMerging(Entities):
     def merge(self, source_id: int, target_id: int, evidence: str) -> None:
         """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
         if source_id == target_id:
-            raise merged_with_itself(source_id)
+            raise InputError(f"cannot merge entity {source_id!r} with itself; give two entities")
         held = read_held(self.backend, [source_id, target_id])
         source, target = held[int(source_id)], held[int(target_id)]
         _move(self.backend, source.aliases, target.id, evidence)
@@ -125,10 +125,13 @@ class EntityMerging(Entities):
         """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
         held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)
         if not key:
-            raise unusable_name(name)
+            raise InputError(f"cannot rename an entity to {name!r}: expected letters or digits")
         other = self.resolve([key]).get(key, held.id)
         if other != held.id:
-            raise name_of_another(name, other)
+            raise InputError(
+                f"{name!r} is a name of another entity ({other}); merge the two with"
+                " `clew entity merge` instead"
+            )
         if key not in held.keys:
             self._add_alias(held.id, key, name)
         rules = _read_rules(self.backend, held.keys)

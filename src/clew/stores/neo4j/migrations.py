@@ -154,6 +154,15 @@ def m006_name_keys(database: Neo4jDatabase) -> None:
         database.write(partial(database.rows, _SET_KEYS, rows=rows))
 
 
+def m007_languages(database: Neo4jDatabase) -> None:
+    """The language of each document; unknown, and read as English, for those that there are."""
+    name = "clew_documents_by_language"
+    database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    unknown = "MATCH (d:ClewDocument) WHERE d.language IS NULL WITH d LIMIT 10000"
+    while database.write(lambda: database.value(f"{unknown} SET d.language = '' RETURN count(*)")):
+        pass
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -161,6 +170,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m004_extraction_log,
     m005_date_precision,
     m006_name_keys,
+    m007_languages,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

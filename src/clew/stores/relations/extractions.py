@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
+from clew.errors import NotFoundError
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import distinct, limited, now, writing
-from clew.stores.errors import passages_gone
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
@@ -107,7 +107,10 @@ class Extractions(StoreState):
         ids, moment = [int(i) for i in readings], now()
         living = self.backend.rows(statements.LIVING_CHUNKS, ids=ids)
         if len(living) < len(ids):
-            raise passages_gone(len(ids) - len(living))
+            raise NotFoundError(
+                f"{len(ids) - len(living)} of the passages were changed or deleted meanwhile; read"
+                " them again (extraction_next)"
+            )
         resolved = resolve_names(self.backend, names_found(readings, described), links)
         tied = self.backend.execute_many(
             statements.ADD_MENTIONS, mentions_found(readings, resolved)

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+from clew.errors import InputError
 from clew.stores.backend import distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
-from clew.stores.errors import named_key, unknown_entities
 from clew.stores.names.alias_planner import Named
 from clew.stores.names.alias_resolution import resolve_names
-from clew.stores.names.entities import delete_orphans
+from clew.stores.names.entities import delete_orphans, unknown_entities
 from clew.stores.names.entity_merge import (
     EntityMerging,
     HeldAlias,
@@ -41,6 +41,7 @@ from clew.stores.statements.relations import (
     UNSTATED_IDS,
     UNSTATED_RELATIONS,
 )
+from clew.text import entity_key
 from clew.types import NewEntity, NewRelation, Observation, Relation
 
 
@@ -52,7 +53,7 @@ class ManualGraph(EntityMerging, Relations):
     @writing
     def add_entities(self, entities: Sequence[NewEntity]) -> list[tuple[int, bool]]:
         """See `ports.ManualGraph`. Raises `InputError` for a name without letters or digits."""
-        keys = [named_key(entity.name) for entity in entities]
+        keys = [_named_key(entity.name) for entity in entities]
         freed = self._free_guesses(keys)
         names: dict[str, Named] = {}
         for key, entity in zip(keys, entities, strict=True):
@@ -212,6 +213,16 @@ class ManualGraph(EntityMerging, Relations):
         """Derive the ends of functional relations, and the weights of those that they change."""
         changed = recompute_valid_until(self.backend, heads, functional)
         recompute_weights(self.backend, changed)
+
+
+def _named_key(name: str) -> str:
+    """The key of a name that an entity is given; raises `InputError` where it has none."""
+    key = entity_key(name)
+    if not key:
+        raise InputError(
+            f"an entity cannot be named {name!r}; expected a name with letters or digits"
+        )
+    return key
 
 
 def _made(entity_id: int, key: str, entity: NewEntity) -> dict[str, Any]:

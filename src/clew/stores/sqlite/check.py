@@ -83,14 +83,17 @@ class SqliteCheck(StoreCheck[SqliteBackend]):
     def mend_keywords(self) -> None:
         """Make a new table, as deleting from a damaged index may fail."""
         with self.backend.database.read() as connection:
-            chunks = connection.execute("SELECT id, context, text FROM chunks").fetchall()
+            chunks = connection.execute(
+                "SELECT c.id, d.language, c.context, c.text"
+                " FROM chunks c LEFT JOIN documents d ON d.id = c.document_id"
+            ).fetchall()
             row = connection.execute("SELECT sql FROM sqlite_master WHERE name = 'keywords'")
             (sql,) = row.fetchone()
             connection.execute("DROP TABLE keywords")
             connection.execute(sql)
             connection.executemany(
                 "INSERT INTO keywords (rowid, terms) VALUES (?, ?)",
-                ((id_, invariants.terms_of(context, text)) for id_, context, text in chunks),
+                ((id_, invariants.terms_of(*chunk)) for id_, *chunk in chunks),
             )
 
 

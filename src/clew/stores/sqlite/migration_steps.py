@@ -179,3 +179,9 @@ def m012_name_keys(connection: sqlite3.Connection) -> None:
     )
     connection.execute("CREATE INDEX documents_by_title ON documents (title_key)")
     connection.execute("CREATE INDEX documents_by_file ON documents (file_key)")
+
+
+def m013_languages(connection: sqlite3.Connection) -> None:
+    """The language of each document; unknown, and read as English, for those that there are."""
+    connection.execute("ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT ''")
+    connection.execute("CREATE INDEX documents_by_language ON documents (language)")

@@ -22,6 +22,7 @@ from clew.stores.sqlite.migration_steps import (
     m010_date_precision,
     m011_sketches,
     m012_name_keys,
+    m013_languages,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -37,6 +38,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m010_date_precision,
     m011_sketches,
     m012_name_keys,
+    m013_languages,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

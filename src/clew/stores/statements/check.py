@@ -176,12 +176,14 @@ RETURN [id, c.ordinal, c.text, c.start, c.end, c.sentences, s.start, s.end] AS r
 )
 TERMS = Statement(
     """
-SELECT c.id, c.context, c.text, k.terms FROM chunks c LEFT JOIN keywords k ON k.rowid = c.id
+SELECT c.id, d.language, c.context, c.text, k.terms
+FROM chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN keywords k ON k.rowid = c.id
 WHERE c.id > :after AND c.id <= :until
 """,
     """
 MATCH (c:ClewChunk {namespace: $namespace}) WHERE $after < c.id <= $until
-RETURN [c.id, c.context, c.text, c.terms] AS row
+OPTIONAL MATCH (d:ClewDocument {namespace: $namespace, id: c.document_id})
+RETURN [c.id, d.language, c.context, c.text, c.terms] AS row
 """,
 )
 # Columns: chunk, vector, whether it is not as it was written.

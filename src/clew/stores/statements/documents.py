@@ -6,8 +6,8 @@ from clew.stores.backend import Statement
 
 _AMONG = "IN (SELECT value FROM json_each(:ids))"
 DOCUMENT = (
-    "id source origin title sha256 media_type created_at date_source date_precision updated_at"
-    " indexed_at metadata recipe characters version derived_from"
+    "id source origin title sha256 media_type language created_at date_source date_precision"
+    " updated_at indexed_at metadata recipe characters version derived_from"
 ).split()
 """Columns of a document; then the numbers of its sections and chunks."""
 _DOCUMENT = ", ".join(f"d.{name}" for name in DOCUMENT)
@@ -45,6 +45,22 @@ ANY_DOCUMENT = Statement(
     "SELECT 1 FROM documents LIMIT 1",
     """
 MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= '' RETURN [1] AS row LIMIT 1
+""",
+)
+# Each language once, read from an index.
+LANGUAGES = Statement(
+    """
+WITH RECURSIVE found (language) AS (
+    SELECT min(language) FROM documents WHERE language > ''
+    UNION ALL
+    SELECT (SELECT min(language) FROM documents d WHERE d.language > found.language)
+    FROM found WHERE found.language IS NOT NULL
+)
+SELECT language FROM found WHERE language IS NOT NULL
+""",
+    """
+MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.language > ''
+RETURN DISTINCT [d.language] AS row
 """,
 )
 DIGESTS = Statement(
@@ -111,6 +127,7 @@ CHUNK = {
     "key": "c.key",
     "document_metadata": "d.metadata",
     "metadata": "c.metadata",
+    "language": "d.language",
 }
 """Columns of a chunk, by name."""
 SECTION = ("id", "document_id", "ordinal", "start", "end", "headings", "text")

@@ -16,17 +16,19 @@ CHUNK_IDS_AFTER = Statement(
     "SELECT id FROM chunks WHERE id > :after",
     "MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > $after RETURN collect(c.id)",
 )
-# Columns: id, document_id, ordinal, text, context, sentences.
+# Columns: id, document_id, ordinal, text, context, sentences, language.
 PASSAGES = Statement(
     """
-SELECT id, document_id, ordinal, text, context, sentences FROM chunks
-WHERE id > :after ORDER BY id LIMIT :limit
+SELECT c.id, c.document_id, c.ordinal, c.text, c.context, c.sentences, d.language
+FROM chunks c LEFT JOIN documents d ON d.id = c.document_id
+WHERE c.id > :after ORDER BY c.id LIMIT :limit
 """,
     # Ordered as the index is, so that it ends where there are enough.
     """
 MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > $after
 WITH c ORDER BY c.namespace, c.id LIMIT $limit
-RETURN [c.id, c.document_id, c.ordinal, c.text, c.context, c.sentences] AS row
+OPTIONAL MATCH (d:ClewDocument {namespace: $namespace, id: c.document_id})
+RETURN [c.id, c.document_id, c.ordinal, c.text, c.context, c.sentences, d.language] AS row
 """,
 )
 # Columns: chunk, sentence, entity, count.

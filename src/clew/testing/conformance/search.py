@@ -4,6 +4,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,7 +14,8 @@ from clew.errors import StoreError
 from clew.ports import Store, VectorIndex
 from clew.testing.conformance.base import StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry, make_vector
-from clew.text import terms
+from clew.text import question_terms, terms
+from clew.types import Condition
 
 if TYPE_CHECKING:
     from clew.types import Vector
@@ -41,6 +43,32 @@ class KeywordIndexSuite(StoreSuite):
         store.save(make_entry("other", "Nothing of the kind."))
         store.save(make_entry("a", text))
         assert store.search_keywords(terms(question), 10)[0].tolist() == chunk_ids_of(store, "a")
+
+    @pytest.mark.parametrize(
+        ("language", "text", "questions"),
+        [
+            ("de", "Die Häuser der Städte.", ("Haus", "wo steht das Hauses", "STADT Häuser")),
+            ("fr", "L'installation des paquets est terminée.", ("installations", "quel paquet")),
+            ("es", "Las canciones de la región.", ("canción", "regiones")),
+            ("it", "Gli alberi dell'isola.", ("albero", "quali isole")),
+            ("ru", "Книги лежат на столах.", ("книга", "стола")),
+            ("sv", "Hundarna sover i husen.", ("hund", "vilka hus")),
+            ("", "The houses of towns.", ("house", "a town")),
+        ],
+    )
+    def test_words_are_found_across_the_inflection_of_their_language(
+        self, store: Store, language: str, text: str, questions: tuple[str, ...]
+    ) -> None:
+        for name, code, words in (("en", "en", "Nothing of it."), ("a", language, text)):
+            entry = make_entry(name, words)
+            store.save(replace(entry, document=replace(entry.document, language=code)))
+        assert store.languages() == {"en", language} - {""}
+        for question in questions:
+            found, _ = store.search_keywords(question_terms(question, store.languages()), 10)
+            assert found.tolist() == chunk_ids_of(store, "a"), question
+        assert store.check().problems == ()
+        where = [Condition(name="language", operator="=", value=language or "unknown")]
+        assert store.matching_chunks(where).tolist() == chunk_ids_of(store, "a")
 
     def test_only_holders_of_a_term_are_found_and_context_counts(self, store: Store) -> None:
         store.save(make_entry("a", "A quiet town.", title="Basel"))

@@ -6,7 +6,8 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFoundError
-from clew.text import sentences, terms, whole_number
+from clew.sentences import sentences
+from clew.text import question_terms, terms, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.tools.wording import name_tools
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
-    from clew.types import DocumentInfo
+    from clew.types import DocumentInfo, StoredChunk
 
 STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
 """Strategy by `rag_type`; each searches chunks that were embedded with their context."""
@@ -151,7 +152,7 @@ def search(call: Call, arguments: Arguments) -> Result:
     """`search`: documents as ChatGPT's connectors expect them, each by its best passage."""
     found = call.engine.search(arguments["query"], limit=3 * FOUND, explain=False, context=False)
     hits = found.hits
-    asked = frozenset(terms(arguments["query"]))
+    asked = frozenset(question_terms(arguments["query"], {h.chunk.language for h in hits}))
     best = {hit.chunk.document_id: hit.chunk for hit in reversed(hits)}
     shown = sorted(best.values(), key=[hit.chunk for hit in hits].index)[:FOUND]
     return {
@@ -160,17 +161,18 @@ def search(call: Call, arguments: Arguments) -> Result:
                 "id": chunk.public_id,
                 "title": chunk.title or chunk.source,
                 "url": _url(chunk.document_id, chunk.source),
-                "text": _snippet(chunk.text, asked),
+                "text": _snippet(chunk, asked),
             }
             for chunk in shown
         ]
     }
 
 
-def _snippet(text: str, asked: frozenset[str]) -> str:
+def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
     """The sentence that holds most of the terms asked for, on one line."""
-    parts = [text[start:end] for start, end in sentences(text)]
-    best = max(parts, key=lambda part: len(asked.intersection(terms(part))), default="")
+    text, language = chunk.text, chunk.language
+    parts = [text[start:end] for start, end in sentences(text, language)]
+    best = max(parts, key=lambda part: len(asked.intersection(terms(part, language))), default="")
     return textwrap.shorten(best, SNIPPET, placeholder=" …")
 
 
@@ -235,6 +237,7 @@ def _document(info: DocumentInfo) -> Result:
         "title": shortened(info.title, TITLED),
         "source": shortened(info.source, SOURCED),
         "media_type": info.media_type,
+        "language": info.language or None,
         "characters": info.characters,
         "chunks": info.chunks,
         "version": info.version,

@@ -1,0 +1,80 @@
+"""What the analysis of words and sentences needs to know of each language, from `words.toml`."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from clew.word_lists import read_word_lists, word_list
+
+
+@dataclass(frozen=True, slots=True)
+class LanguageWords:
+    """The peculiarities of one language."""
+
+    stemmer: str
+    """Its algorithm in Snowball."""
+    script: str
+    """That of its letters, as `script_of` calls it."""
+    stop_words: frozenset[str]
+    """Function words, case-folded, with their accents."""
+    abbreviations: frozenset[str]
+    """In small letters, without the last full stop."""
+    elision: re.Pattern[str] | None
+    """What is written before a word with an apostrophe: "l'" of "l'homme"."""
+    ordinals: bool
+    """Whether a number with a full stop is an ordinal: "3. Oktober"."""
+
+
+def language_words(language: str) -> LanguageWords | None:
+    """The words of a language; None for English and for those that have no list."""
+    return _languages().get(language)
+
+
+@cache
+def _languages() -> Mapping[str, LanguageWords]:
+    lists = read_word_lists("clew.languages", "words.toml")
+    return {code: _read(values) for code, values in lists.items()}
+
+
+def _read(values: Mapping[str, Any]) -> LanguageWords:
+    elided = "|".join(values.get("elisions", "").split())
+    stop_words = word_list(values["stop_words"].casefold())
+    return LanguageWords(
+        stemmer=values["stemmer"],
+        script=script_of(next(iter(stop_words))),
+        stop_words=stop_words,
+        abbreviations=word_list(values["abbreviations"]),
+        elision=re.compile(rf"(?:{elided})['’]") if elided else None,
+        ordinals=values.get("ordinals", False),
+    )
+
+
+def script_of(word: str) -> str:
+    """The first word of the Unicode name of its first letter: LATIN, CYRILLIC, GREEK, ARABIC."""
+    return unicodedata.name(word[0], "").partition(" ")[0]
+
+
+def spoken(words: Iterable[str], english: frozenset[str], among: Iterable[str]) -> str | None:
+    """Which language the function words are of: English ("en") or one of those given.
+
+    None where there are none, or as many of several languages. `words` are case-folded.
+    """
+    counts = function_word_counts(list(words), english, among)
+    (best, most), *others = sorted(counts.items(), key=lambda item: -item[1])
+    return best if most and all(count < most for _, count in others) else None
+
+
+def function_word_counts(
+    words: list[str], english: frozenset[str], among: Iterable[str] | None = None
+) -> dict[str, int]:
+    """How many of the words are function words of English and of each language (default: all)."""
+    counts = {"en": sum(map(english.__contains__, words))}
+    for code in _languages() if among is None else among:
+        if known := language_words(code):
+            counts[code] = sum(map(known.stop_words.__contains__, words))
+    return counts
