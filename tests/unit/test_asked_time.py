@@ -8,6 +8,7 @@ from datetime import date
 import pytest
 
 import clew
+from clew.search.analysis.asked_time import read_asked_time
 from clew.testing.fakes import HashEmbedder
 from tests.unit.asked import add, day, new_session
 
@@ -86,14 +87,14 @@ def test_the_latest_is_the_newest_of_the_store(engine: clew.Clew) -> None:
 
 def test_a_month_without_a_year_is_the_archives(engine: clew.Clew) -> None:
     session = new_session(engine, "What did the choir of Vell do in June?", now=day("2042-12-01"))
-    period = session.asked_time.period
+    period = read_asked_time(session).period
     assert period is not None
     assert period.start is not None
     assert period.start.date() == date(2024, 6, 1)
     session = new_session(engine, "What did the choir do in July?", now=day("2042-12-01"))
-    assert session.asked_time.period == session.asked_time.period
-    assert session.asked_time.period is not None
-    assert session.asked_time.period.start == day("2023-07-01"), "July 2024 is yet to come"
+    period = read_asked_time(session).period
+    assert period is not None
+    assert period.start == day("2023-07-01"), "July 2024 is yet to come"
 
 
 def test_of_two_periods_that_are_compared_each_has_its_turn(engine: clew.Clew) -> None:
@@ -129,11 +130,9 @@ def test_an_event_that_texts_date_bounds_the_period(
     "question",
     [
         "How many pumps did they sell before the flood?",  # no text speaks of it
-        "What stands before the quay?",
         "Who came after that?",
     ],
 )
 def test_what_is_no_dated_event_bounds_nothing(engine: clew.Clew, question: str) -> None:
     session = new_session(engine, question)
-    asked = session.asked_time
-    assert asked.period is None or "quay" in question
+    assert read_asked_time(session).period is None

@@ -13,16 +13,17 @@ if TYPE_CHECKING:
 
 
 def read_asked_time(session: QuerySession) -> AskedTime:
-    """What the question says about time.
+    """What the question says about time, for the session to keep.
 
     A month without a year is the latest of the store, not of today: an old archive has none of
     this year. Where no date is named, an event may stand for one: "after the merger".
     """
     asked = read_time(session.question, session.options.now)
     if asked.yearless and session.newest is not None:
-        return read_time(session.question, session.options.now, session.newest)
+        asked = read_time(session.question, session.options.now, session.newest)
     if asked.period is None and names_event(session.question) and session.newest is not None:
-        return _by_event(session, asked)
+        asked = _by_event(session, asked)
+    session.found_time = asked
     return asked
 
 

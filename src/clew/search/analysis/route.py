@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.search.analysis import question_patterns
+from clew.search.analysis.section_names import section_name
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
@@ -181,6 +182,11 @@ def _period(_: str, features: Features) -> str:
     return _quoted(features.period) if features.dated and features.period else ""
 
 
+def _section(question: str, _: Features) -> str:
+    """A section or a chapter is named, by its number or by what it is about."""
+    return _quoted(question) if section_name(question) else ""
+
+
 def _newest(_: str, features: Features) -> str:
     """What holds now is asked for; as new as the texts are."""
     asked = features.asked
@@ -249,6 +255,7 @@ RULES: tuple[Rule, ...] = (
         _says(question_patterns.WHOLE_TEXT, "what", "how", "imperative", "keywords"),
         "a whole stretch of text",
     ),
+    Rule("section", "parent_child", _section, "a section that the question names"),
     Rule("subject", "local", _subject, "one thing to be told about"),
     Rule("breadth and detail", "drift", _breadth_and_detail, "words of breadth with particulars"),
     Rule("breadth", "global", _breadth, "words of breadth"),

@@ -15,7 +15,7 @@ from clew.errors import ModelError
 from clew.search.ranking.normalise import min_max
 from clew.search.retrieval.channels import Ranking
 from clew.sentences import sentences
-from clew.text import terms
+from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,22 +52,22 @@ _INNER = frozenset(
 _LIST = re.compile(r",?(?<!\s)\s++or\s++|,\s++")
 
 _SIDE = r"[^,;:?!.\n]{2,100}?"
-_CLOSED = r"(?=\s*(?:[,;:?!.]|$)|\s+(?:differ|compare|in terms|with respect|as to|regarding|when)\b)"
+_CLOSED = r"(?= ?(?:[,;:?!.]|$)| (?:differ|compare|in terms|with respect|as to|regarding|when)\b)"
 _COMPARISONS = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        rf"\b(?:compare|contrast|comparing)\s+(?P<first>{_SIDE})\s+(?:and|with|to|against|versus|vs\.?)"
-        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
-        rf"\b(?:differences?|comparison|distinction|contrast)\s+between\s+(?P<first>{_SIDE})\s+and"
-        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
-        rf"\bhow\s+(?:does|do|did|is|are|was|were)\s+(?P<first>{_SIDE})\s+(?:differ(?:ent)?\s+from"
-        rf"|compare\s+(?:to|with))\s+(?P<second>{_SIDE}){_CLOSED}",
-        rf"\bhow\s+do(?:es)?\s+(?P<first>{_SIDE})\s+and\s+(?P<second>{_SIDE})\s+(?:differ|compare)\b",
-        rf"(?P<first>{_SIDE})\s+(?:versus|vs\.?|compared\s+(?:to|with)|as\s+opposed\s+to)"
-        rf"\s+(?P<second>{_SIDE}){_CLOSED}",
+        rf"\b(?:compare|contrast|comparing) (?P<first>{_SIDE}) (?:and|with|to|against|versus|vs\.?)"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
+        rf"\b(?:differences?|comparison|distinction|contrast) between (?P<first>{_SIDE}) and"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow (?:does|do|did|is|are|was|were) (?P<first>{_SIDE}) (?:differ(?:ent)? from"
+        rf"|compare (?:to|with)) (?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow do(?:es)? (?P<first>{_SIDE}) and (?P<second>{_SIDE}) (?:differ|compare)\b",
+        rf"(?P<first>{_SIDE}) (?:versus|vs\.?|compared (?:to|with)|as opposed to)"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
     )
 )
-_HEAD = re.compile(r".*\b(?:of|in|by|at|for|from|on)\s+", re.IGNORECASE)
+_LINKS = frozenset("of in by at for from on".split())
 """What stands before the name that a side ends with."""
 
 _INSTRUCTIONS = f"""\
@@ -117,17 +117,19 @@ def compared_sides(question: str) -> tuple[str, str] | None:
     Ostby". What stands around both is asked of each, and so is what only the first side says: "the
     fees of Vell and Ostby" are "the fees of Vell" and "the fees of Ostby".
     """
-    for form in _COMPARISONS:
-        found = form.search(question)
-        if found:
-            first, second = (found[side].strip(" ,") for side in ("first", "second"))
-            head = _HEAD.match(first)
-            if head and not _HEAD.match(second):
-                second = f"{head.group()}{second}"
-            around = (question[: found.start()].strip(), question[found.end() :].strip(" ?.!"))
-            before, behind = (f"{part} " if part else "" for part in around)
-            return (f"{before}{first} {behind}".strip(), f"{before}{second} {behind}".strip())
-    return None
+    question = one_line(question)
+    found = next(filter(None, (form.search(question) for form in _COMPARISONS)), None)
+    if found is None:
+        return None
+    first, second = found["first"].split(), found["second"].split()
+    links = [place for place, word in enumerate(first) if word.lower() in _LINKS]
+    if links and not _LINKS.intersection(second):
+        second = [*first[: links[-1] + 1], *second]
+    before, behind = (
+        question[: found.start()].split(),
+        question[found.end() :].strip(" ?.!,").split(),
+    )
+    return " ".join([*before, *first, *behind]), " ".join([*before, *second, *behind])
 
 
 def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:
