@@ -234,6 +234,8 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
         ("Guide\n\nUpdated: 6 June 2012 | Published: 5 May 2010\n\nText.\n", "2010-05-05"),
         ("Minutes\n\nMeeting started by ann at 2020-02-03 19:00:00 UTC.\n\nText.\n", "2020-02-03"),
         ("Notes\n\nTuesday, 4 May 2021\n\nText.\n", "2021-05-04"),
+        ("# Notes\nPublished 4 May 2021. " + "The rest of the line. " * 5, "2021-05-04"),
+        ("Notiz\n\n4. März 2021\n\nText.\n", "2021-03-04"),
         # what a text is about, what came before or after it, quantities, entries of a list
         ("Guide\n\nVersion 2.0 of Python was released on October 16, 2000. This is new.\n", ""),
         ("Guide\n\nSuperseded by Version 1.1 ratified on June 21st, 2003.\n", ""),

@@ -327,3 +327,36 @@ def test_undated_text_that_says_no_time() -> None:
 def test_impossible_date_says_no_time() -> None:
     (found,) = relations("Then Ada moved to Rome on 31 June 2019.")
     assert found.valid_from is None
+
+
+@pytest.mark.parametrize(
+    ("text", "triples"),
+    [
+        (
+            "They sell distributions such as Debian, Fedora and Gentoo.",
+            {("Debian", "is_a", "distribution"), ("Fedora", "is_a", "distribution")},
+        ),
+        ("They sell Debian, Fedora and other distributions.", {("Fedora", "is_a", "distribution")}),
+        ("Here Python 2.0 includes Distutils.", {("Distutils", "part_of", "Python")}),
+        ("Debian ist ein freies Betriebssystem.", {("Debian", "is_a", "Betriebssystem")}),
+        ("Debian est un système libre.", {("Debian", "is_a", "système")}),
+        (
+            "Elli Mylonas, managing editor, Perseus Project, spoke.",
+            {("Elli Mylonas", "editor_of", "Perseus Project")},
+        ),
+    ],
+)
+def test_examples_kinds_and_roles(text: str, triples: set[tuple[str, str, str]]) -> None:
+    assert triples <= {(r.head, r.relation_type, r.tail) for r in relations(text)}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Applications such as the Debian installer are translated.",
+        "Debian est un grand pas.",
+        "We like people such as Debian.",
+    ],
+)
+def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
+    assert not [r for r in relations(text) if r.relation_type == "is_a"]

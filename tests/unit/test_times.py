@@ -69,6 +69,11 @@ def said(text: str, now: datetime) -> tuple[date, date] | None:
         ("2008年8月8日", day(2008, 8, 8), day(2008, 8, 9)),
         ("2008年8月", day(2008, 8), day(2008, 9)),
         ("2008년 8월 8일", day(2008, 8, 8), day(2008, 8, 9)),
+        ("3. März 2023", day(2023, 3, 3), day(2023, 3, 4)),
+        ("1er août 1999", day(1999, 8), day(1999, 8, 2)),
+        ("3 de marzo de 2023", day(2023, 3, 3), day(2023, 3, 4)),
+        ("maggio 2021", day(2021, 5), day(2021, 6)),
+        ("8 января 2020", day(2020, 1, 8), day(2020, 1, 9)),
         ("Q3 2021", day(2021, 7), day(2021, 10)),
         ("2021 Q4", day(2021, 10), day(2022)),
         ("the first quarter of 2021", day(2021), day(2021, 4)),
@@ -87,7 +92,7 @@ def test_period_of_a_name(name: str, start: datetime, end: datetime) -> None:
     [
         *("", "5", "99", "12345", "Ada", "May", "Apollo 11", "30 February 2023"),
         *("29 February 2023", "2023-13-01", "2023-02-30", "Q5 2021", "0th century"),
-        *("week of 31 June 2023", "May 2023 x"),
+        *("week of 31 June 2023", "May 2023 x", "Mars 2020", "31. Februar 2020", "3. Haus 2020"),
     ],
 )
 def test_names_that_are_no_dates(name: str) -> None:

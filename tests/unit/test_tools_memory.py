@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -353,3 +354,22 @@ def test_a_text_larger_than_any_page_is_shown_in_part(client: Client) -> None:
     assert short == "short"
     assert long.endswith("…")
     assert entity["observations"][0].startswith(long[:-1])
+
+
+def test_a_call_that_writes_syncs_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The audit log and what the tool writes become durable together: one FULL commit."""
+    levels: list[str] = []
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        database = engine.state.journal
+        begin = database._patiently
+
+        def listen(connection: sqlite3.Connection, *statements: str) -> None:
+            levels.extend(one for one in statements if one.startswith("PRAGMA synchronous"))
+            begin(connection, *statements)
+
+        monkeypatch.setattr(database, "_patiently", listen)
+        entities = [{"name": "Anna", "entityType": "person", "observations": ["Sings."]}]
+        assert not engine.tools.call("create_entities", {"entities": entities}).is_error
+        assert len(engine.maintenance.audit()) == 1
+    assert levels.count("PRAGMA synchronous = FULL") == 1
+    assert levels[-1] == "PRAGMA synchronous = FULL"

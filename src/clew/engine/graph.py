@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.search.answer.relation_evidence import read_relations, stating_sentences
+from clew.search.answer.explain import read_relations, stating_sentences
 from clew.types import Period
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError, NotFoundError
-from clew.search.answer.relation_evidence import read_relations
+from clew.search.answer.explain import read_relations
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

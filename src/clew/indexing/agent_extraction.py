@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 from clew.indexing.manual_graph import LONGEST_NAME, check_share, check_type, snake_case
-from clew.indexing.ner.caseless_ner import has_caseless
+from clew.indexing.ner.scripts.caseless_ner import has_caseless
 from clew.text import entity_key, terms
 from clew.types import ChunkExtraction, ExtractedRelation, Extraction, Mention, NewEntity
 

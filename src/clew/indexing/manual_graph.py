@@ -1,7 +1,8 @@
 """What people and assistants write by hand: entities, relations, and observations about entities.
 
-An observation is indexed like any text, as a document of its own that is titled by its entity:
-every strategy finds it, and writers in several processes never have to agree on one text.
+An observation is indexed as a document of its own that is titled by its entity, so that writers in
+several processes never have to agree on one text. What an entity is (name, type, description) is
+another, its card: so every strategy finds it on every back end, though no text names it.
 """
 
 from __future__ import annotations
@@ -9,24 +10,33 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
-from clew.indexing.reading.formats.common import clean_text, text_digest
+from clew.indexing.memory_documents import (
+    card,
+    card_source,
+    cleaned,
+    new_documents,
+    observation,
+    origin_of,
+    source_of,
+)
+from clew.indexing.reading.formats.common import clean_text
 from clew.text import entity_key
-from clew.types import Document, NewRelation, document_id
+from clew.types import NewRelation, document_id
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from contextlib import AbstractContextManager
 
     from clew.indexing.isolation.steps import Prepared
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
-    from clew.types import NewEntity, Relation, Vectors
+    from clew.types import Document, NewEntity, Relation, Vectors
 
     Ready = tuple[Prepared, Vectors]
     """A document that only needs to be saved."""
@@ -74,12 +84,15 @@ class ManualGraphWriter:
         An entity that exists is not changed, and its observations are not added. Raises
         `InputError` for a name without letters or digits and for a blank observation.
         """
-        texts = [_clean(of_one) for of_one in observations] or [[] for _ in entities]
+        texts = [cleaned(of_one) for of_one in observations] or [[] for _ in entities]
         known = self.find([entity.name for entity in entities])
-        ready = [
-            [] if entity.name in known else self._ready(entity_key(entity.name), entity.name, told)
+        moment = datetime.now(UTC)
+        ready = self._ready(
+            []
+            if entity.name in known or not entity_key(entity.name)
+            else new_documents(entity, told, moment)
             for entity, told in zip(entities, texts, strict=True)
-        ]
+        )
         with self.writing, self.store.batch():
             added = self.store.add_entities(entities)
             for (_, is_new), documents in zip(added, ready, strict=True):
@@ -95,21 +108,23 @@ class ManualGraphWriter:
         `InputError` for a blank text.
         """
         ids = self._ids([name for name, _ in told])
-        ready: list[list[Ready]] = []
+        moment = datetime.now(UTC) if dated else None
+        documents: list[list[Document]] = []
         seen: set[tuple[int, str]] = set()
         for entity_id, (_, texts) in zip(ids, told, strict=True):
-            stored = self._stored(entity_id, _clean(texts))
+            stored = self._stored(entity_id, cleaned(texts))
             new = [text for text, found in stored.items() if not found]
             new = [text for text in new if (entity_id, text) not in seen]
             seen.update((entity_id, text) for text in new)
             (entity,) = self.store.entities([entity_id])
-            ready.append(self._ready(entity.key, entity.name, new, dated=dated))
+            documents.append([observation(entity.key, entity.name, text, moment) for text in new])
+        ready = self._ready(documents)
         with self.writing, self.store.batch():
             # Another process may have deleted an entity or added the same text meanwhile.
             ids = self._ids([name for name, _ in told])
             return [
-                self._save(self._unknown(entity_id, documents))
-                for entity_id, documents in zip(ids, ready, strict=True)
+                self._save(self._unknown(entity_id, of_one))
+                for entity_id, of_one in zip(ids, ready, strict=True)
             ]
 
     def delete_observations(self, told: Sequence[tuple[str, Sequence[str]]]) -> list[int]:
@@ -128,14 +143,24 @@ class ManualGraphWriter:
         self, name: str, *, entity_type: str | None = None, content: str | None = None
     ) -> None:
         """Change type, description or both of an entity made by hand."""
-        with self.writing:
+        (entity,) = self.store.entities(self._ids([name]))
+        changed = replace(
+            entity,
+            entity_type=entity.entity_type if entity_type is None else entity_type,
+            content=entity.content if content is None else content,
+        )
+        ready = self._ready([[card(entity.key, changed)]])
+        with self.writing, self.store.batch():
             (entity_id,) = self._ids([name])
             self.store.update_entity(entity_id, entity_type=entity_type, content=content)
+            self.store.delete(self._cards([entity_id]))
+            self._save(ready[0])
 
     def delete_entities(self, names: Sequence[str]) -> list[str]:
         """Delete entities made by hand with their observations and relations; the names found."""
         with self.writing, self.store.batch():
             found = self.find(names)
+            self.store.delete(self._cards(list(found.values())))
             self.store.delete_entities(list(found.values()))
         return list(found)
 
@@ -164,6 +189,11 @@ class ManualGraphWriter:
             )
         return [found[name] for name in names]
 
+    def _cards(self, entity_ids: Sequence[int]) -> list[str]:
+        """Ids of the cards that entities may have, one for each name that they had."""
+        aliases = chain.from_iterable(self.store.aliases(entity_id=id_) for id_ in entity_ids)
+        return [document_id(card_source(alias.key)) for alias in aliases]
+
     def _documents(self, entity_id: int, texts: Sequence[str]) -> list[str]:
         stored = self._stored(entity_id, [clean_text(text) for text in texts])
         return list(chain.from_iterable(stored.values()))
@@ -180,55 +210,21 @@ class ManualGraphWriter:
         stored = self._stored(entity_id, [item.document.text for item, _ in documents])
         return [ready for ready in documents if not stored[ready[0].document.text]]
 
-    def _ready(
-        self, key: str, name: str, texts: Sequence[str], *, dated: bool = True
-    ) -> list[Ready]:
-        if not texts:
-            return []
-        moment = datetime.now(UTC) if dated else None
-        documents, ready = [_observation(key, name, text, moment) for text in texts], []
-        for start in range(0, len(documents), GROUP):
+    def _ready(self, documents: Iterable[Sequence[Document]]) -> list[list[Ready]]:
+        """The documents of several entities, each ready to be saved."""
+        given = [list(of_one) for of_one in documents]
+        flat, ready = list(chain.from_iterable(given)), []
+        for start in range(0, len(flat), GROUP):
             if self.cancelled():
                 raise InputError("nobody waits any more; nothing was written. Give less at a time")
-            ready += self.pipeline().complete(documents[start : start + GROUP])
-        return ready
+            ready += self.pipeline().complete(flat[start : start + GROUP])
+        rest = iter(ready)
+        return [list(islice(rest, len(of_one))) for of_one in given]
 
     def _save(self, documents: Sequence[Ready]) -> list[str]:
         for item, vectors in documents:
             self.pipeline().save(item, vectors)
         return [item.document.text for item, _ in documents]
-
-
-def origin_of(key: str) -> str:
-    """The origin of the observations of the entity with this key."""
-    return f"memory:{key}"
-
-
-def source_of(origin: str, text: str) -> str:
-    """The source of an observation: the same text of the same entity is the same document."""
-    return f"{origin}#{text_digest(text)[:16]}"
-
-
-def _observation(key: str, name: str, text: str, moment: datetime | None) -> Document:
-    origin = origin_of(key)
-    return Document(
-        source=source_of(origin, text),
-        origin=origin,
-        text=text,
-        title=name,
-        sha256=text_digest(text),
-        created_at=moment,
-    )
-
-
-def _clean(texts: Sequence[str]) -> list[str]:
-    cleaned = list(dict.fromkeys(map(clean_text, texts)))
-    for text in cleaned:
-        if not text.strip():
-            raise InputError(
-                f"an observation cannot be {text!r}; expected a text with a visible character"
-            )
-    return cleaned
 
 
 # --- relations ---------------------------------------------------------------------------

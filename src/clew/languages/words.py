@@ -13,6 +13,18 @@ from clew.word_lists import read_word_lists, word_list
 
 
 @dataclass(frozen=True, slots=True)
+class NounSigns:
+    """What tells common nouns from names in a language that writes both with a capital."""
+
+    articles: frozenset[str]
+    """Articles and what stands in their place, in small letters."""
+    adjectives: tuple[str, ...]
+    """What adjectives before a noun, and some verbs, end in."""
+    endings: tuple[str, ...]
+    """What only common nouns end in."""
+
+
+@dataclass(frozen=True, slots=True)
 class LanguageWords:
     """The peculiarities of one language."""
 
@@ -28,6 +40,8 @@ class LanguageWords:
     """What is written before a word with an apostrophe: "l'" of "l'homme"."""
     ordinals: bool
     """Whether a number with a full stop is an ordinal: "3. Oktober"."""
+    nouns: NounSigns | None
+    """What tells common nouns, where these have capitals, too."""
 
 
 def language_words(language: str) -> LanguageWords | None:
@@ -51,6 +65,15 @@ def _read(values: Mapping[str, Any]) -> LanguageWords:
         abbreviations=word_list(values["abbreviations"]),
         elision=re.compile(rf"(?:{elided})['’]") if elided else None,
         ordinals=values.get("ordinals", False),
+        nouns=_noun_signs(values) if "articles" in values else None,
+    )
+
+
+def _noun_signs(values: Mapping[str, Any]) -> NounSigns:
+    return NounSigns(
+        articles=word_list(values["articles"]),
+        adjectives=tuple(values["adjective_endings"].split()),
+        endings=tuple(values["noun_endings"].split()),
     )
 
 

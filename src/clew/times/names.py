@@ -8,6 +8,7 @@ from datetime import UTC, date, datetime, timedelta
 from functools import cache
 
 from clew.types import Period
+from clew.word_lists import read_word_lists
 
 MONTHS = (
     *("January", "February", "March", "April", "May", "June", "July", "August"),
@@ -60,6 +61,25 @@ def _month(match: re.Match[str]) -> Days:
     if match["day"] is None:
         return months_from(year, month, 1)
     return one_day(date(year, month, _number(match["day"])))
+
+
+def _foreign_month(match: re.Match[str]) -> Days:
+    """A month or a day of one, in a language other than English; a month's name is needed."""
+    month = _foreign_months().get(match["month"].casefold())
+    if month is None:
+        raise ValueError
+    year, day = int(match["year"]), match["day"]
+    return one_day(date(year, month, int(day))) if day else months_from(year, month, 1)
+
+
+@cache
+def _foreign_months() -> dict[str, int]:
+    languages = read_word_lists("clew.times", "months.toml").values()
+    return {
+        name.casefold(): number
+        for names in languages
+        for number, name in enumerate(names.split(), start=1)
+    }
 
 
 def _digits(match: re.Match[str]) -> Days:
@@ -140,6 +160,14 @@ def _forms() -> tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Days]], .
                 rf" [12]\d{{3}}|(?:{MONTH})\.? {DAY},? [12]\d{{3}}|[12]\d{{3}}-\d\d-\d\d)"
             ),
             _week,
+        ),
+        (
+            # Any word may stand where a month does: reading it tells. "Mars 2020" is a rover.
+            _form(
+                r"(?:(?P<day>0?[1-9]|[12]\d|3[01])(?:\.|º|er)? (?:de |di )?|(?!mars))"
+                rf"(?P<month>[^\W\d_]{{3,12}})(?: de| del)? {_YEAR}"
+            ),
+            _foreign_month,
         ),
     )
 

@@ -38,6 +38,8 @@ _CHANGED = re.compile(
     rf"|modification|change){_AT}",
     re.IGNORECASE,
 )
+_HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
+"""Markdown's, which needs no blank line after it."""
 _SEPARATOR = re.compile(r" [|·•—–-] |; ")
 _RANGE = re.compile(
     rf"\d{{1,2}} ?[-–] ?(?P<a>\d{{1,2}},? (?:{MONTH})\.?,? [12]\d{{3}})"
@@ -74,6 +76,7 @@ def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | N
 def _statements(text: str) -> Iterator[str]:
     """The first lines, without markup, and the paragraphs that are sentences over several lines."""
     left = _LINES
+    text = _HEADING.sub(lambda heading: f"\n{heading.group()}\n", text)
     for paragraph in re.split(r"\n[ \t]*\n", text):
         lines = [words for line in paragraph.split("\n") if (words := _bare(line))]
         # Among lines that fill the page's width, one goes on with the sentence of the other.

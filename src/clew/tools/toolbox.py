@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -90,15 +91,13 @@ class Toolbox:
             complete_arguments = complete(name, tool.parameters, arguments or {})
             if tool.scope == "write" and not (tool.destructive or tool.frees):
                 self._check_room()
-            if not tool.read_only and self._audit is not None:
-                self._audit(caller, tool, complete_arguments)
             call = Call(
                 engine=self._engine,
                 caller=caller,
                 services=self._services,
                 progress=progress or Progress(),
             )
-            result = tool.run(call, complete_arguments)
+            result = self._run(call, tool, complete_arguments)
         except ClewError as error:
             return _failure(name_tools(str(error)))
         except Exception:
@@ -107,6 +106,14 @@ class Toolbox:
                 f"{name} failed inside Clew; the server's log says why. Try another way"
             )
         return Outcome(content={"success": True, **result}, is_error=False)
+
+    def _run(self, call: Call, tool: Tool, arguments: Arguments) -> Result:
+        """Run a tool; what it writes and what the audit log says of it reach the disk together."""
+        together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
+        with together:
+            if not tool.read_only and self._audit is not None:
+                self._audit(call.caller, tool, arguments)
+            return tool.run(call, arguments)
 
     def _check_room(self) -> None:
         reason = self._engine.documents.quota_reached()

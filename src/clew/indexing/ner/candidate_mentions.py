@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import accumulate
 
 from clew.indexing.ner.acronyms import find_definitions, find_statements, may_state
 from clew.indexing.ner.cased_ner import find_names
-from clew.indexing.ner.caseless_ner import CaselessNames
-from clew.indexing.ner.code_identifiers import find_ticked
 from clew.indexing.ner.entity_types import is_person_shaped, type_in_context, type_of_name
 from clew.indexing.ner.layout import find_fences, is_code_line
+from clew.indexing.ner.patterns.code_names import find_code_names, find_ticked
+from clew.indexing.ner.patterns.members import find_mentioned
+from clew.indexing.ner.patterns.standards import find_standards
 from clew.indexing.ner.quoted_titles import find_quoted
+from clew.indexing.ner.scripts.caseless_ner import CaselessNames
+from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.dates import find_dates
 from clew.indexing.relations.relative_dates import find_relative_dates
@@ -33,10 +38,16 @@ class CandidateFinder:
 
     title: str
     """Without its parenthesis."""
+    language: str
+    """The document's."""
     phrase: str
     """A title of several words that capitals alone do not show to be one name; may be empty."""
     caseless: CaselessNames | None
     """None for a document without letters of a caseless script."""
+    members: frozenset[str] = frozenset()
+    """Who takes part in the conversation that the document records."""
+    foreign: ForeignNames | None = None
+    """None for a document in English or in a language that is read as such."""
 
     def find(self, text: str, written: datetime | None = None) -> list[SentenceSpans]:
         """One `SentenceSpans` a sentence, in order; relative dates go by `written`."""
@@ -46,7 +57,7 @@ class CandidateFinder:
             SentenceSpans(start, end, ())
             if is_code_line(text, start) or any(a <= start < b for a, b in fences)
             else self._sentence(text, start, end, stated, written)
-            for start, end in sentences(text)
+            for start, end in sentences(text, self.language)
         ]
 
     def _sentence(
@@ -71,9 +82,17 @@ class CandidateFinder:
         whole = list(find_quoted(text, start, end))
         if "`" in text:
             whole += find_ticked(text, start, end)
+        if self.members:
+            whole += _outside(list(find_mentioned(self.members, text, start, end)), whole)
+        whole += _outside(
+            [*find_code_names(text, start, end), *find_standards(text, start, end)], whole
+        )
         if self.phrase:
             whole += _find_phrase(self.phrase, text, start, end)
-        found = [*find_dates(text, start, end), *find_names(text, start, end)]
+        names = find_names(text, start, end)
+        if self.foreign:
+            names = self.foreign.filter(text, start, names)
+        found = [*find_dates(text, start, end), *names]
         if written is not None:
             found += find_relative_dates(text, start, end, written)
         if self.caseless:
@@ -92,7 +111,11 @@ def _find_phrase(phrase: str, text: str, start: int, end: int) -> Iterator[NameS
 
 
 def _outside(spans: Sequence[NameSpan], whole: Sequence[NameSpan]) -> list[NameSpan]:
-    return [s for s in spans if not any(w.start <= s.start and s.end <= w.end for w in whole)]
+    """Spans that lie within none of `whole`."""
+    ordered = sorted(whole, key=lambda span: span.start)
+    starts = [span.start for span in ordered]
+    ends = list(accumulate((span.end for span in ordered), max, initial=0))
+    return [s for s in spans if ends[bisect_right(starts, s.start)] < s.end]
 
 
 def _ordered(spans: Iterable[NameSpan]) -> tuple[NameSpan, ...]:

@@ -26,50 +26,16 @@ from clew.indexing.ner.name_lexicon import (
     STARTERS,
     is_ordinary,
 )
+from clew.indexing.ner.patterns.capitals import NAME, PREFIXES, UPPER, VERSION, W
+from clew.indexing.ner.patterns.run_together import is_run_together
 from clew.indexing.ner.spans import NameSpan
 from clew.word_lists import word_list
 
-# Blocks with two cases: Latin, Greek, Cyrillic, Armenian; Georgian and Glagolitic; Latin and Greek
-# extensions; Coptic; Cyrillic and Latin extensions.
-_CASED = ((0x41, 0x590), (0x10A0, 0x1100), (0x1E00, 0x2000), (0x2C00, 0x2D30), (0xA640, 0xA7FF))
-UPPER = "".join(chr(c) for low, high in _CASED for c in range(low, high) if chr(c).isupper())
-# Letters of scripts without spaces, which Python's \w takes for part of a Latin word beside them.
-_UNSPACED = (
-    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
-    "\uff66-\uff9f"
-)
-_W = rf"[^\W_{_UNSPACED}]"
-LONGEST_NAME = 16
-"""Words of a name, connectors not counted."""
-_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
-# A full stop belongs to these; by length, since a look behind has one width.
-_DOTTED = (
-    r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
-    r"Mrs\.|Rev\.|Ste\.|Col\.|Gen\.|Sgt\.|Maj\.|Gov\.|Sen\.|Rep\.|Hon\.|Vol\.|Inc\.|Ltd\.",
-    r"Prof\.|Capt\.|Bros\.|Corp\.",
-)
-_STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOTTED)})"
-# Every alternative begins with a capital, so that the search skips whatever is none in C.
-_WORD = (
-    rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{_W})"  # U.S., J.R.R.
-    rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
-    rf"|{_W}*(?:[-‐’'·]{_W}+|/[{UPPER}]{{2,}}|&[{UPPER}]{_W}*)*(?:\+\+|\#|{_STOP})?)"
-)
-_PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
-_FOLLOWER = (
-    rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{_W}+|(?:{_PREFIXES})[-‐’'][{UPPER}]{_W}*(?:[-‐]{_W}+)*)"
-)
-_CONNECTOR = "|".join(re.escape(word) for word in sorted(CONNECTORS, key=len, reverse=True))
-_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{_W}|[.,:/–-]\d|[%°])"  # a year is no part of a name
-_SPAN = re.compile(
-    rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
-    rf"|,?[ ](?:Jr|Sr)\b\.?){{0,{LONGEST_NAME - 1}}}"
-)
-_SMALL_PREFIX = re.compile(rf"(?<!{_W})(?:[a-z]{{1,2}}|(?:{_PREFIXES})[-‐’'])$")
+_SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
 _NUMBER_BEFORE = re.compile(r"(?<!\w)(?:\d+(?:st|nd|rd|th)|(?<=[Tt]he )(?:1[89]|20)\d\d) $")
 _COMPANY_END = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?= (?!Inc|Ltd|Corp|LLC|of\b|&|and\b))")
 """The last word of a company's name; what follows it is another name."""
-_NUMBERED = re.compile(r"(?:\d{1,3}|[A-Z]|[IVX]{1,5})")
+_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z]|[IVX]{1,5})")
 _NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
@@ -95,7 +61,7 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
     if _is_shouted(text, start, end):
         return found
     position, heading = start, heading_end(text, start, start, end)
-    while match := _SPAN.search(text, position, end):
+    while match := NAME.search(text, position, end):
         left, position = match.span()
         left = _with_prefix(text, start, left)
         if left < 0:
@@ -120,7 +86,7 @@ def _end_of_name(text: str, left: int, right: int, end: int) -> int:
 
 def is_one_name(text: str) -> bool:
     """Whether capitals and connectors alone show the whole text to be one name."""
-    return _SPAN.fullmatch(text) is not None
+    return NAME.fullmatch(text) is not None
 
 
 def _is_shouted(text: str, start: int, end: int) -> bool:
@@ -160,7 +126,7 @@ def _with_joint(text: str, left: int, right: int, end: int) -> int:
     named = head.casefold() in _GROUP_HEADS and rest.startswith(("of ", "for "))
     if not ((named and not is_for) or (is_for and tail in _GROUP_HEADS)):
         return right
-    more = _SPAN.match(text, joint.end(), end)
+    more = NAME.match(text, joint.end(), end)
     return more.end() if more else right
 
 
@@ -183,6 +149,8 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
 
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     name = _without_adjective(_bare(token))
+    if is_run_together(name):
+        return ()
     lower = name.casefold().strip(".").replace("’", "'")
     if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
         return ()
@@ -247,12 +215,22 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         return ()
     if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
         return ()
+    if VERSION.fullmatch(tokens[-1][1]):
+        return _versioned(tokens[:-1], tokens)
     whole = _span(tokens)
     found = [whole]
     for part in _parts(tokens, whole.entity_type):
         if len(part) > 1 or _names_alone(part[0][1]):
             found.append(_span(part, nested=True))
     return found
+
+
+def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
+    """A product with its version, and the product; ordinary words have no version."""
+    if all(is_ordinary(token) for _, token in product):
+        return [span._replace(initial=True) for span in _several(product)]
+    version = _span(tokens)._replace(entity_type="product")
+    return [version, _span(product, nested=True)._replace(entity_type="product")]
 
 
 def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:

@@ -1,4 +1,4 @@
-"""Names in source code, and identifiers between back-ticks in prose.
+"""Names in source code.
 
 In code, names are those of what it defines; what it imports, extends and calls comes with the
 relations (`clew.indexing.structure.code`). Comments and docstrings are prose, read with care: of
@@ -28,19 +28,11 @@ _DEFINED = re.compile(
     r"|record|object|sub|proc|CREATE TABLE)[ \t]+(?P<name>[A-Za-z_]\w+)",
     re.MULTILINE,
 )
-_TICKED = re.compile(r"(?<!`)``?(?P<name>[A-Za-z_@][\w.:/-]*)(?:\(\))?``?(?!`)")
 _COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
 _STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
 _TOLD = frozenset({"person", "organisation", "place", "work"})
 """Types of names that count in a comment."""
 _SCORE = 0.9
-
-
-def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
-    """Names between back-ticks."""
-    for match in _TICKED.finditer(text, start, end):
-        name = match["name"].rstrip(".:/-")
-        yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
 
 
 def extract_code(document: Document, chunks: Sequence[Chunk]) -> Extraction:

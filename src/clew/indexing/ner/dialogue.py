@@ -6,8 +6,8 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from clew.indexing.ner.cased_ner import UPPER
 from clew.indexing.ner.name_lexicon import FIRST_NAMES, is_ordinary
+from clew.indexing.ner.patterns.capitals import UPPER
 from clew.types import Chunk
 
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"

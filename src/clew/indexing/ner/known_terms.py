@@ -1,7 +1,7 @@
 """Terms that a document makes known, found wherever it uses them, in small letters too.
 
-A heading, bold text, an identifier and a name that is no ordinary word make a term known. It counts
-once the text uses it in small letters; plural, hyphens and case make no difference.
+A heading, bold text, an identifier, a path and a name that is no ordinary word make a term known.
+It counts once the text uses it in small letters; plural, hyphens and case make no difference.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from clew.indexing.ner.name_lexicon import COMMON_WORDS, CONNECTORS, STARTERS, is_ordinary
+from clew.indexing.ner.patterns.technical_words import technical_words
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
+from clew.indexing.structure.code import CODE
 from clew.text import fold
 
 LONGEST_TERM = 5
@@ -21,6 +23,8 @@ MOST_TERMS = 2_000
 """Of one document; the first ones count."""
 LEAST_USES = 2
 """Uses in small letters that make a heading a term."""
+_TOOL = "product"
+"""What a word is that no dictionary has, where it stands in monospaced type and in prose."""
 _TERM_TYPES = frozenset(("name", "concept"))
 _WORD = re.compile(r"[^\W_]+")
 _HEADING = re.compile(r"^[ ]{0,3}#{1,6}[ \t]++(?P<text>[^\n#]{3,80})", re.MULTILINE)
@@ -94,7 +98,8 @@ def add_known_terms(
     text: str, chunks: Sequence[str], found: Sequence[Sequence[SentenceSpans]]
 ) -> list[list[SentenceSpans]]:
     """The sentences of each chunk with the terms that the document `text` makes known."""
-    known = KnownTerms.of(_made_known(text, found))
+    technical = technical_words(text)
+    known = KnownTerms.of([*_made_known(text, found), *sorted(technical)])
     if not known.names:
         return [list(sentences) for sentences in found]
     uses = Counter(name for a, b, name in known.find(text, 0, len(text)) if text[a:b].islower())
@@ -106,7 +111,10 @@ def add_known_terms(
     )
     if not kept.names:
         return [list(sentences) for sentences in found]
-    kinds = {span.name: span.entity_type for span in _sure_names(found)}
+    kinds = dict.fromkeys(technical, _TOOL) | {
+        span.name: _TOOL if span.entity_type == CODE and span.name.isalpha() else span.entity_type
+        for span in _sure_names(found)
+    }
     return [
         [_with_terms(chunk, sentence, kept, kinds) for sentence in sentences]
         for chunk, sentences in zip(chunks, found, strict=True)
@@ -130,9 +138,16 @@ def _sure_names(found: Sequence[Sequence[SentenceSpans]]) -> Iterator[NameSpan]:
             for span in sentence.spans:
                 if span.initial or span.nested:
                     continue
-                several = span.entity_type in _TERM_TYPES and _may_be_term(span.name)
-                if several or _may_stand_alone(span):
+                if _may_be_written_small(span) or _may_stand_alone(span):
                     yield span
+
+
+def _may_be_written_small(span: NameSpan) -> bool:
+    """Several words; of a person or a place, say, one that no dictionary has: no "rose hill"."""
+    telling = span.entity_type in _TERM_TYPES or (
+        span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
+    )
+    return telling and _may_be_term(span.name)
 
 
 def _stressed(text: str) -> Iterator[Words]:

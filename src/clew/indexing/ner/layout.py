@@ -7,6 +7,8 @@ from itertools import zip_longest
 
 _SHORTEST_WRAPPED = 30
 """Characters of a line that goes on with the next one, at least."""
+_FULL = 0.9
+"""Of the longest line around it, at least, has a line that goes on: its end is ragged."""
 _LONGEST_HEADING = 120
 _LABEL = re.compile(r"(?:\*\*|__)?:(?=\s|$|\*\*|__)")
 _MARK = re.compile(r"[ \t]{0,3}#{1,6}[ \t]")
@@ -23,6 +25,7 @@ _OPENERS = frozenset('"“„«‘([*_•>|#-–—:!?…¿¡\n')
 _ORDINAL = re.compile(r"[ \t#]{0,12}(?:\d{1,4}[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)")
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
+_NAMES_BETWEEN_SLASHES = re.compile(r"[A-Z][A-Za-z]{1,30}(?:/(?:[A-Z][A-Za-z]{1,30}|\.{3})){1,8}/?")
 _LONGEST_ADDRESS = 200
 """Characters on either side of a name in which the ends of an address are looked for."""
 
@@ -60,7 +63,7 @@ def _is_wrapped(text: str, at: int) -> bool:
     following = text[at + 1 : end if end >= 0 else len(text)]
     before = start - 1 - (text.rfind("\n", 0, start - 1) + 1) if start else 0
     word = following.split(maxsplit=1)[0] if following.strip() else ""
-    return length + 1 + len(word) > max(len(following.rstrip()), before)
+    return length + 1 + len(word) > _FULL * max(len(following.rstrip()), before)
 
 
 def heading_end(text: str, start: int, position: int, end: int) -> int:
@@ -111,6 +114,8 @@ def is_in_identifier(text: str, start: int, left: int, right: int, end: int) -> 
     while last < min(end, right + _LONGEST_ADDRESS) and text[last] not in _SPACE:
         last += 1
     token = text[first:last].strip("()[]<>\"'`,;")
+    if _NAMES_BETWEEN_SLASHES.fullmatch(token):
+        return False
     is_dotted = before == "." and first < left - 1 and text[left - 2].islower()
     return (
         is_dotted

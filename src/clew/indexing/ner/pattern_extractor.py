@@ -9,7 +9,6 @@ from itertools import groupby, repeat
 
 from clew.indexing.ner.candidate_mentions import STATED_SCORE, CandidateFinder
 from clew.indexing.ner.cased_ner import is_one_name
-from clew.indexing.ner.caseless_ner import CaselessNames, has_caseless
 from clew.indexing.ner.code_identifiers import extract_code
 from clew.indexing.ner.coreference import Coreference, resolve_coreference
 from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
@@ -20,6 +19,9 @@ from clew.indexing.ner.entity_types import (
     type_of_name,
 )
 from clew.indexing.ner.known_terms import add_known_terms
+from clew.indexing.ner.patterns.members import find_members
+from clew.indexing.ner.scripts.caseless_ner import CaselessNames, has_caseless
+from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.relations.antecedents import Antecedent, TopicSentence, find_topics
 from clew.indexing.relations.patterns import find_relations
@@ -44,7 +46,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/3"
+    name = "pattern/4"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -104,7 +106,14 @@ def _candidate_finder(document: Document) -> CandidateFinder:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
     phrase = title if " " in title and not is_one_name(title) else ""
-    return CandidateFinder(title=title, phrase=phrase, caseless=caseless)
+    return CandidateFinder(
+        title=title,
+        language=document.language,
+        phrase=phrase,
+        caseless=caseless,
+        foreign=ForeignNames.of(document),
+        members=find_members(document),
+    )
 
 
 def _full_name_of_subject(

@@ -9,9 +9,9 @@ from itertools import islice
 from pathlib import PurePosixPath
 
 from clew.indexing.markdown import title_from_name
-from clew.indexing.reading.formats.common import one_line
 from clew.indexing.splitting.code_blocks import is_code
 from clew.indexing.splitting.outline import headings
+from clew.text import one_line
 from clew.times import day_order, find_date, opening_date, path_date, to_date
 from clew.types import DateSource, Document, PartialDate
 

@@ -24,7 +24,6 @@ from clew.indexing.reading.formats.common import (
     bounded_metadata,
     clean_text,
     json_safe,
-    one_line,
     text_digest,
 )
 from clew.indexing.reading.formats.gzipped import SUFFIX as GZIPPED
@@ -42,6 +41,7 @@ from clew.indexing.reading.formats.records import read_json, read_jsonl
 from clew.indexing.reading.formats.tables import read_table
 from clew.indexing.reading.names import stated_title, title_from_path, with_date
 from clew.settings import LimitSettings
+from clew.text import one_line
 from clew.types import Document, partial_date
 
 if TYPE_CHECKING:

@@ -14,6 +14,21 @@ _AFTER = re.compile(
     r"s(?!\w)|-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\d|3[01])(?!\d)"
     r"|(?: ?[年년](?: ?\d{1,2} ?[月월](?: ?\d{1,2} ?[日일])?)?)"
 )
+_TIMESTAMP = re.compile(r"[T_]\d\d:?\d\d|[ ]\d\d:\d\d:\d\d")
+"""What follows the date of a moment that a program wrote."""
+_COUNTED_BEFORE = re.compile(
+    r"(?:\b(?:[A-Z]{2,6}|Box|Room|Suite|No\.|[Tt]han|[Oo]ver|[Aa]bout|[Nn]early|[Ll]east|[Mm]ost"
+    r"|[Aa]lmost|approximately|roughly|exactly|only|some|pages?|pp?\.|issues?|line|port) |#|\[)$"
+)
+_WITH_YEARS = re.compile(
+    r"(?:\b(?:in|of|the|since|by|from|until|till|to|between|before|after|during|around|circa|ca?\."
+    r"|early|late|mid|year|and|or|for|on|anno|AD|summer|spring|winter|fall|autumn) |[(–-])$",
+    re.IGNORECASE,
+)
+_COUNTED_AFTER = re.compile(r" [a-z]{3,20}s\b")
+_FIRST_USUAL = "1500"
+"""Years before it are rarely told without a word that says so."""
+_LONGEST_CUE = 15
 _LONGEST_BEFORE = 20
 """Characters of "30th of September, "."""
 
@@ -35,12 +50,24 @@ def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[
         return
     before = _BEFORE.search(text, max(start, left - _LONGEST_BEFORE), left)
     after = _AFTER.match(text, right, end)
-    alone = after is None and before is None
-    if alone and (NO_YEAR_AFTER.match(text, right, end) or is_counted(text, left, right)):
+    if after is None and before is None and not _is_year(text, left, right, start, end):
         return
     first = before.start() if before else left
     last = after.end() if after else right
+    if _TIMESTAMP.match(text, last, end):
+        return
     yield NameSpan(first, last, text[first:last], "date")
     is_decade = after is not None and after.group() == "s"
     if (first, last) != (left, right) and not is_decade:
         yield NameSpan(left, right, text[left:right], "date", nested=True)
+
+
+def _is_year(text: str, left: int, right: int, start: int, end: int) -> bool:
+    """Whether four digits alone are a year and no amount, number or address."""
+    if NO_YEAR_AFTER.match(text, right, end) or is_counted(text, left, right):
+        return False
+    cue = max(start, left - _LONGEST_CUE)
+    if _WITH_YEARS.search(text, cue, left):
+        return True
+    counted = _COUNTED_BEFORE.search(text, cue, left) or _COUNTED_AFTER.match(text, right, end)
+    return not counted and text[left:right] >= _FIRST_USUAL

@@ -11,9 +11,10 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from clew.indexing.ner.entity_types import AFTER_NAME
-from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES
+from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import is_person
+from clew.indexing.relations.examples import find_examples
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS
 from clew.word_lists import read_word_lists, word_list
@@ -38,10 +39,24 @@ _IS_A = re.compile(
     r"(?=(?P<joined>,|[ \n](?:and|or)\b)|[.;:(]|$"
     rf"|[ \n](?:{_ENDS_PHRASE.replace(' ', '|')})\b)"
 )
+_IS_A_ABROAD = re.compile(
+    rf"{AFTER_NAME}(?:(?:ist|war) (?:eine?|der|die|das) (?:[a-zäöüß]+ ){{0,4}}"
+    r"(?P<german>[A-ZÄÖÜ][\wäöüß-]{3,})"
+    r"|(?:est une?|è una? |è un['’]|es una?|é uma?|era una?) ?(?P<romance>[^\W\d_]{4,}))(?!\w)"
+)
+_NO_NOUNS_ABROAD = word_list(_LISTS["vague_nouns_abroad"])
 _MODIFIER = re.compile(r"(?!(?:\w+(?:ed|ly|ous|ive|ful|est|ese|ish|ic|al|an|ent|ant|ary|ble)$))")
 _WORD = re.compile(r"[a-z]{3,}")
 _BEFORE = re.compile(r"(?<![\w-])(?P<role>[a-z]{3,})[ \n]$")
 _POSSESSIVE = re.compile(r"['’]s (?:[a-z]+ )?(?P<noun>[a-z]+),? ")
+_IN = re.compile(r" in (?:the )?")
+_OWNED = re.compile(r"['’]s\s[*_\"“`]{0,4}(?:the )?")
+_BY = re.compile(r"[`*_\"”]{0,3},? by ")
+_CAN_BE_OWNED = frozenset(("work", "product", "organisation", "code"))
+_ROLE_LISTED = re.compile(
+    r", (?:the )?(?:(?:associate|assistant|managing|vice|deputy|senior|team|project|executive) )?"
+    r"(?P<noun>[a-z]{3,}), (?:the )?"
+)
 _ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
 _COMMA = re.compile(r", ")
 _AFTER_REGION = re.compile(r"[.,;:)]?(?:$|\n|[ ](?!and\b|or\b|[A-Z&]))|[)]")
@@ -55,9 +70,12 @@ def find_descriptions(
     for name in names:
         if found := _trade_before(text, start, name):
             yield name, IS_A, found, 0.75
+    for name, kind in find_examples(text, start, end, names):
+        yield name, IS_A, NameSpan(name.end, name.end, kind, CONCEPT), 0.75
     first = names[0]
     if text[start : first.start].casefold().strip(' "“‘*_') in ("", "the") and (
         concept := concept_of(text[:end], first.end, is_person(first))
+        or concept_abroad(text[:end], first.end)
     ):
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
@@ -84,6 +102,13 @@ def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | N
     return f"{modifier} {noun}" if is_compound else noun
 
 
+def concept_abroad(text: str, position: int = 0) -> str | None:
+    """The same of German, French, Italian, Spanish and Portuguese: "est un système" → "système"."""
+    said = _IS_A_ABROAD.match(text, position)
+    noun = said and (said["german"] or said["romance"])
+    return noun if noun and noun.casefold() not in _NO_NOUNS_ABROAD else None
+
+
 def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
     """What "the engineer Corwin Hale" says: "engineer"."""
     if not is_person(name):
@@ -98,6 +123,23 @@ def _between(
     text: str, start: int, end: int, left: NameSpan, right: NameSpan
 ) -> Iterator[Description]:
     gap = text[left.end : right.start]
+    if _IN.fullmatch(gap) and left.entity_type == "place" and right.name.casefold() in PLACES:
+        yield left, "located_in", right, 0.75
+    if (
+        _OWNED.fullmatch(gap)
+        and right.entity_type in _CAN_BE_OWNED
+        and left.entity_type in ("person", "organisation")
+    ):
+        yield right, "belongs_to", left, 0.7
+    if _BY.fullmatch(gap) and left.entity_type in _CAN_BE_OWNED and right.entity_type == "person":
+        yield left, "authored_by", right, 0.7
+    if (
+        (listed := _ROLE_LISTED.fullmatch(gap))
+        and listed["noun"] in RELATIONAL | PERSON_NOUNS | ROLES
+        and is_person(left)
+        and right.entity_type not in ("person", "place")
+    ):
+        yield left, f"{listed['noun']}_of", right, 0.75
     if owned := _POSSESSIVE.fullmatch(gap):
         noun = owned["noun"]
         if noun in RELATIONAL and is_person(right):

@@ -50,6 +50,8 @@ _SPEAKER = re.compile(r"(?P<person>I)(?:['’]m|(?P<have>['’]ve))?\s+(?=\w)")
 _DATE_FIRST = re.compile(r"(?:(?:in|on|since|from|until|during|by|after|before) (?:the )?)?", re.I)
 _AFTER_DATE = re.compile(r"[,\s]*")
 _AFTER_A_NAME = " \n,'’("
+_VERSION = re.compile(r"^ v?\d{1,3}(?:\.\d{1,4}){0,3}(?= [a-z])")
+"""Of a name: "Python 2.0 includes IDLE" says it of Python."""
 _WITHIN_CLAUSE = re.compile(r"\b(?:who|which|that) \w+ $")
 _VERB_FIRST = re.compile(r"\s(?!(?:who|which|that|and|is|was|are|were)\b)[a-z]")
 
@@ -142,7 +144,7 @@ def _candidates(
     subject = told[0] if _IS.match(text, told[0].end, end) else None
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
-        gap = gap_between(text, left.end, right.start, dates)
+        gap = _VERSION.sub("", gap_between(text, left.end, right.start, dates), count=1)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         head, phrase = left, None

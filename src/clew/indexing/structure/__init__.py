@@ -12,12 +12,16 @@ from typing import TYPE_CHECKING
 from clew.indexing.structure.chat import chat_structure
 from clew.indexing.structure.citations import citations
 from clew.indexing.structure.code import code_structure
+from clew.indexing.structure.code_names import code_names
+from clew.indexing.structure.credits import credited
 from clew.indexing.structure.definitions import definitions
 from clew.indexing.structure.fields import fields
+from clew.indexing.structure.headings import described, section_references
 from clew.indexing.structure.mail import mail_structure
 from clew.indexing.structure.markdown_links import markdown_links
 from clew.indexing.structure.minutes import minutes_structure
 from clew.indexing.structure.tables import tables
+from clew.indexing.structure.works import cited_works
 from clew.types import Structure
 
 if TYPE_CHECKING:
@@ -33,6 +37,11 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     tables,
     definitions,
     citations,
+    cited_works,
+    credited,
+    described,
+    section_references,
+    code_names,
     markdown_links,
     code_structure,
 )

@@ -15,8 +15,8 @@ CITES = "cites"
 _MOST = 500
 """Citations of a document."""
 _CITATION = re.compile(
-    r"(?<![\w/.-])(?P<series>RFC|PEP|BCP|BIP|EIP|XEP|JEP|ISO(?:/IEC)?|IEEE|ECMA|CVE)"
-    r"(?:[ \u00a0]|-(?=\d)|(?=\d))(?P<number>\d{1,6}(?:-\d{1,7})?)(?![\w%])"
+    r"(?:(?<![\w/.-])(?P<series>RFC|PEP|BCP|BIP|EIP|XEP|JEP|ISO(?:/IEC)?|IEEE|ECMA|CVE)"
+    r"(?:[ \u00a0]|-(?=\d)|(?=\d))|:(?P<role>pep|rfc):`)(?P<number>\d{1,6}(?:-\d{1,7})?)(?![\w%])"
 )
 
 
@@ -32,8 +32,8 @@ def citations(document: Document) -> Structure:
     for match in _CITATION.finditer(document.text):
         if len(found) == _MOST:
             break
-        mark = "-" if match["series"] == "CVE" else " "
-        name = f"{match['series']}{mark}{match['number']}"
+        series = match["series"] or match["role"].upper()
+        name = f"{series}{'-' if series == 'CVE' else ' '}{match['number']}"
         if name.casefold() in own_number or f"{entity_key(name)} " in f"{own} ":
             continue
         if name not in found:

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
 from clew.indexing.structure.fields import is_name
+from clew.indexing.structure.headings import GENERIC
 from clew.text import entity_key
 from clew.types import Statement, Structure
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from clew.types import Document
 
 DEFINED_IN = "defined_in"
+_RST = "text/x-rst"
 _MOST = 1_000
 """Definitions of a document."""
 _DEFINITION = re.compile(
@@ -27,20 +30,32 @@ _DEFINITION = re.compile(
     r"(?P<text>(?:An?|The)[ ][^\n]{8,})",
     re.MULTILINE,
 )
+_LABELLED = re.compile(
+    r"^(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
+    r"[ \t]{1,4}(?P<text>[^\W_][^\n]{8,})",
+    re.MULTILINE,
+)
+_TERM = re.compile(
+    r"(?<=\n\n)(?P<term>[^\W_][^\n:;.!?|]{0,60}?)(?: : [^\n]{1,60})?\n[ ]{1,8}"
+    r"(?P<text>[^\W_][^\n]{8,})"
+)
+"""In reStructuredText, whatever follows below a line and further in defines it."""
 
 
 def definitions(document: Document) -> Structure:
     """`defined_in` the document, and `is_a` where the definition says what the term is."""
-    is_source = document.media_type.startswith("text/x-") and document.media_type != "text/x-rst"
+    is_source = document.media_type.startswith("text/x-") and document.media_type != _RST
     if is_source or not entity_key(document.title):
         return Structure()
     return Structure(statements=tuple(_statements(document))[:_MOST])
 
 
 def _statements(document: Document) -> Iterator[Statement]:
-    for match in _DEFINITION.finditer(document.text):
-        term = (match["term"] or match["bold"]).strip(" `*_:")
-        if not is_name(term) or len(term.split()) > 4:
+    patterns = (_DEFINITION, _LABELLED, *((_TERM,) if document.media_type == _RST else ()))
+    for match in chain.from_iterable(p.finditer(document.text) for p in patterns):
+        groups = match.groupdict()
+        term = (groups.get("term") or groups.get("bold") or "").replace("_/", "/").strip(" `*_:")
+        if not is_name(term) or len(term.split()) > 4 or term.casefold() in GENERIC:
             continue
         start, end = match.span()
         if entity_key(term) != entity_key(document.title):

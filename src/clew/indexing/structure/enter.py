@@ -7,6 +7,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from clew.indexing.relations.descriptions import CONCEPT, IS_A
 from clew.text import entity_key
 from clew.types import ChunkExtraction, ExtractedRelation, Mention
 
@@ -74,6 +75,7 @@ def _with_statements(
             confidence=one.confidence,
             valid_from=one.valid_from,
             valid_until=one.valid_until,
+            tail_type=CONCEPT if one.tail_type == CONCEPT else "name",
         )
         relations.setdefault((one.head, one.relation_type, one.tail), relation)
     return ChunkExtraction(
@@ -126,11 +128,13 @@ def _beside_names(
 def _mentions(
     statement: Statement, chunk: Chunk, sentence: tuple[int, int], ordinal: int
 ) -> Iterator[Mention]:
-    """Both names, where they stand in the sentence, else where the statement does."""
+    """The names, where they stand in the sentence, else where the statement does."""
     start, end = sentence
     stated = min(max(statement.start - chunk.start, start), end)
     until = min(max(statement.end - chunk.start, stated), end)
-    names = (statement.head, statement.head_type), (statement.tail, statement.tail_type)
+    names = [(statement.head, statement.head_type)]
+    if statement.relation_type != IS_A:  # what a thing is names nothing
+        names.append((statement.tail, statement.tail_type))
     for name, entity_type in names:
         at = chunk.text.find(name, start, end)
         place = (at, at + len(name)) if at >= 0 else (stated, until)

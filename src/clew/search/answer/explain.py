@@ -1,25 +1,33 @@
-"""Why a passage was found: the thread of entities and sentences from the question to it.
+"""Why a passage answers: the thread that led to it, its answering sentence, what it states.
 
-The thread is looked for among the passages found and those that hold the bridges. Passages and
-entities take turns: a step leads from an entity, through a passage that mentions it, to another
-entity of that passage. Steps through rare entities are shorter (Dijkstra 1959).
+The thread is made of entities and sentences, from the question to the passage. It is looked for
+among the passages found and those that hold the bridges. Passages and entities take turns: a step
+leads from an entity, through a passage that mentions it, to another entity of that passage. Steps
+through rare entities are shorter (Dijkstra 1959).
 """
 
 from __future__ import annotations
 
 import heapq
-from dataclasses import dataclass
+import math
+from collections import Counter
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.graph.snapshot_columns import distinct
+from clew.text import question_terms, terms
+from clew.types import RelationEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from clew.graph.snapshot import Ints, Snapshot
+    from clew.ports import Store
     from clew.search.retrieval.bridge import Coverage
+    from clew.types import CharRange, PassageRecord, Provenance, Relation
+
 
 MAX_HOPS = 5
 """Entities on a thread, at most."""
@@ -127,3 +135,107 @@ def _sentence(
         ]
     )
     return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentence_masks[rows]))])
+
+
+# --- the sentence that answers, by words of the question and by the thread ---------------
+
+_ON_THREAD = 0.3
+"""What it counts that the thread to the passage ends in a sentence, as a share of all words."""
+
+
+def answering_sentences(
+    question: str, passages: Sequence[PassageRecord], threads: Mapping[int, int]
+) -> dict[int, CharRange]:
+    """Ranges in their documents of the sentences that answer best, by chunk id.
+
+    A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
+    among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
+    of sentences, by chunk id. Passages without any such sign have no answering sentence.
+    """
+    languages = {passage.chunk.language for passage in passages}
+    asked = frozenset(question_terms(question, languages))
+    held = {
+        passage.chunk.id: [
+            asked.intersection(terms(text, passage.chunk.language)) for text in passage.sentences
+        ]
+        for passage in passages
+    }
+    weights = _rarity(asked, [words for of_one in held.values() for words in of_one])
+    found: dict[int, CharRange] = {}
+    for passage in passages:
+        best = _best(held[passage.chunk.id], weights, threads.get(passage.chunk.id))
+        if best is not None:
+            found[passage.chunk.id] = passage.sentence_ranges[best]
+    return found
+
+
+def _rarity(asked: Iterable[str], sentences: Sequence[frozenset[str]]) -> dict[str, float]:
+    """Weight of each term; together 1."""
+    frequency = Counter(word for words in sentences for word in words)
+    count = len(sentences) + 1
+    weights = {word: math.log(count / (frequency[word] + 0.5)) for word in asked}
+    positive = {word: max(weight, 0.01) for word, weight in weights.items()}
+    total = sum(positive.values()) or 1.0
+    return {word: weight / total for word, weight in positive.items()}
+
+
+def _best(
+    sentences: Sequence[frozenset[str]], weights: Mapping[str, float], on_thread: int | None
+) -> int | None:
+    values = [sum(weights[word] for word in words) for words in sentences]
+    if on_thread is not None and 0 <= on_thread < len(values):
+        values[on_thread] += _ON_THREAD
+    if not values or max(values) <= 0:
+        return None
+    return values.index(max(values))
+
+
+# --- relations as people read them, with the sentence that says so -----------------------
+
+
+def read_relations(store: Store, relations: Sequence[Relation]) -> list[RelationEvidence]:
+    """The relations with names, sentences and where these stand, in the order given."""
+    if not relations:
+        return []
+    ends = {end for r in relations for end in (r.from_entity_id, r.to_entity_id)}
+    stating = list(dict.fromkeys(r.chunk_id for r in relations if r.chunk_id is not None))
+    found = store.passage_records(stating, sorted(ends))
+    return [evidence_of(r, found.names, found.passages.get(r.chunk_id or 0)) for r in relations]
+
+
+def evidence_of(
+    relation: Relation, names: Mapping[int, str], passage: PassageRecord | None
+) -> RelationEvidence:
+    """A relation with the names of its ends and what its passage says of it, if that is there."""
+    return RelationEvidence(
+        head=names.get(relation.from_entity_id, "?"),
+        relation=relation.relation_type,
+        tail=names.get(relation.to_entity_id, "?"),
+        evidence="" if passage is None else _sentence_of(relation, passage.sentences),
+        valid_from=relation.valid_from,
+        valid_until=relation.valid_until,
+        provenance=None if passage is None else _origin(relation, passage),
+    )
+
+
+def stating_sentences(store: Store, relations: Sequence[Relation]) -> dict[int, str]:
+    """The sentence that states each relation, by relation id; empty where none does."""
+    texts = store.sentences([r.chunk_id for r in relations if r.chunk_id is not None])
+    return {r.id: _sentence_of(r, texts.get(r.chunk_id or 0, ())) for r in relations}
+
+
+def _sentence_of(relation: Relation, sentences: Sequence[str]) -> str:
+    position = -1 if relation.sentence is None else relation.sentence
+    return sentences[position] if 0 <= position < len(sentences) else ""
+
+
+def _origin(relation: Relation, passage: PassageRecord) -> Provenance:
+    """Where the passage comes from, narrowed to the sentence."""
+    origin = replace(
+        passage.provenance, extractor=relation.extractor, confidence=relation.confidence
+    )
+    position = -1 if relation.sentence is None else relation.sentence
+    if not 0 <= position < len(passage.sentence_ranges):
+        return origin
+    start, end = passage.sentence_ranges[position]
+    return replace(origin, start=start, end=end)

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.search.answer.blocks import statement
-from clew.search.answer.relation_evidence import read_relations
+from clew.search.answer.explain import read_relations
 from clew.types import Period, TimelineEntry
 
 if TYPE_CHECKING:

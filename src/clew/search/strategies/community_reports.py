@@ -11,7 +11,7 @@ import numpy as np
 from clew.errors import InputError
 from clew.graph.communities.reports import listed
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
-from clew.search.answer.relation_evidence import read_relations
+from clew.search.answer.explain import read_relations
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_entities

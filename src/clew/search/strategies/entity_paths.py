@@ -11,7 +11,7 @@ import numpy as np
 from clew.graph.snapshot_columns import find_sorted
 from clew.graph.traversal.paths import all_paths
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
-from clew.search.answer.relation_evidence import read_relations
+from clew.search.answer.explain import read_relations
 from clew.search.retrieval.filters import filtered_graph
 from clew.types import RelationEvidence
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from clew.graph.traversal.paths import neighbourhood
 from clew.search.answer.blocks import Block, Form, cite_chunks, statement
-from clew.search.answer.relation_evidence import stating_sentences
+from clew.search.answer.explain import stating_sentences
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import (

@@ -1,8 +1,7 @@
 """Connections to a SQLite file, and transactions.
 
-A transaction lasts through loss of power once it is committed (`synchronous = FULL`: a sync each),
-unless the caller says that it need not: then it lasts through the end of the process at once, and
-through loss of power from the next durable one on. The file is sound either way.
+A transaction that is committed lasts through loss of power (`synchronous = FULL`: a sync each), or
+where the caller says so from the next durable one on. The file is sound either way.
 """
 
 from __future__ import annotations
@@ -113,11 +112,12 @@ class Database:
     def grouping(self) -> Iterator[None]:
         """Sync this thread's commits inside not one by one but together, at the end."""
         thread = threading.current_thread()
-        self._grouping[thread] = False
+        inner = thread in self._grouping
+        self._grouping.setdefault(thread, False)
         try:
             yield
         finally:
-            written = self._grouping.pop(thread)
+            written = not inner and self._grouping.pop(thread)
         if written:
             # A durable commit makes all before it durable; one that changes nothing would not.
             with self.write() as connection:

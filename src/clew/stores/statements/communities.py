@@ -36,18 +36,29 @@ UNWIND $rows AS row
 MERGE (p:ClewPartition {namespace: $namespace}) SET p[row.name] = row.value
 """,
 )
-# A composite index finds only nodes that have every property that it is made of.
-PLACES = Statement(
-    "SELECT id, level, parent FROM communities",
-    f"{_COMMUNITIES} WHERE c.id IS NOT NULL RETURN [c.id, c.level, c.parent] AS row",
-)
-MEMBERS = Statement(
-    "SELECT id, level, parent, members, embedding IS NOT NULL FROM communities",
-    f"""
-{_COMMUNITIES} WHERE c.id IS NOT NULL
-RETURN [c.id, c.level, c.parent, c.members, c.embedding IS NOT NULL] AS row
-""",
-)
+
+
+_TABLES = {
+    "communities": ("ClewCommunity", "id"),
+    "topics": ("ClewTopic", "id"),
+    "themes": ("ClewTheme", "number"),
+}
+"""Label and key of the nodes that hold the rows of a table."""
+
+
+def _all(table: str, *columns: str) -> Statement:
+    """Those columns of every row of a table."""
+    label, key = _TABLES[table]
+    # A composite index finds only nodes that have every property that it is made of.
+    return Statement(
+        f"SELECT {', '.join(columns)} FROM {table}",
+        f"MATCH (n:{label} {{namespace: $namespace}}) WHERE n.{key} IS NOT NULL"
+        f" RETURN [{', '.join(f'n.{name}' for name in columns)}] AS row",
+    )
+
+
+PLACES = _all("communities", "id", "level", "parent")
+MEMBERS = _all("communities", "id", "level", "parent", "members", "embedding IS NOT NULL")
 REPORT_BASES = Statement(
     "SELECT id, entity_ids, entities, sources FROM communities WHERE embedding IS NOT NULL",
     f"""
@@ -102,27 +113,9 @@ RETURN [t.id, t.name, h.title, t.passages, t.documents] AS row
 
 TOPICS = _topics("true", "t.id IS NOT NULL")
 TOPICS_AMONG = _topics("t.id IN (SELECT value FROM json_each(:ids))", "t.id IN $ids")
-TOPIC_KEYS = Statement(
-    "SELECT key, id FROM topics",
-    """
-MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
-RETURN [t.key, t.id] AS row
-""",
-)
-TOPIC_VECTORS = Statement(
-    "SELECT id, embedding FROM topics",
-    """
-MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
-RETURN [t.id, t.embedding] AS row
-""",
-)
-TOPIC_THEMES = Statement(
-    "SELECT id, theme FROM topics",
-    """
-MATCH (t:ClewTopic {namespace: $namespace}) WHERE t.id IS NOT NULL
-RETURN [t.id, t.theme] AS row
-""",
-)
+TOPIC_KEYS = _all("topics", "key", "id")
+TOPIC_VECTORS = _all("topics", "id", "embedding")
+TOPIC_THEMES = _all("topics", "id", "theme")
 TOPIC_CHUNKS = Statement(
     "SELECT topic_id, chunk_id FROM topic_chunks"
     " WHERE topic_id IN (SELECT value FROM json_each(:ids))",
@@ -132,17 +125,5 @@ UNWIND t.chunks AS chunk
 RETURN [t.id, chunk] AS row
 """,
 )
-THEMES = Statement(
-    "SELECT number FROM themes",
-    """
-MATCH (h:ClewTheme {namespace: $namespace}) WHERE h.number IS NOT NULL
-RETURN [h.number] AS row
-""",
-)
-THEME_VECTORS = Statement(
-    "SELECT number, embedding FROM themes",
-    """
-MATCH (h:ClewTheme {namespace: $namespace}) WHERE h.number IS NOT NULL
-RETURN [h.number, h.embedding] AS row
-""",
-)
+THEMES = _all("themes", "number")
+THEME_VECTORS = _all("themes", "number", "embedding")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.statements import AMONG
 
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"
     " updated_at indexed_at metadata recipe characters version derived_from"
@@ -39,7 +39,7 @@ DOCUMENTS_BY_ORIGIN = Statement(
     f"MATCH (d:ClewDocument {{namespace: $namespace, origin: $origin}}) {_CYPHER_DOCUMENT}",
 )
 DOCUMENTS_BY_ID = Statement(
-    f"{_SQL_DOCUMENT} WHERE d.id {_AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
+    f"{_SQL_DOCUMENT} WHERE d.id {AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
 )
 ANY_DOCUMENT = Statement(
     "SELECT 1 FROM documents LIMIT 1",
@@ -71,7 +71,7 @@ RETURN [d.source, d.origin, d.sha256, d.recipe] AS row
 """,
 )
 KNOWN_DOCUMENTS = Statement(
-    f"SELECT d.id FROM documents d WHERE d.id {_AMONG}",
+    f"SELECT d.id FROM documents d WHERE d.id {AMONG}",
     f"{_DOCUMENTS_OF_IDS} RETURN [d.id] AS row",
 )
 _NAMED = 200
@@ -163,11 +163,11 @@ MATCH (c:ClewChunk {namespace: $namespace, id: id})
 """
 
 CHUNKS = Statement(
-    f"SELECT {_CHUNK} {_SQL_CHUNKS} WHERE c.id {_AMONG}",
+    f"SELECT {_CHUNK} {_SQL_CHUNKS} WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} {_CYPHER_DOCUMENT_OF} RETURN [{_CHUNK}] AS row",
 )
 DOCUMENT_CHUNKS = Statement(
-    f"SELECT {_CHUNK} {_SQL_CHUNKS} WHERE d.id {_AMONG} ORDER BY c.document_id, c.ordinal",
+    f"SELECT {_CHUNK} {_SQL_CHUNKS} WHERE d.id {AMONG} ORDER BY c.document_id, c.ordinal",
     f"""
 UNWIND $ids AS id
 MATCH (c:ClewChunk {{namespace: $namespace, document_id: id}})
@@ -175,14 +175,14 @@ MATCH (c:ClewChunk {{namespace: $namespace, document_id: id}})
 """,
 )
 SECTIONS = Statement(
-    f"SELECT {_SECTION} FROM sections s WHERE s.id {_AMONG}",
+    f"SELECT {_SECTION} FROM sections s WHERE s.id {AMONG}",
     f"""
 UNWIND $ids AS id
 MATCH (s:ClewSection {{namespace: $namespace, id: id}}) RETURN [{_SECTION}] AS row
 """,
 )
 DOCUMENT_SECTIONS = Statement(
-    f"SELECT {_SECTION} FROM sections s WHERE s.document_id {_AMONG}"
+    f"SELECT {_SECTION} FROM sections s WHERE s.document_id {AMONG}"
     " ORDER BY s.document_id, s.ordinal",
     f"""
 UNWIND $ids AS id
@@ -192,25 +192,25 @@ RETURN [{_SECTION}] AS row ORDER BY s.document_id, s.ordinal
 )
 # Columns: id, text, start, sentences.
 SENTENCES = Statement(
-    f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {_AMONG}",
+    f"SELECT c.id, c.text, c.start, c.sentences FROM chunks c WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.text, c.start, c.sentences] AS row",
 )
 # The text only where there is no sketch. Columns: id, sketch, text.
 SKETCHES = Statement(
     "SELECT c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END"
-    f" FROM chunks c WHERE c.id {_AMONG}",
+    f" FROM chunks c WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} RETURN [c.id, c.sketch, CASE WHEN c.sketch IS NULL THEN c.text END] AS row",
 )
 # Columns: id, then those of PROVENANCE.
 PROVENANCES = Statement(
-    f"SELECT c.id, {_PROVENANCE} {_SQL_CHUNKS} WHERE c.id {_AMONG}",
+    f"SELECT c.id, {_PROVENANCE} {_SQL_CHUNKS} WHERE c.id {AMONG}",
     f"{_CHUNKS_OF_IDS} {_CYPHER_DOCUMENT_OF} RETURN [c.id, {_PROVENANCE}] AS row",
 )
 # Columns: CHUNK, SECTION, PROVENANCE, and the chunk's sentences.
 PASSAGES = Statement(
     f"""
 SELECT {_CHUNK}, {_SECTION}, {_PROVENANCE}, c.sentences
-{_SQL_CHUNKS} JOIN sections s ON s.id = c.section_id WHERE c.id {_AMONG}
+{_SQL_CHUNKS} JOIN sections s ON s.id = c.section_id WHERE c.id {AMONG}
 """,
     f"""
 {_CHUNKS_OF_IDS} {_CYPHER_DOCUMENT_OF}
@@ -251,7 +251,7 @@ MATCH (v:ClewVersion {namespace: $namespace, document_id: $id, version: $version
 SET v.replaced_at = $moment
 """,
 )
-_SQL_CHUNKS_OF = f"SELECT id FROM chunks WHERE document_id {_AMONG}"
+_SQL_CHUNKS_OF = f"SELECT id FROM chunks WHERE document_id {AMONG}"
 # Entities that the documents mention or state relations of.
 TOUCHED_ENTITIES = Statement(
     f"""

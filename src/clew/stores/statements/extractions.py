@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
-
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
+from clew.stores.statements import AMONG
 
 # --- the log of reading the passages of entities for relations
 
@@ -41,11 +40,11 @@ RETURN [e.id] AS row ORDER BY e.namespace, e.id LIMIT $limit
 ENTITY_DOCUMENTS = Statement(
     f"""
 SELECT c.document_id, m.entity_id FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
-WHERE m.entity_id {_AMONG}
+WHERE m.entity_id {AMONG}
 UNION
 SELECT c.document_id, a.entity_id FROM aliases a
 JOIN relations r ON r.to_alias_id = a.id JOIN chunks c ON c.id = r.chunk_id
-WHERE a.entity_id {_AMONG} ORDER BY 1, 2
+WHERE a.entity_id {AMONG} ORDER BY 1, 2
 """,
     """
 UNWIND $ids AS id
@@ -61,7 +60,7 @@ RETURN [document_id, id] AS row ORDER BY document_id, id
 """,
 )
 LIVING_CHUNKS = Statement(
-    f"SELECT id FROM chunks WHERE id {_AMONG}",
+    f"SELECT id FROM chunks WHERE id {AMONG}",
     """
 UNWIND $ids AS id
 MATCH (c:ClewChunk {namespace: $namespace, id: id}) RETURN [c.id] AS row

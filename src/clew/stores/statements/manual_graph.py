@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
-
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
+from clew.stores.statements import AMONG
 
 # Rows: id, key, name, entity_type, content.
 MAKE_ENTITIES = Statement(
@@ -46,7 +45,7 @@ RETURN [e.id] AS row ORDER BY e.id LIMIT $limit
 )
 MADE_BY_HAND_AMONG = Statement(
     f"""
-SELECT id FROM entities WHERE tier = 'manual' AND id > :after AND id {_AMONG}
+SELECT id FROM entities WHERE tier = 'manual' AND id > :after AND id {AMONG}
 ORDER BY id LIMIT :limit
 """,
     """
@@ -64,7 +63,7 @@ SELECT a.entity_id, d.id, s.text
 FROM aliases a JOIN documents d ON d.origin = 'memory:' || a.key
 LEFT JOIN document_versions v ON v.document_id = d.id AND v.version = 1
 LEFT JOIN sections s ON s.document_id = d.id
-WHERE a.entity_id {_AMONG} ORDER BY v.indexed_at, s.id
+WHERE a.entity_id {AMONG} ORDER BY v.indexed_at, s.id
 """,
     """
 UNWIND $ids AS id

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.statements import AMONG, AMONG_KEYS
 from clew.stores.statements.names import CYPHER_USED
-
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
-_AMONG_KEYS = "IN (SELECT value FROM json_each(:keys))"
 
 # --- what has no source is deleted
 
 # A name given by hand stays without a text: that of an entity made by hand by itself, that of
 # another as long as a text has another name of it (view `orphan_aliases` in SQLite).
 DELETE_ORPHAN_ALIASES = Statement(
-    f"DELETE FROM aliases WHERE id IN (SELECT id FROM orphan_aliases WHERE entity_id {_AMONG})",
+    f"DELETE FROM aliases WHERE id IN (SELECT id FROM orphan_aliases WHERE entity_id {AMONG})",
     f"""
 UNWIND $ids AS id
 MATCH (e:ClewEntity {{namespace: $namespace, id: id}})
@@ -35,7 +33,7 @@ SHOW_LIVING_NAMES = Statement(
     f"""
 UPDATE entities SET (name, key) = (
     SELECT a.name, a.key FROM aliases a WHERE a.entity_id = entities.id ORDER BY a.id LIMIT 1)
-WHERE id {_AMONG}
+WHERE id {AMONG}
     AND EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
     AND NOT EXISTS (
         SELECT 1 FROM aliases a WHERE a.entity_id = entities.id AND a.key = entities.key)
@@ -53,7 +51,7 @@ SET e.name = oldest.name, e.key = oldest.key
 )
 DELETE_NAMELESS_ENTITIES = Statement(
     f"""
-DELETE FROM entities WHERE id {_AMONG}
+DELETE FROM entities WHERE id {AMONG}
     AND NOT EXISTS (SELECT 1 FROM aliases a WHERE a.entity_id = entities.id)
 """,
     """
@@ -82,7 +80,7 @@ RETURN [r.key, r.target] AS row ORDER BY r.key
 RULES_AROUND = Statement(
     f"""
 SELECT r.key, r.target FROM (SELECT 1 FROM link_rules LIMIT 1) CROSS JOIN link_rules r
-WHERE r.key {_AMONG_KEYS} OR r.target {_AMONG_KEYS}
+WHERE r.key {AMONG_KEYS} OR r.target {AMONG_KEYS}
 """,
     """
 UNWIND $keys AS key

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
-
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
-_AMONG_KEYS = "IN (SELECT value FROM json_each(:keys))"
+from clew.stores.statements import AMONG, AMONG_KEYS
 
 # --- entities
 
@@ -19,7 +17,7 @@ SELECT (SELECT value FROM meta WHERE name = 'generation'),
         WHERE m.entity_id = e.id AND m.sentence >= 0),
     (SELECT count(DISTINCT c.document_id) FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
         WHERE m.entity_id = e.id)
-FROM entities e WHERE e.id {_AMONG}
+FROM entities e WHERE e.id {AMONG}
 """,
     """
 MATCH (s:ClewStore {namespace: $namespace})
@@ -104,7 +102,7 @@ MATCH (a)-[:NAMES {{namespace: $namespace}}]->(e)
 
 # Columns: key, alias id, entity id.
 KEYS = Statement(
-    f"SELECT key, id, entity_id FROM aliases WHERE key {_AMONG_KEYS}",
+    f"SELECT key, id, entity_id FROM aliases WHERE key {AMONG_KEYS}",
     """
 UNWIND $keys AS key
 MATCH (a:ClewAlias {namespace: $namespace, key: key})-[:NAMES {namespace: $namespace}]->(e)
@@ -138,7 +136,7 @@ KNOWN_ALIASES = Statement(
     f"""
 SELECT a.key, a.name, a.id, a.entity_id, a.method, e.entity_type,
     (SELECT count(*) FROM aliases b WHERE b.entity_id = a.entity_id)
-FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {_AMONG_KEYS}
+FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {AMONG_KEYS}
 """,
     """
 UNWIND $keys AS key
@@ -158,7 +156,7 @@ HELD_NAMES = Statement(
     f"""
 SELECT e.id, e.key, e.entity_type, e.tier, a.id, a.key, a.name,
     EXISTS (SELECT 1 FROM used_aliases u WHERE u.id = a.id)
-FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE e.id {_AMONG} ORDER BY a.id
+FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE e.id {AMONG} ORDER BY a.id
 """,
     f"""
 UNWIND $ids AS id
@@ -171,7 +169,7 @@ ORDER BY a.id
 FUZZY_NAMES = Statement(
     f"""
 SELECT a.entity_id, a.key FROM aliases a
-WHERE a.key {_AMONG_KEYS} AND a.method = 'fuzzy'
+WHERE a.key {AMONG_KEYS} AND a.method = 'fuzzy'
     AND EXISTS (SELECT 1 FROM aliases b WHERE b.entity_id = a.entity_id AND b.id <> a.id)
 """,
     """

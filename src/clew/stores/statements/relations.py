@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from clew.stores.backend import Statement
+from clew.stores.statements import AMONG
 
-_AMONG = "IN (SELECT value FROM json_each(:ids))"
 _OWN = """
 r.from_alias_id, r.to_alias_id, r.relation_type, r.weight, r.is_causal, r.confidence, r.context,
 r.valid_from, r.valid_until, r.stated_until, r.recorded_at, r.retracted_at, r.chunk_id, r.sentence,
@@ -32,9 +32,9 @@ WHERE r.recorded_at <= $known AND coalesce(r.retracted_at, '~') > $known
 """
 SQL_OF_ENTITIES = f"""
 r.id IN (
-    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id WHERE a.entity_id {_AMONG}
+    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.from_alias_id WHERE a.entity_id {AMONG}
     UNION
-    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id WHERE a.entity_id {_AMONG})
+    SELECT r.id FROM relations r JOIN aliases a ON a.id = r.to_alias_id WHERE a.entity_id {AMONG})
 """
 CYPHER_OF_ENTITIES = """
 UNWIND $ids AS id
@@ -106,7 +106,7 @@ WITH r, startNode(r) AS h, endNode(r) AS t
 )
 # Retracted ones among them.
 STATED_BY_CHUNKS = Statement(
-    f"{_SQL_ROWS} WHERE r.chunk_id {_AMONG} ORDER BY r.id",
+    f"{_SQL_ROWS} WHERE r.chunk_id {AMONG} ORDER BY r.id",
     f"""
 UNWIND $ids AS id
 MATCH (h)-[r:RELATES {{namespace: $namespace, chunk_id: id}}]->(t)
@@ -144,7 +144,7 @@ RETURN [r.id, h.id, r.relation_type, t.id, r.valid_from IS NOT NULL,
 """
 # Columns: those of `validity.Fact`.
 FACTS_FROM = Statement(
-    f"{_SQL_FACTS} AND r.from_entity_id {_AMONG}",
+    f"{_SQL_FACTS} AND r.from_entity_id {AMONG}",
     f"""
 UNWIND $ids AS id
 MATCH (h:ClewEntity {{namespace: $namespace, id: id}})-[r:RELATES {{namespace: $namespace}}]->(t)
@@ -171,7 +171,7 @@ SELECT DISTINCT r.from_entity_id FROM entity_relations r
 WHERE r.relation_type IN (SELECT value FROM json_each(:types))
 """
 HEADS_OF_TAILS = Statement(
-    f"{_SQL_HEADS} AND r.to_entity_id {_AMONG}",
+    f"{_SQL_HEADS} AND r.to_entity_id {AMONG}",
     """
 UNWIND $ids AS id
 MATCH (:ClewEntity {namespace: $namespace, id: id})<-[r:RELATES {namespace: $namespace}]-(h)
@@ -184,7 +184,7 @@ WHERE r.relation_type IN $types RETURN DISTINCT [h.id] AS row
 RETRACT = Statement(
     f"""
 UPDATE relations SET retracted_at = :moment, valid_until = stated_until
-WHERE retracted_at IS NULL AND id {_AMONG}
+WHERE retracted_at IS NULL AND id {AMONG}
 """,
     """
 UNWIND $ids AS id
@@ -197,7 +197,7 @@ RELATION_ENDS = Statement(
     f"""
 SELECT id, from_entity_id, to_entity_id, chunk_id IS NOT NULL, retracted_at IS NOT NULL,
     relation_type
-FROM entity_relations WHERE id {_AMONG}
+FROM entity_relations WHERE id {AMONG}
 """,
     """
 UNWIND $ids AS id
@@ -209,7 +209,7 @@ RETURN [r.id, h.id, t.id, r.chunk_id IS NOT NULL, r.retracted_at IS NOT NULL, r.
 UNSTATED_IDS = Statement(
     f"""
 SELECT id FROM entity_relations
-WHERE chunk_id IS NULL AND (from_entity_id {_AMONG} OR to_entity_id {_AMONG})
+WHERE chunk_id IS NULL AND (from_entity_id {AMONG} OR to_entity_id {AMONG})
 """,
     """
 UNWIND $ids AS id
@@ -222,7 +222,7 @@ RETURN DISTINCT [r.id] AS row
 SHOWN_ALIASES = Statement(
     f"""
 SELECT e.id, a.id FROM entities e JOIN aliases a ON a.entity_id = e.id AND a.key = e.key
-WHERE e.id {_AMONG}
+WHERE e.id {AMONG}
 """,
     """
 UNWIND $ids AS id

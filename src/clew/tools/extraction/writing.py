@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from clew.indexing.agent_extraction import AgentExtractionReport, AgentRelation
     from clew.tools.spec import Arguments, Call, Result
 
+_RELATIONS = 10_000
+"""Relations of the entities given that are looked through for those given."""
 _SHOWN = 20
 """Rejected items that are listed one by one."""
 
@@ -41,7 +44,33 @@ def upsert(call: Call, arguments: Arguments) -> Result:
     report = call.engine.entities.agent_extractions.record(
         arguments["passage_ids"], entities, [_found(one) for one in arguments["relations"]]
     )
-    return {**_told(report), "remaining": call.engine.entities.agent_extractions.count_unread()}
+    return {
+        **_told(report),
+        **_ids(call, arguments),
+        "remaining": call.engine.entities.agent_extractions.count_unread(),
+    }
+
+
+def _ids(call: Call, arguments: Arguments) -> Result:
+    """Ids of the entities and relations given, in their order; null for what was not taken."""
+    store = call.engine.store
+    names = [one["name"] for one in arguments["entities"]]
+    ends = [(one["source"], one["target"]) for one in arguments["relations"]]
+    keys = list(map(entity_key, {*names, *chain.from_iterable(ends)}))
+    known = store.resolve(keys)
+    heads = sorted({known[entity_key(head)] for head, _ in ends if entity_key(head) in known})
+    stated = {
+        (one.from_entity_id, one.relation_type, one.to_entity_id): one.id
+        for one in store.relations(heads, _RELATIONS)
+    }
+    wanted = (
+        (known.get(entity_key(head)), snake_case(one["relation_type"]), known.get(entity_key(tail)))
+        for one, (head, tail) in zip(arguments["relations"], ends, strict=True)
+    )
+    return {
+        "entity_ids": [known.get(entity_key(name)) for name in names],
+        "relation_ids": [stated.get(fact) for fact in wanted],  # type: ignore[arg-type]
+    }
 
 
 def _found(given: Arguments) -> AgentRelation:
@@ -91,6 +120,8 @@ def _write_by_hand(
     return {
         "passages": 0,
         "entities": len(entities),
+        "entity_ids": [ids[entity_key(entity.name)] for entity in entities],
+        "relation_ids": [relation.id for relation, _ in added],
         "relations": len(added),
         "new_relations": sum(is_new for _, is_new in added),
         "rejected": [],

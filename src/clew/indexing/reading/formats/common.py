@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
+from clew.text import one_line
 from clew.times import date_of, in_utc, to_time
 from clew.types import DatePrecision, Document, Skipped
 
@@ -74,6 +75,28 @@ class Properties:
     date_precision: DatePrecision = ""
     updated_at: datetime | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    def document(
+        self,
+        source: str,
+        text: str,
+        media_type: str,
+        *,
+        title: str = "",
+        page_starts: tuple[int, ...] = (),
+    ) -> Document:
+        """A document that has them; `title` is for one whose metadata names none."""
+        return Document(
+            source=source,
+            text=text,
+            title=self.title or title,
+            media_type=media_type,
+            created_at=self.created_at,
+            date_precision=self.date_precision,
+            updated_at=self.updated_at,
+            metadata=self.metadata,
+            page_starts=page_starts,
+        )
 
 
 def check_limit(limits: LimitSettings, name: str, amount: int, source: str) -> None:
@@ -179,8 +202,3 @@ def stated_property_title(title: str) -> str:
     """A title as a program writes it into a file; empty for "untitled" and the name of a file."""
     title = _PRODUCER.sub("", one_line(title))
     return "" if _NO_TITLES.fullmatch(title) or _FILE_NAME.fullmatch(title) else title
-
-
-def one_line(text: str) -> str:
-    """The text with every run of white space as one space."""
-    return " ".join(text.split())

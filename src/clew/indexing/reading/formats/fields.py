@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from clew.indexing.reading.formats.common import one_line
+from clew.text import one_line
 
 _MARKED = re.compile(r":(?P<name>[\w][\w -]{0,60}):(?:[ \t]+(?P<value>[^\n]*))?\n?")
 _BARE = re.compile(r"(?P<name>[A-Z][\w-]{0,60}+(?: [\w-]{1,60}+){0,3}+):[ \t]+(?P<value>[^\n]*)\n?")

@@ -20,13 +20,13 @@ from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
     clean_text,
-    one_line,
     properties,
 )
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.markdown_table import table_lines
 from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.formats.web.boilerplate import boilerplate, is_invisible
+from clew.text import one_line
 from clew.types import Document
 
 _Event = tuple[Literal["open", "close", "text"], Tag | str]
@@ -78,16 +78,7 @@ def html_document(markup: str, source: str) -> Document:
     known = _page_properties(soup) if soup else Properties()
     file_name = source.rsplit("/", 1)[-1]
     text = clean_text(_markdown(soup, boilerplate(soup, file_name))) if soup else markup
-    return Document(
-        source=source,
-        text=text,
-        title=known.title,
-        media_type="text/html",
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
-    )
+    return known.document(source, text, "text/html")
 
 
 def _page_properties(soup: BeautifulSoup) -> Properties:

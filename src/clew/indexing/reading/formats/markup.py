@@ -9,17 +9,12 @@ from typing import Any
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats.conversation import read_result
 from clew.indexing.reading.formats.chats.whatsapp import is_whatsapp, whatsapp
-from clew.indexing.reading.formats.common import (
-    Properties,
-    RawFile,
-    ReadResult,
-    one_line,
-    properties,
-)
+from clew.indexing.reading.formats.common import RawFile, ReadResult, properties
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.fields import bare_fields, bold_fields, marked_fields
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
 from clew.indexing.splitting.outline import headings
+from clew.text import one_line
 from clew.types import Document
 
 # Blank lines, comments and indented lines may stand before the title.
@@ -43,7 +38,9 @@ def read_text(raw: RawFile) -> ReadResult:
     if media_type == "text/plain" and is_whatsapp(text):
         return read_result(raw, whatsapp(text, raw.source))
     values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
-    return ReadResult(documents=(_document(text, raw.source, media_type, values, title),))
+    return ReadResult(
+        documents=(properties(values).document(raw.source, text, media_type, title=title),)
+    )
 
 
 def _code_title(source: str) -> str:
@@ -68,7 +65,7 @@ def markdown_document(text: str, source: str) -> Document:
     top = _after_blanks(body, found[0].end if found else 0)
     fields = bold_fields(body, top) or bare_fields(body, top)
     values = with_tags({**fields, **values}, body)
-    return _document(body, source, MEDIA_TYPE, values, _markdown_title(body))
+    return properties(values).document(source, body, MEDIA_TYPE, title=_markdown_title(body))
 
 
 def _split_front_matter(text: str) -> tuple[dict[str, Any], str]:
@@ -86,28 +83,12 @@ def rst_document(text: str, source: str) -> Document:
     values = bare_fields(text, top) or marked_fields(text, top)
     if not values and heading:
         values = marked_fields(text, _after_blanks(text, heading.end()))
-    return _document(text, source, "text/x-rst", values, _rst_title(heading))
+    return properties(values).document(source, text, "text/x-rst", title=_rst_title(heading))
 
 
 def _after_blanks(text: str, position: int) -> int:
     blank = _BLANK.match(text, position)
     return blank.end() if blank else position
-
-
-def _document(
-    text: str, source: str, media_type: str, values: dict[str, Any], heading: str
-) -> Document:
-    known: Properties = properties(values)
-    return Document(
-        source=source,
-        text=text,
-        title=known.title or heading,
-        media_type=media_type,
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
-    )
 
 
 def _markdown_title(text: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from clew.indexing.reading.formats.chats.json_exports import read_chat
@@ -12,11 +13,11 @@ from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
     json_safe,
-    one_line,
     properties,
     text_digest,
 )
 from clew.indexing.reading.formats.encoding import decode
+from clew.text import one_line
 from clew.types import Document, Skipped
 
 _TEXT_NAMES = ("text", "content", "body")
@@ -114,18 +115,7 @@ def _document(value: object, source: str, media_type: str, origin: str = "") -> 
     else:
         text = safe[text_name]
         known = properties(_metadata(safe, text_name))
-    return Document(
-        source=source,
-        origin=origin,
-        text=text,
-        title=known.title,
-        sha256=digest,
-        media_type=media_type,
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
-    )
+    return replace(known.document(source, text, media_type), origin=origin, sha256=digest)
 
 
 def _has_title(value: object) -> bool:

@@ -9,15 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from clew.indexing.reading.formats.common import (
-    LONGEST_VALUE,
-    RawFile,
-    ReadResult,
-    check_limit,
-    one_line,
-)
+from clew.indexing.reading.formats.common import LONGEST_VALUE, RawFile, ReadResult, check_limit
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.media_types import media_type_of
+from clew.text import one_line
 from clew.types import Document, Piece
 
 _DELIMITERS = ",;\t|"

@@ -13,9 +13,9 @@ from clew.indexing.reading.formats.common import (
     check_limit,
     clean_text,
     json_safe,
-    one_line,
     text_digest,
 )
+from clew.text import one_line
 from clew.types import Document, Piece
 
 MEDIA_TYPE = "text/chat"

@@ -14,8 +14,9 @@ from email.message import Message
 from email.policy import Compat32, default
 from email.utils import getaddresses, parsedate_to_datetime
 
-from clew.indexing.reading.formats.common import clean_text, one_line
+from clew.indexing.reading.formats.common import clean_text
 from clew.indexing.reading.formats.mail.people import Person
+from clew.text import one_line
 from clew.times import in_utc
 
 LONGEST_FIELD = 16_000

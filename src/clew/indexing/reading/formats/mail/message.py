@@ -9,7 +9,7 @@ from email.message import Message
 from email.parser import BytesParser
 from typing import Any
 
-from clew.indexing.reading.formats.common import RawFile, one_line
+from clew.indexing.reading.formats.common import RawFile
 from clew.indexing.reading.formats.mail.fields import (
     BoundedFields,
     date_field,
@@ -21,6 +21,7 @@ from clew.indexing.reading.formats.mail.fields import (
 from clew.indexing.reading.formats.mail.parts import Part, read_parts
 from clew.indexing.reading.formats.mail.people import MEDIA_TYPE, Person, flat, from_flat
 from clew.indexing.reading.formats.mail.quotes import passages
+from clew.text import one_line
 from clew.times import in_utc
 from clew.types import Document, Piece
 

@@ -17,7 +17,6 @@ from clew.indexing.reading.formats.common import (
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.office.archive import OLE_MAGIC, check_archive
 from clew.indexing.reading.formats.office.properties import package_properties
-from clew.types import Document
 
 if TYPE_CHECKING:
     from markitdown import MarkItDown
@@ -37,15 +36,11 @@ def read_office(raw: RawFile) -> ReadResult:
     markdown, title = _convert(raw)
     text, page_starts = _pages(clean_text(markdown))
     known = Properties() if raw.suffix in _OLE_SUFFIXES else package_properties(raw)
-    document = Document(
-        source=raw.source,
-        text=text,
-        title=known.title or stated_property_title(clean_text(title)),
-        media_type=media_type_of(raw.suffix),
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
+    document = known.document(
+        raw.source,
+        text,
+        media_type_of(raw.suffix),
+        title=stated_property_title(clean_text(title)),
         page_starts=page_starts,
     )
     return ReadResult(documents=(document,))

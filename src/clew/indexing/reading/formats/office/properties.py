@@ -14,10 +14,10 @@ from clew.indexing.reading.formats.common import (
     Properties,
     RawFile,
     clean_text,
-    one_line,
     properties,
     stated_property_title,
 )
+from clew.text import one_line
 
 _CONTAINER = "META-INF/container.xml"
 _CORE = "docProps/core.xml"

@@ -25,14 +25,13 @@ from clew.indexing.reading.formats.common import (
     RawFile,
     ReadResult,
     clean_text,
-    one_line,
     stated_property_title,
 )
 from clew.indexing.reading.formats.markdown_table import table_lines
 from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.reading.formats.office.archive import check_archive
+from clew.text import one_line
 from clew.times import in_utc
-from clew.types import Document
 
 # What python-docx lets through; lxml's errors of syntax are kinds of Python's.
 _FAULTS: tuple[type[Exception], ...] = (
@@ -62,16 +61,8 @@ def read_word(raw: RawFile) -> ReadResult:
     except _FAULTS as error:
         raise raw.unreadable("malformed DOCX") from error
     known = _core_properties(word)
-    document = Document(
-        source=raw.source,
-        text=clean_text(_join(blocks)),
-        title=known.title or _first_heading(blocks),
-        media_type=media_type_of(raw.suffix),
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
-    )
+    text, media_type = clean_text(_join(blocks)), media_type_of(raw.suffix)
+    document = known.document(raw.source, text, media_type, title=_first_heading(blocks))
     return ReadResult(documents=(document,))
 
 

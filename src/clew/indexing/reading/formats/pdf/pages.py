@@ -20,12 +20,12 @@ from clew.indexing.reading.formats.common import (
     ReadResult,
     clean_text,
     json_safe,
-    one_line,
     stated_property_title,
 )
 from clew.indexing.reading.formats.pdf.layout import joined_lines, without_running_lines
+from clew.text import one_line
 from clew.times import in_utc
-from clew.types import Document, Skipped
+from clew.types import Skipped
 
 _PAGE_BREAK = "\n\n"
 _LIGATURES = str.maketrans(
@@ -60,17 +60,7 @@ def read_pdf(raw: RawFile) -> ReadResult:
     if not any(texts):
         raise raw.unreadable("malformed PDF" if skipped else "no text (scanned?)")
     text, page_starts = _join_pages(texts)
-    document = Document(
-        source=raw.source,
-        text=text,
-        title=known.title,
-        media_type="application/pdf",
-        created_at=known.created_at,
-        date_precision=known.date_precision,
-        updated_at=known.updated_at,
-        metadata=known.metadata,
-        page_starts=page_starts,
-    )
+    document = known.document(raw.source, text, "application/pdf", page_starts=page_starts)
     return ReadResult(documents=(document,), skipped=tuple(skipped))
 
 

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from clew.indexing.ner.cjk_ner import (
+from clew.indexing.ner.scripts.cjk_ner import (
     COMMON_KOREAN,
     find_east_asian,
     repeated_han,

@@ -1,0 +1,1 @@
+"""Names that their own letters and joints show: code, standards, words that ran together."""

@@ -1,0 +1,1 @@
+"""Names by what scripts and languages other than English show of them."""

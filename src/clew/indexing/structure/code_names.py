@@ -1,0 +1,138 @@
+"""What a text says of the code that it names in marks: its kind, and what it is a part of.
+
+"the `quilt` package" and the role of "`:mod:`asyncio`" state a kind, the dots of a name that is
+marked as code state what holds it: `os.environ` is part of `os`. Parameters and variables are left
+out, since they mean something within one place alone.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, NamedTuple
+
+from clew.indexing.relations.descriptions import CONCEPT, IS_A
+from clew.indexing.splitting.code_blocks import is_code
+from clew.text import entity_key
+from clew.types import Statement, Structure
+from clew.word_lists import read_word_lists, word_list
+
+if TYPE_CHECKING:
+    from clew.types import Document
+
+CODE = "code"
+_MOST = 3_000
+"""Statements of a document."""
+_MOST_LISTED = 8
+_LISTS = read_word_lists("clew.indexing.structure", "kinds.toml")
+_ROLES: dict[str, str] = _LISTS["roles"]
+_AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
+_PLURALS = {f"{noun}{'es' if noun.endswith('s') else 's'}": noun for noun in _AFTER}
+_ARTICLES = word_list(_LISTS["articles"])
+_WITH_PARTS = frozenset({"mod", "class", "func", "function", "meth", "method", "attr", "exc"})
+"""Roles of what stands within another by its dotted name."""
+_NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
+_MARKED = re.compile(
+    rf"(?::(?:[a-z]{{1,6}}:)?(?P<role>[a-z]{{2,12}}):`[!~]?\.?{_NAME}|(?<![`:])(?P<ticks>``?)"
+    rf"{_NAME.replace('name', 'ticked')}|(?<![\w\"])\"{_NAME.replace('name', 'quoted')})"
+    r"(?:\(\))?[`\"]{1,2}(?![`\"\w])"
+)
+_NOUN_AFTER = re.compile(r"\s(?P<noun>[a-z]{3,14})(?![\w-])(?:\s(?P<next>[a-z]+))?")
+_BEFORE_NAME = re.compile(r"(?:(?P<first>[\w']{1,10})\s)?(?P<last>[^\W\d_]{1,12}['’\s]?)\s?$")
+_BETWEEN = re.compile(r"(?:,|,?\s(?:and|or))\s")
+_COMPOUND = _AFTER | word_list(
+    "name names call calls object objects value values definition definitions instance instances"
+    " argument arguments parameter parameters body signature declaration level system page pages"
+    " documentation source code loader manager handler support path"
+)
+"""Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
+_PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example")
+"""Names that stand for any name."""
+
+
+class _Marked(NamedTuple):
+    start: int
+    end: int
+    name: str
+    role: str
+
+
+def code_names(document: Document) -> Structure:
+    """`is_a` and `part_of` of the names in code marks; nothing of source code."""
+    if is_code(document.media_type) or not ("`" in document.text or '"' in document.text):
+        return Structure()
+    found: dict[tuple[str, str, str], Statement] = {}
+    for one in _statements(document.text):
+        found.setdefault((entity_key(one.head), one.relation_type, entity_key(one.tail)), one)
+        if len(found) == _MOST:
+            break
+    return Structure(statements=tuple(found.values()))
+
+
+def _statements(text: str) -> Iterator[Statement]:
+    listed: list[_Marked] = []
+    for one in _marked(text):
+        if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
+            listed.clear()
+        listed = [*listed[-_MOST_LISTED:], one]
+        if kind := _ROLES.get(one.role):
+            yield _is_a(one, kind)
+        if one.role in _WITH_PARTS and (whole := one.name.rpartition(".")[0]):
+            if entity_key(whole):
+                yield _statement(one, "part_of", whole, CODE)
+            continue
+        if kind := _kind_before(text, one):
+            yield _is_a(one, kind)
+        for each, kind in _kinds_after(text, listed):
+            yield _is_a(each, kind)
+
+
+def _marked(text: str) -> Iterator[_Marked]:
+    for match in _MARKED.finditer(text):
+        name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
+        if entity_key(name) and name.casefold() not in _PLACEHOLDERS:
+            yield _Marked(match.start(), match.end(), name, match["role"] or "")
+
+
+def _kind_before(text: str, one: _Marked) -> str:
+    """What "the command `x`" says that it is; empty where nothing is said."""
+    before = _BEFORE_NAME.search(text, max(0, one.start - 26), one.start)
+    if before is None or before["last"].strip() not in _BEFORE:
+        return ""
+    article = (before["first"] or "").casefold().rpartition("'")
+    is_said = article[2] in _ARTICLES or (article[1] and article[0] + "'" in _ARTICLES)
+    return before["last"].strip() if is_said else ""
+
+
+def _kinds_after(text: str, listed: list[_Marked]) -> Iterator[tuple[_Marked, str]]:
+    """What "the `x` and `y` modules" says of each."""
+    said = _NOUN_AFTER.match(text, listed[-1].end)
+    if said is None or said["next"] in _COMPOUND or not _has_article(text, listed[0].start):
+        return
+    # Many of one name are its instances: "the `Node` elements".
+    noun = said["noun"] if len(listed) == 1 else _PLURALS.get(said["noun"])
+    if noun in _AFTER:
+        for one in listed:
+            yield one, noun
+
+
+def _has_article(text: str, position: int) -> bool:
+    before = _BEFORE_NAME.search(text, max(0, position - 26), position)
+    return bool(before and before["last"].strip().casefold() in ("the", "this", "new"))
+
+
+def _is_a(one: _Marked, kind: str) -> Statement:
+    return _statement(one, IS_A, kind, CONCEPT)
+
+
+def _statement(one: _Marked, relation: str, tail: str, tail_type: str) -> Statement:
+    return Statement(
+        head=one.name,
+        head_type=CODE,
+        relation_type=relation,
+        tail=tail,
+        tail_type=tail_type,
+        start=one.start,
+        end=one.end,
+        confidence=0.85,
+    )

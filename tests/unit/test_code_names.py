@@ -1,0 +1,132 @@
+"""Names that their own joints show: code in prose, standards, versions, nicknames."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.indexing.ner.patterns.code_names import find_code_names, find_ticked
+from clew.indexing.ner.patterns.run_together import is_compound, is_run_together
+from clew.indexing.ner.patterns.standards import find_standards
+from clew.indexing.ner.patterns.technical_words import technical_words
+from tests.unit.test_extract import names, types
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Write it to /opt/ferry/timetable.conf first.", ["/opt/ferry/timetable.conf"]),
+        ("Mine is in ~/.ferryrc and main.rs.", ["~/.ferryrc", "main.rs"]),
+        ("Call harbour.open_gate or closeGate.", ["harbour.open_gate", "closeGate"]),
+        (
+            "Set MAX_FERRIES, pass --dry-run, then call sail().",
+            ["MAX_FERRIES", "--dry-run", "sail"],
+        ),
+        ("It is a module's __main__ and libtide.so.1.", ["__main__", "libtide.so.1"]),
+        ("Ferries and/or boats, he/she, 1/2, 3/4/2019, e.g. this.", []),
+        ("It ended.The next one, at tides.example.org, came.", []),
+        ("Write to ann@tides.org or see https://tides.org/a_b.html.", []),
+        ("A ref_ to _all of it_, 24/7 and v1.2.3.", []),
+    ],
+)
+def test_code_in_prose_is_known_by_its_joints(text: str, expected: list[str]) -> None:
+    assert [span.name for span in find_code_names(text, 0, len(text))] == expected
+
+
+def test_a_framework_is_no_file() -> None:
+    (found,) = find_code_names("We use Tide.js here.", 0, 20)
+
+    assert (found.name, found.entity_type) == ("Tide.js", "product")
+
+
+def test_roles_tell_what_is_between_ticks() -> None:
+    text = (
+        "By :user:`tidewatcher`, see :rfc:`2822`, :meth:`~ferry.Gate.open()`,"
+        " :ref:`Statically made <made>`, ``.close()`` and `/etc/tides`."
+    )
+
+    assert [(s.name, s.entity_type) for s in find_ticked(text, 0, len(text))] == [
+        ("tidewatcher", "person"),
+        ("RFC 2822", "work"),
+        ("ferry.Gate.open", "code"),
+        (".close", "code"),
+        ("/etc/tides", "code"),
+    ]
+
+
+def test_standards_are_works_by_their_number() -> None:
+    text = "See RFC 9110, ISO/IEC 14882:2020, CVE-2031-00017 and PEP621, not DC 20057."
+
+    assert [span.name for span in find_standards(text, 0, len(text))] == [
+        "RFC 9110",
+        "ISO/IEC 14882:2020",
+        "CVE-2031-00017",
+        "PEP 621",
+    ]
+
+
+def test_a_version_belongs_to_its_product() -> None:
+    assert types("It was tested with Tidewater 3.1 again.") == {
+        "Tidewater 3.1": "product",
+        "Tidewater": "product",
+    }
+    assert "Section 3.1" not in names("It says so in Section 3.1 of it.")
+    assert not any("3.5" in name for name in names("They lost to Ostmark 3.5 million."))
+
+
+def test_words_that_ran_together_are_no_name() -> None:
+    assert is_run_together("Youshouldstartwithacleanone")
+    assert not any(map(is_run_together, ("Netherlands", "Southampton", "Wolverhampton")))
+    assert names("Youshouldstartwithacleanone today.") == []
+
+
+def test_a_compound_is_made_of_two_words() -> None:
+    assert is_compound("toolchain")
+    assert not is_compound("debhelper")
+
+
+def test_a_word_of_paths_and_options_is_the_name_of_a_tool() -> None:
+    text = (
+        "First look at /etc/tidectl.conf and at the setting below it. Whoever needs that may run"
+        " tidectl by hand, since tidectl-server is not there yet. The toolchain is old."
+    )
+
+    assert technical_words(text) == {"tidectl", "tidectl-server"}
+    assert types(text)["tidectl"] == "product"
+
+
+def test_texts_in_other_languages_have_no_such_words() -> None:
+    text = "Zuerst nehmen wir /usr/paket.conf. Jedes paket wird dann geholt, oder eben nicht."
+
+    assert technical_words(text) == frozenset()
+
+
+def test_who_writes_in_a_chat_is_a_person_wherever_it_names_them() -> None:
+    text = (
+        "<tide_watcher> shall we start?\n<lowwater> yes\n<tide_watcher> good\n"
+        "We ask whether lowwater will come. Then tide_watcher left."
+    )
+
+    assert types(text) == {"tide_watcher": "person", "lowwater": "person"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It was done with more than 2000 tests.",
+        "They will bill you USD 1999 for it.",
+        "Write to Box 1885 at once.",
+        "time: 2021-04-13T02:08:20",
+        "They had 1600 rules then.",
+    ],
+)
+def test_a_number_is_no_year(text: str) -> None:
+    assert "date" not in types(text).values()
+
+
+def test_products_between_slashes_are_names() -> None:
+    assert set(names("I use Tidewater/Ostmark/Lowwater now.")) == {
+        "Tidewater",
+        "Ostmark",
+        "Lowwater",
+    }
+    assert names("It runs on GNU/Linux now.") == ["GNU/Linux"]

@@ -1,0 +1,124 @@
+"""What headings, credits, citations of works, references and code marks of a prose text state."""
+
+from __future__ import annotations
+
+import pytest
+
+from clew.indexing.structure import structure_of
+from clew.indexing.structure.headings import subject_of
+from clew.types import Document
+
+RST = "text/x-rst"
+Triple = tuple[str, str, str]
+
+
+def stated(text: str, media_type: str = "text/markdown", title: str = "Guide") -> set[Triple]:
+    document = Document(source="guide", title=title, text=text, media_type=media_type)
+    return {(s.head, s.relation_type, s.tail) for s in structure_of(document).statements}
+
+
+@pytest.mark.parametrize(
+    ("text", "triples"),
+    [
+        ("See the :mod:`asyncio` docs.", {("asyncio", "is_a", "module")}),
+        (
+            "Uses :py:func:`~os.path.join` now.",
+            {("os.path.join", "is_a", "function"), ("os.path.join", "part_of", "os.path")},
+        ),
+        ("Install the `quilt` package first.", {("quilt", "is_a", "package")}),
+        ("Installez le paquet `quilt` d'abord.", {("quilt", "is_a", "paquet")}),
+        ('The "table" directive makes one.', {("table", "is_a", "directive")}),
+        (
+            "The ``cgi`` and ``crypt`` modules are gone.",
+            {("cgi", "is_a", "module"), ("crypt", "is_a", "module")},
+        ),
+        # Instances, values, files of a kind and other things that the name only qualifies:
+        ("All the ``Node`` elements go.", set()),
+        ("A ``str`` argument will do.", set()),
+        ("The `foo` module and the `.pyc` file.", set()),
+        ("Use the `quilt` package manager.", set()),
+        ("Is `quilt` package the word?", set()),
+    ],
+)
+def test_marks_and_nouns_say_what_code_is(text: str, triples: set[Triple]) -> None:
+    assert stated(text) == triples
+
+
+def test_what_a_thing_is_is_no_mention() -> None:
+    from clew.indexing.structure.enter import add_structure
+    from clew.types import Chunk, ChunkExtraction, Extraction
+
+    text = "See :mod:`asyncio`."
+    document = Document(source="a", title="A", text=text, media_type=RST)
+    chunk = Chunk(ordinal=0, section=0, start=0, end=len(text), text=text)
+    found = add_structure(
+        Extraction(chunks=(ChunkExtraction(),)), structure_of(document), [chunk]
+    ).chunks[0]
+    assert [mention.name for mention in found.mentions] == ["asyncio"]
+    assert [relation.tail_type for relation in found.relations] == ["concept"]
+
+
+@pytest.mark.parametrize(
+    ("heading", "subject"),
+    [
+        ("3.1 Block Quotes", "Block Quotes"),
+        ("PEP 572: Assignment Expressions", "PEP 572"),
+        ("tab_width", "tab_width"),
+        ("asyncio", "asyncio"),
+        ("Overview", ""),
+        ("Known Issues", ""),
+        ("Installing Debian", ""),
+        ("How do I start?", ""),
+        ("What you need", ""),
+        ("2019", ""),
+    ],
+)
+def test_a_heading_names_a_subject_or_none(heading: str, subject: str) -> None:
+    assert subject_of(heading) == subject
+
+
+def test_what_a_heading_names_is_described_in_the_document() -> None:
+    text = "# Guide\n\n## Block Quotes\n\nThey are set in.\n\n## Summary\n\nNothing.\n"
+    assert stated(text) == {("Block Quotes", "described_in", "Guide")}
+
+
+def test_persons_credited_are_named_in_full() -> None:
+    text = (
+        "It is faster. (Contributed by Ada Byron and Grace\nHopper in issue 3.)\n\n"
+        "Thanks to all who contributed:\n\n* Alan Turing\n* the-bot\n* Emmy Noether (@emmy)\n\n"
+        "Thanks to Karl Marx, workers know. Thanks Kurt Gödel for the report."
+    )
+    credited = {head for head, relation, _ in stated(text) if relation == "credited_in"}
+    assert credited == {"Ada Byron", "Grace Hopper", "Alan Turing", "Emmy Noether", "Kurt Gödel"}
+
+
+def test_works_are_cited_with_their_authors() -> None:
+    text = (
+        "So it was. [Paul Avrich, **The Haymarket\nTragedy** , p. 208] Read *Living My Life* by"
+        " Emma Goldman. [Paul Avrich, **Op. Cit.**, p. 3] He said **no way**, in 1921."
+    )
+    assert stated(text) == {
+        ("The Haymarket Tragedy", "authored_by", "Paul Avrich"),
+        ("Living My Life", "authored_by", "Emma Goldman"),
+    }
+
+
+def test_a_section_refers_to_the_sections_that_it_links_to() -> None:
+    text = (
+        "Block Quotes\n============\n\nThey end before `bullet lists`_ and nowhere_.\n\n"
+        "Bullet Lists\n============\n\nSee `Bullet Lists`_.\n"
+    )
+    refers = {triple for triple in stated(text, RST) if triple[1] == "refers_to"}
+    assert refers == {("Block Quotes", "refers_to", "Bullet Lists")}
+
+
+def test_terms_of_definition_lists() -> None:
+    text = "Terms:\n\nlive medium\n    Whatever the system starts from.\n\nNote\n    Never mind.\n"
+    assert ("live medium", "defined_in", "Guide") in stated(text, RST)
+    assert not {head for head, _, _ in stated(text, RST)} & {"Note", "Terms"}
+    bold = "[1](#o1)- **Host system**: The one that builds.\n"
+    assert ("Host system", "defined_in", "Guide") in stated(bold)
+
+
+def test_roles_cite_standards() -> None:
+    assert stated("Since :pep:`572` it is allowed.", RST) == {("Guide", "cites", "PEP 572")}
