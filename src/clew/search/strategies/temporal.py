@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.search.analysis.question_patterns import EVENTS
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
 from clew.search.retrieval.channels import in_turn
 from clew.text import one_line
@@ -106,8 +107,11 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     """Of passages of a period, best first, those that answer about as well as any.
 
     They have a good share of the best score of all, or, where many passages are alike and these are
-    not among the best, of the best by meaning and by words.
+    not among the best, of the best by meaning and by words. Of "what happened in …?" the period
+    itself is the answer: all of its passages are.
     """
+    if EVENTS.match(session.question):
+        return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
     shares = np.zeros(len(within.ids))
