@@ -87,6 +87,33 @@ def test_a_database_is_taken_over(in_process: Run, tmp_path: Path) -> None:
     assert [r["relation"] for r in shown["relations"]] == ["lives_in"]
 
 
+def test_what_another_memory_knew_beside_is_kept(in_process: Run, tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "memory.db")) as connection:
+        connection.executescript("""
+            CREATE TABLE entities (id TEXT, name TEXT, type TEXT, content TEXT, tier TEXT,
+                salience_score REAL);
+            CREATE TABLE relations (id INT, from_entity_id TEXT, to_entity_id TEXT,
+                relation_type TEXT, weight REAL, is_causal INT, context TEXT);
+            INSERT INTO entities VALUES ('e1', 'Anna', 'person', 'keeps bees', 'core', 0.75),
+                ('e2', 'Fog', 'event', '', 'minor', 0.1);
+            INSERT INTO relations VALUES (7, 'e2', 'e1', 'delays', 0.4, 1, '{"seen": "often"}'),
+                (8, 'e1', 'e2', 'fears', 0.5, 0, 'told at sea');
+        """)
+    assert in_process("import", "memory.db").returncode == 0
+    (anna,) = json.loads(in_process("documents", "--where", "importance>=0.5", "--json").stdout)
+    assert anna["title"] == "Anna"
+    assert (anna["metadata"]["imported_id"], anna["metadata"]["tier"]) == ("e1", "core")
+    found = json.loads(in_process("search", "Who keeps bees?", "--json").stdout)
+    assert found["results"][0]["metadata"]["title"] == "Anna"
+    with clew.open() as engine:
+        ids = [engine.entities.get(name).id for name in ("Anna", "Fog")]
+        relations = {one.relation_type: one for one in engine.store.relations(ids)}
+    assert (relations["delays"].is_causal, relations["delays"].weight) == (True, 0.4)
+    assert relations["delays"].context == {"imported_id": 7, "seen": "often"}
+    assert relations["fears"].context == {"imported_id": 8, "context": "told at sea"}
+    assert not relations["fears"].is_causal
+
+
 def test_another_file_is_an_error_of_one_line(in_process: Run, tmp_path: Path) -> None:
     (tmp_path / "x.jsonl").write_bytes(b"\xff\xfe\x00")
     for name, reason in (("none.jsonl", "no such file"), ("x.jsonl", "neither JSON Lines")):

@@ -45,6 +45,7 @@ def test_no_name_runs_over_the_end_of_a_line_or_a_company(text: str, expected: s
         "It was signed on Fri 02 Dec, at 10:03 AM PST.",
         "Try this:\n\n```cypher\nMATCH all RETURN\n```\n\nand that.",
         "He spoke to me on November 19 and on Thursday, November 20th.",
+        "Published 4 June by them. Updated 5 May. Signed July 7, here.",
     ],
 )
 def test_layout_makes_no_names(text: str) -> None:

@@ -190,7 +190,8 @@ def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
     engine: Clew, strategy: str
 ) -> None:
     text = " ".join(f"The weir number {n} of the Lorne was mended in stone." for n in range(60))
-    engine.add(text, title="Weirs of the Lorne", source="weirs")
+    metadata = {"abstract": "Weirs of stone. " * 300}
+    engine.add(text, title="Weirs of the Lorne", source="weirs", metadata=metadata)
     try:
         found = call(
             engine, "query_documents", query="weirs stone", strategy=strategy, max_tokens=500
@@ -202,3 +203,56 @@ def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
     assert len(hit["text"]) >= 80
     assert any("no room" in note for note in found["notes"])
     assert engine.state.embedder.count_tokens(json.dumps(found, ensure_ascii=False)) <= 500
+
+
+def test_entities_are_found_by_type_and_time(engine: Clew) -> None:
+    found = call(engine, "search_entities", query="Who married Jonas Reed?", limit=50)["results"]
+    types = {entity["entity_name"]: entity["entity_type"] for entity in found}
+    assert len(set(types.values())) > 1
+    people = call(
+        engine, "search_entities", query="Who married Jonas Reed?", node_types=["person"]
+    )["results"]
+    assert {one["entity_name"] for one in people} == {n for n, t in types.items() if t == "person"}
+    late = call(engine, "search_entities", query="Jonas Reed", since="1971", limit=50)["results"]
+    assert {"Ada Quill", "Port Anselm"} <= {one["entity_name"] for one in late}
+    assert "Tarn Abbey" not in {one["entity_name"] for one in late}
+    assert all(one["content"] in TEXTS["Port Anselm"] for one in late)
+    none = call(engine, "search_entities", query="Jonas Reed", node_types=["dragon"])
+    assert none["results"] == []
+    assert "person" in none["notes"][0]
+
+
+def test_a_fact_of_three_documents_is_one_edge_with_three_sources(engine: Clew) -> None:
+    sources = ["first", "second", "third"]
+    for source in sources:
+        engine.add("Piet Oss married Brida Kall in 1960.", source=source, title=source)
+    try:
+        ids = [engine.entities.get(name).id for name in ("Piet Oss", "Brida Kall")]
+        edges = call(engine, "build_local_graph", entity_ids=ids)["graph"]["edges"]
+        (edge,) = (one for one in edges if one["relation_type"] == "married")
+        assert sorted(edge["sources"]) == sources
+        assert edge["source_count"] == 3
+        assert 0.5 < edge["weight"] < 1
+    finally:
+        engine.delete(sources)
+
+
+def test_what_causes_is_causal(engine: Clew) -> None:
+    ids = [engine.entities.get(name).id for name in ("Ada Quill", "Lorne")]
+    ends = {"source_id": ids[0], "target_id": ids[1]}
+    assert call(engine, "add_entity_relationship", **ends, relation_type="causes")["is_causal"]
+    assert not call(engine, "add_entity_relationship", **ends, relation_type="uses")["is_causal"]
+
+
+def test_neighbours_leave_room_for_the_entities_asked_for(engine: Clew) -> None:
+    asked = {"query": "Ada Quill and Jonas Reed", "limit": 8}
+    whole = call(engine, "graph_enhanced_search", **asked, max_tokens=100_000)
+    assert any(one["neighbors"] for one in whole["results"])
+    bare = call(engine, "graph_enhanced_search", **asked, include_neighbors=False)
+    room = engine.state.embedder.count_tokens(json.dumps(bare, ensure_ascii=False)) + 60
+    tight = call(engine, "graph_enhanced_search", **asked, max_tokens=max(500, room))
+    names = [one["entity_name"] for one in whole["results"]]
+    assert [one["entity_name"] for one in tight["results"]] == names
+    for one, other in zip(tight["results"], whole["results"], strict=True):
+        assert one["neighbors"] == other["neighbors"][: one["neighbor_count"]]
+        assert one["more_neighbors"] or one["neighbors"] == other["neighbors"]

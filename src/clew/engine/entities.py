@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 from clew.engine.state import not_one
 from clew.errors import NotFoundError
 from clew.text import entity_key, whole_number
-from clew.types import NewRelation
+from clew.types import NewRelation, Period
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Collection, Sequence
     from datetime import datetime
 
     from clew.engine.state import EngineState
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.indexing.import_memory import MemoryImportReport
     from clew.indexing.manual_graph import ManualGraphWriter
     from clew.indexing.reprocess import RelationReport
+    from clew.search.options import Moment
     from clew.search.retrieval.entity_search import EntityHit
     from clew.types import Alias, Entity, Metadata, Relation
 
@@ -99,15 +100,23 @@ class Entities:
         limit: int = 10,
         vector_weight: float = 0.6,
         graph_weight: float = 0.4,
+        node_types: Collection[str] = (),
+        since: Moment | None = None,
+        until: Moment | None = None,
     ) -> tuple[list[EntityHit], tuple[str, ...]]:
         """Entities that answer a question, best first, and notes; see `retrieval.entity_search`.
 
-        Raises `InputError` for a depth outside 1 to 3.
+        Of some types and of a period, where these are given. Raises `InputError` for a depth
+        outside 1 to 3 and for what names no time.
         """
         self._state.check_length("question", question)
+        from clew.search.options import read_end, read_start
         from clew.search.retrieval.entity_search import search_entities
         from clew.search.retrieval.keyword_only import NOTE
 
+        now = self._state.now()
+        start, end = read_start("since", since, now), read_end("until", until, now)
+        period = Period(start=start, end=end) if start or end else None
         self._state.bind_embedder()
         state, keyword_only = self._state, self._state.keyword_only
         vector = None
@@ -123,6 +132,8 @@ class Entities:
             limit=limit,
             vector_weight=vector_weight,
             graph_weight=graph_weight,
+            node_types=node_types,
+            period=period,
         )
         return hits, (NOTE,) if keyword_only else ()
 
@@ -140,15 +151,17 @@ class Entities:
     ) -> Relation:
         """Write a relation between two entities by hand; the same one again is brought up to date.
 
-        `relation_type` is a snake_case name, `weight` 0 to 1. Raises `InputError` for values that
-        cannot be, `NotFoundError` for an unknown entity.
+        `relation_type` is a snake_case name, `weight` 0 to 1; `causes` is causal by itself. Raises
+        `InputError` for values that cannot be, `NotFoundError` for an unknown entity.
         """
+        from clew.indexing.manual_graph import CAUSAL
+
         relation = NewRelation(
             source_id=source_id,
             target_id=target_id,
             relation_type=relation_type,
             weight=weight,
-            is_causal=is_causal,
+            is_causal=is_causal or relation_type == CAUSAL,
             context=context,
             valid_from=valid_from,
             valid_until=valid_until,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, TypeVar
 
 from clew.errors import InputError
@@ -69,7 +69,12 @@ def _is_nameable(entity: MemoryEntity, skipped: list[Skipped]) -> bool:
 def _add_entities(memory: ManualGraphWriter, entities: Sequence[MemoryEntity]) -> int:
     added = memory.add_entities(
         [
-            NewEntity(name=one.name, entity_type=one.entity_type or "name", content=one.content)
+            NewEntity(
+                name=one.name,
+                entity_type=one.entity_type or "name",
+                content=one.content,
+                metadata=one.metadata,
+            )
             for one in entities
         ]
     )
@@ -95,9 +100,11 @@ def _resolved(
             skipped.append(Skipped(source=one.place, reason=reason))
             continue
         try:
-            resolved.append(
-                written_relation(ids[one.head], ids[one.tail], one.relation_type, weight=one.weight)
+            new = written_relation(
+                ids[one.head], ids[one.tail], one.relation_type, weight=one.weight
             )
+            context = {**one.context, **(new.context or {})} or None
+            resolved.append(replace(new, is_causal=new.is_causal or one.is_causal, context=context))
         except InputError as error:
             skipped.append(Skipped(source=one.place, reason=str(error)))
     return resolved

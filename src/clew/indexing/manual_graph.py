@@ -149,7 +149,9 @@ class ManualGraphWriter:
             entity_type=entity.entity_type if entity_type is None else entity_type,
             content=entity.content if content is None else content,
         )
-        ready = self._ready([[card(entity.key, changed)]])
+        known = self.store.documents(ids=self._cards([entity.id]))
+        metadata = known[0].metadata if known else {}
+        ready = self._ready([[card(entity.key, changed, metadata)]])
         with self.writing, self.store.batch():
             (entity_id,) = self._ids([name])
             self.store.update_entity(entity_id, entity_type=entity_type, content=content)

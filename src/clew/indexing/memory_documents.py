@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from datetime import datetime
 
-    from clew.types import Entity, NewEntity
+    from clew.types import Entity, Metadata, NewEntity
 
 
 def origin_of(key: str) -> str:
@@ -31,18 +31,27 @@ def card_source(key: str) -> str:
     return f"entity:{key}"
 
 
-def card(key: str, entity: NewEntity | Entity) -> Document:
+def card(key: str, entity: NewEntity | Entity, metadata: Metadata) -> Document:
     """Name, type and description of an entity made by hand, as a text."""
     kind = "" if entity.entity_type == "name" else f" ({entity.entity_type})"
     about = f": {entity.content}" if entity.content else ""
     text = clean_text(f"{entity.name}{kind}{about}")
-    return Document(source=card_source(key), text=text, title=entity.name, sha256=text_digest(text))
+    return Document(
+        source=card_source(key),
+        text=text,
+        title=entity.name,
+        metadata=metadata,
+        sha256=text_digest(text),
+    )
 
 
 def new_documents(entity: NewEntity, texts: Sequence[str], moment: datetime) -> list[Document]:
     """The card of a new entity, and its observations."""
     key, name = entity_key(entity.name), entity.name
-    return [card(key, entity), *(observation(key, name, text, moment) for text in texts)]
+    return [
+        card(key, entity, entity.metadata),
+        *(observation(key, name, text, moment) for text in texts),
+    ]
 
 
 def observation(key: str, name: str, text: str, moment: datetime | None) -> Document:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, field
@@ -30,7 +31,7 @@ from clew.indexing.isolation.steps import Prepared
 from clew.types import IndexedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.linking.linker import Linker
@@ -90,30 +91,39 @@ class IndexingPipeline:
         `keep`, documents go there instead of into the store, without links.
         """
         counts, writing = IndexCounts(), writing or nullcontext()
+        unsaved: deque[tuple[deque[Prepared], Future[Vectors]]] = deque()
 
-        def finish(batch: list[Prepared], embedding: Future[Vectors]) -> None:
-            for item, vectors in _with_vectors(batch, embedding.result()):
+        def save_first() -> None:
+            batch, embedding = unsaved[0]
+            while batch:
+                item, vectors = next(_with_vectors(batch, embedding.result()))
                 with writing:
                     if keep:
                         keep(self._indexed(item, vectors))
                     else:
                         self.save(item, vectors)
+                batch.popleft()
                 counts.documents += 1
                 counts.chunks += len(item.split.chunks)
                 saved(item.document)
+            unsaved.popleft()
 
         with (
             closing(_batches(prepared)) as batches,
             ThreadPoolExecutor(max_workers=1, thread_name_prefix="clew-embed") as pool,
         ):
-            waiting: tuple[list[Prepared], Future[Vectors]] | None = None
-            for batch in batches:
-                embedding = pool.submit(self._embed, batch, counts)
-                if waiting:
-                    finish(*waiting)
-                waiting = (batch, embedding)
-            if waiting:
-                finish(*waiting)
+            try:
+                for batch in batches:
+                    unsaved.append((deque(batch), pool.submit(self._embed, batch, counts)))
+                    if len(unsaved) > 1:
+                        save_first()
+                while unsaved:
+                    save_first()
+            except KeyboardInterrupt:
+                # What is embedded took long. Whoever cannot wait for it interrupts once more.
+                while unsaved:
+                    save_first()
+                raise
         return counts
 
     def prepare(self, document: Document) -> Prepared:
@@ -169,10 +179,13 @@ class IndexingPipeline:
 
 
 def _with_vectors(
-    batch: Sequence[Prepared], vectors: Vectors
+    batch: Collection[Prepared], vectors: Vectors
 ) -> Iterator[tuple[Prepared, Vectors]]:
-    """Each document with the rows that are its own; (chunks, dimension)."""
-    start = 0
+    """Each document with the rows that are its own, (chunks, dimension).
+
+    Of a batch whose first documents were saved, the rows are the last ones.
+    """
+    start = len(vectors) - sum(len(item.split.chunks) for item in batch)
     for item in batch:
         end = start + len(item.split.chunks)
         yield item, vectors[start:end]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
@@ -98,6 +98,8 @@ class NewEntity:
     """`name`: unknown, what the store knows of its type stays."""
     content: str = ""
     """Description; empty keeps the one that there is."""
+    metadata: Metadata = field(default_factory=dict)
+    """What else to keep of it, as metadata of the text that says what it is."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -169,7 +169,15 @@ def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
         first += 1
     while last > first and tokens[last - 1][1] in CONNECTORS:
         last -= 1
+    while last - first > 2 and _is_day(*tokens[last - 2 : last]):  # "Published 4 June"
+        last -= 2
     return first, last
+
+
+def _is_day(first: Token, second: Token) -> bool:
+    """Whether two words are a number and a month or a day of the week."""
+    number, name = sorted((first[1], second[1]))
+    return number.isdigit() and name.casefold() in CALENDAR
 
 
 def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:

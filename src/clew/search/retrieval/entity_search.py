@@ -14,7 +14,7 @@ from clew.search.strategies.entity_paths import entity_rows
 from clew.text import terms
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
     from numpy.typing import NDArray
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Store, VectorIndex
     from clew.search.resources import EntitySearchResources
-    from clew.types import Entity, Ids, Scores, Vector
+    from clew.types import Entity, Ids, Period, Scores, Vector
 
     Values = NDArray[np.float64]
 
@@ -60,6 +60,10 @@ class _NearEntities:
     nearness: Floats
     """(n,) 0 to 1."""
 
+    def among(self, chosen: NDArray[np.bool_]) -> _NearEntities:
+        """Those that are chosen, (n,)."""
+        return _NearEntities(self.ids[chosen], self.nearness[chosen])
+
 
 @dataclass(frozen=True, slots=True)
 class _NearestPassages:
@@ -72,6 +76,10 @@ class _NearestPassages:
     prominence: Values
     """(n,) 0 to 1."""
 
+    def among(self, chosen: NDArray[np.bool_]) -> _NearestPassages:
+        """Those of the entities that are chosen, (n,)."""
+        return _NearestPassages(self.rows[chosen], self.closeness[chosen], self.prominence[chosen])
+
 
 def search_entities(
     resources: EntitySearchResources,
@@ -82,20 +90,31 @@ def search_entities(
     limit: int = 10,
     vector_weight: float = 0.6,
     graph_weight: float = 0.4,
+    node_types: Collection[str] = (),
+    period: Period | None = None,
 ) -> list[EntityHit]:
     """The entities of highest `vector_weight` · vector score + `graph_weight` · graph score.
 
     Looked at are the entities of the nearest passages and those within `depth` ties of what the
     question names. Without a vector, passages are found by words, and no entity has a vector score.
-    Dates are no entities here. Equals go by id.
+    Dates are no entities here. Equals go by id. With types, entities of others are left out; with a
+    period, those without a passage of it, and what they are is said by passages of it alone.
     """
     snapshot, graph = resources.snapshot, resources.entity_graph
     seeds = entity_rows(
         graph, [s.entity_id for s in find_seeds(question, snapshot, resources.store)]
     )
-    near = _near_passages(resources, question, vector)
+    allowed = None if period is None else resources.store.chunks_within(period)
+    near = _near_passages(resources, question, vector, allowed)
     found = _candidates(snapshot, graph, near[0][:PASSAGES], seeds, depth)
-    best = _best_passages(resources.vectors, snapshot, found.ids, vector, near)
+    if node_types:
+        known = resources.store.entities(found.ids.tolist())
+        wanted = [entity.id for entity in known if entity.entity_type in node_types]
+        found = found.among(np.isin(found.ids, wanted))
+    best = _best_passages(resources.vectors, snapshot, found.ids, vector, near, allowed)
+    if allowed is not None:
+        there = best.rows >= 0
+        found, best = found.among(there), best.among(there)
     cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
     position = found.nearness + (1 - found.nearness) * best.prominence / 2
     combined = vector_weight * cosine + graph_weight * position
@@ -117,13 +136,13 @@ def search_entities(
 
 
 def _near_passages(
-    resources: EntitySearchResources, question: str, vector: Vector | None
+    resources: EntitySearchResources, question: str, vector: Vector | None, allowed: Ids | None
 ) -> tuple[Ids, Scores]:
     """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
     if vector is not None:
-        return resources.vectors.search_vector(vector, REACH)
+        return resources.vectors.search_vector(vector, REACH, allowed)
     words = list(dict.fromkeys(terms(question)))[:MAX_TERMS]
-    ids, _ = resources.store.search_keywords(words, REACH)
+    ids, _ = resources.store.search_keywords(words, REACH, allowed)
     return ids, (1 / (1 + np.arange(len(ids)))).astype(np.float32)
 
 
@@ -149,11 +168,15 @@ def _best_passages(
     entity_ids: Ints,
     vector: Vector | None,
     near: tuple[Ids, Scores],
+    allowed: Ids | None,
 ) -> _NearestPassages:
-    """The nearest passage of each entity; of equally near ones the first."""
+    """The nearest passage of each entity, of those allowed; of equally near ones the first."""
     rows, known = find_sorted(snapshot.entity_ids, entity_ids)
     members = np.flatnonzero(known)
     entries, owner = snapshot.entity_passages.entries(rows[members])
+    if allowed is not None:
+        of_these = np.isin(snapshot.chunk_ids[snapshot.entity_passages.items[entries]], allowed)
+        entries, owner = entries[of_these], owner[of_these]
     passages = snapshot.entity_passages.items[entries]
     closeness = _closeness(snapshot.chunk_ids[passages], near)
     # Those that have no passage among the near ones are few, and so are their passages.
@@ -170,7 +193,8 @@ def _best_passages(
     nearest[members[owner[upwards]]] = passages[upwards]
     best[members[owner[upwards]]] = np.maximum(closeness[upwards], -1)
     prominence = np.zeros(len(entity_ids))
-    prominence[members] = _prominence(snapshot, rows[members], nearest[members])
+    placed = members[nearest[members] >= 0]
+    prominence[placed] = _prominence(snapshot, rows[placed], nearest[placed])
     return _NearestPassages(nearest, best, prominence)
 
 

@@ -33,6 +33,9 @@ from clew.types import (
 class Documents(Passages):
     """`ports.DocumentStore` over a back end."""
 
+    _languages: tuple[int, frozenset[str]] = (-1, frozenset())
+    """A generation, and the languages of its documents."""
+
     def save(self, entry: IndexedDocument) -> None:
         """See `ports.DocumentStore`. Raises `InputError` where the entry's parts do not fit."""
         embedder = self._bound or self.embedder()
@@ -102,8 +105,12 @@ class Documents(Passages):
         return [NamedDocument(*names, tuple(chunk_ids)) for names, chunk_ids in found.items()]
 
     def languages(self) -> frozenset[str]:
-        """See `ports.DocumentStore`."""
-        return frozenset(row[0] for row in self.backend.rows(statements.LANGUAGES))
+        """See `ports.DocumentStore`; they are read once a generation, since every question asks."""
+        known, generation = self._languages, self.generation()
+        if known[0] != generation:
+            found = frozenset(row[0] for row in self.backend.rows(statements.LANGUAGES))
+            known = self._languages = generation, found
+        return known[1]
 
     def document_digests(self) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""

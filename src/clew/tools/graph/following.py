@@ -107,6 +107,30 @@ def _community(community: Community) -> Result:
     }
 
 
+def search_entities(call: Call, arguments: Arguments) -> Result:
+    """`search_entities`; where no entity is of the types asked for, the notes say what there is."""
+    search, types = call.engine.entities.search, arguments["node_types"]
+    options = {name: arguments[name] for name in ("limit", "since", "until")}
+    hits, notes = search(arguments["query"], node_types=types, **options)
+    if types and not hits:
+        others, _ = search(arguments["query"], **options)
+        there = ", ".join(sorted({hit.entity.entity_type for hit in others})) or "none"
+        notes = (*notes, f"nothing found is of these node_types; types near the question: {there}")
+    results = [
+        {
+            "entity_id": hit.entity.id,
+            "entity_name": hit.entity.name,
+            "entity_type": hit.entity.entity_type,
+            "content": shortened(hit.content, SUMMARY),
+            "vector_score": hit.vector_score,
+            "graph_score": hit.graph_score,
+            "combined_score": hit.combined_score,
+        }
+        for hit in hits
+    ]
+    return _fitted(call, arguments, {"notes": list(notes)}, "results", results)
+
+
 def entity_importance(call: Call, arguments: Arguments) -> Result:
     """`entity_importance`."""
     found = call.engine.graph.importance(arguments["entities"], limit=arguments["limit"])

@@ -10,25 +10,22 @@ from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Set
+    from collections.abc import Mapping
     from typing import Any
 
-    from clew.graph.entity_graph import EntityGraph
     from clew.search.retrieval.entity_search import EntityHit
     from clew.search.strategies.neighbors import CoOccurrence, Related
     from clew.tools.spec import Arguments, Call, Result
-    from clew.types import Entity, Relation
+    from clew.types import Entity
 
-NEIGHBORS = 10
-"""Neighbours shown of an entity that a search finds."""
+NEIGHBORS_SHOWN = (10, 3, 1, 0)
+"""Neighbours shown of an entity that a search finds: the first number that all have room for."""
 ECHOED = 200
 """Characters of a question that are said again."""
 SHOWN = 600
 """Characters of an entity's content that are shown."""
 TYPES_SHOWN = 50
 """Relation types that the statistics count one by one."""
-LOCAL_RELATIONS = 10_000
-"""Relations that the graph between some entities is taken from, heaviest first."""
 _WEIGHTS = ("vector_weight", "graph_weight")
 
 
@@ -45,17 +42,29 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         "notes": list(notes),
         "search_params": params,
     }
-    # What does not fit is not made: neighbours take longest.
-    results = (_result(call, hit, params) for hit in hits)
-    kept = fitting(
-        results, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
-    )
+    results = [_result(call, hit, params) for hit in hits]
+    kept: list[Result] = []
+    # The entities asked for come first: neighbours have what room these leave.
+    for most in NEIGHBORS_SHOWN:
+        fewer = [_with_neighbors(result, most) for result in results]
+        kept = fitting(
+            fewer, around, arguments["max_tokens"], call.engine.state.embedder.count_tokens
+        )
+        if len(kept) == len(results):
+            break
     return {
         **around,
         "result_count": len(kept),
         "results": kept,
         "left_out": len(hits) - len(kept),
     }
+
+
+def _with_neighbors(result: Result, most: int) -> Result:
+    """The result with so many of its neighbours, at most."""
+    shown = result["neighbors"][:most]
+    more = result["more_neighbors"] or len(shown) < len(result["neighbors"])
+    return {**result, "neighbors": shown, "neighbor_count": len(shown), "more_neighbors": more}
 
 
 def _result(call: Call, hit: EntityHit, params: Result) -> Result:
@@ -69,14 +78,14 @@ def _result(call: Call, hit: EntityHit, params: Result) -> Result:
             engine.state.entity_graph,
             hit.entity.id,
             depth=params["depth"],
-            limit=NEIGHBORS,
+            limit=NEIGHBORS_SHOWN[0],
         )
         neighbors = [
             {
                 "entity_id": one.entity_id,
                 "name": one.name,
                 "relation": one.relation,
-                "weight": _rounded(one.weight),
+                "weight": rounded(one.weight),
                 "depth": one.depth,
             }
             for one in found
@@ -152,7 +161,7 @@ def _neighbor(one: Related | CoOccurrence, entity: Entity) -> Result:
             "neighbor_name": entity.name,
             "entity_type": entity.entity_type,
             "relation_type": TOGETHER,
-            "weight": _rounded(one.weight),
+            "weight": rounded(one.weight),
             "is_causal": False,
             "direction": "both",
             "depth": 1,
@@ -182,7 +191,7 @@ def graph_statistics(call: Call, _: Arguments) -> Result:
             {"relation_type": name, "count": count} for name, count, _ in counts[:TYPES_SHOWN]
         ],
         "relationship_types_left_out": len(counts[TYPES_SHOWN:]),
-        "avg_relationships_per_entity": _rounded(relationships / max(entities, 1)),
+        "avg_relationships_per_entity": rounded(relationships / max(entities, 1)),
         "causal_relationships": sum(causal for _, _, causal in counts),
     }
     return {"statistics": statistics, "health": {"status": _health(vectors), **in_short}}
@@ -208,71 +217,6 @@ def _health(state: Mapping[str, Any]) -> str:
     return "degraded" if state["available"] else "unhealthy"
 
 
-def local_graph(call: Call, arguments: Arguments) -> Result:
-    """`build_local_graph`."""
-    engine = call.engine
-    ids = list(dict.fromkeys(arguments["entity_ids"]))
-    entities = engine.state.entity_ranks.applied(engine.store.entities(ids))
-    known = {entity.id for entity in entities}
-    if not known:
-        raise unknown_entity(*ids[:1])
-    relations = engine.store.relations(sorted(known), LOCAL_RELATIONS)
-    edges = [
-        _edge(relation)
-        for relation in relations
-        if {relation.from_entity_id, relation.to_entity_id} <= known
-    ]
-    nodes = [_node(entity) for entity in entities]
-    edges += _shared_edges(engine.state.entity_graph, known)
-    left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}
-    graph: Result = {"nodes": [], "edges": [], "node_count": len(nodes), "edge_count": len(edges)}
-    around: Result = {"graph": graph, "left_out": left_out}
-    count, room = engine.state.embedder.count_tokens, arguments["max_tokens"]
-    # Edges of nodes that are not shown would lead nowhere: nodes go first.
-    graph["nodes"] = fitting(nodes, around, room, count)
-    shown = {node["id"] for node in graph["nodes"]}
-    edges = [e for e in edges if {e["from_entity_id"], e["to_entity_id"]} <= shown]
-    graph["edges"] = fitting(edges, around, room, count)
-    for name in ("nodes", "edges"):
-        left_out[name] -= len(graph[name])
-    graph["node_count"], graph["edge_count"] = len(graph["nodes"]), len(graph["edges"])
-    return around
-
-
-def _node(entity: Entity) -> Result:
-    return {
-        "id": entity.id,
-        "name": entity.name,
-        "entity_type": entity.entity_type,
-        "tier": entity.tier,
-        "salience_score": _rounded(entity.salience_score),
-    }
-
-
-def _edge(relation: Relation) -> Result:
-    names = ("id", "from_entity_id", "to_entity_id", "relation_type", "weight", "is_causal")
-    return {name: getattr(relation, name) for name in names}
-
-
-def _shared_edges(graph: EntityGraph, known: Set[int]) -> list[Result]:
-    """Pairs of the entities that a sentence names together and no relation ties, as edges."""
-    from clew.search.strategies.entity_paths import TOGETHER
-    from clew.search.strategies.neighbors import co_occurring
-
-    return [
-        {
-            "id": None,
-            "from_entity_id": one.entity_id,
-            "to_entity_id": one.other_id,
-            "relation_type": TOGETHER,
-            "weight": _rounded(one.weight),
-            "is_causal": False,
-        }
-        for one in co_occurring(graph, sorted(known))
-        if one.other_id in known and one.entity_id < one.other_id
-    ]
-
-
 def known_entity(call: Call, entity_id: int) -> Entity:
     """The entity of an id. Raises `NotFoundError` where there is none."""
     found = call.engine.store.entities([entity_id])
@@ -289,5 +233,6 @@ def unknown_entity(*entity_ids: int) -> NotFoundError:
     )
 
 
-def _rounded(number: float) -> float:
+def rounded(number: float) -> float:
+    """A score as it is shown."""
     return round(float(number), 6)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.tools.graph import following, reading, writing
+from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -232,6 +232,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
     ),
     Tool(
+        name="search_entities",
+        title="Search entities by type and time",
+        description="Entities that answer a question, of some types and of a period.",
+        parameters=(
+            text("query", "What is asked.", required=True, blank=False),
+            array("node_types", "strings", "Such as person, place. Default all.", max_items=20),
+            text("since", "Date or words such as last year."),
+            text("until", "As since; included."),
+            integer("limit", "Entities", 10, 1, 50),
+            MAX_TOKENS,
+        ),
+        result=shape(results="array", left_out="integer"),
+        run=following.search_entities,
+        scope="read",
+        profiles=FULL,
+    ),
+    Tool(
         name="entity_importance",
         title="Importance of entities",
         description="Degree, PageRank, betweenness and tier of entities; of the most important"
@@ -262,7 +279,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             MAX_TOKENS,
         ),
         result=shape(graph="object", left_out="object"),
-        run=reading.local_graph,
+        run=local_graph.local_graph,
         scope="read",
         profiles=FULL,
     ),

@@ -7,7 +7,6 @@ Two kinds are read: the JSON Lines of the reference memory server, and SQLite fi
 from __future__ import annotations
 
 import json
-import math
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -15,29 +14,33 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from clew.errors import InputError, UnreadableError
-from clew.types import Skipped
+from clew.indexing.reading.formats.memory_columns import (
+    CAUSAL,
+    CONTENT,
+    ENTITY_ID,
+    ENTITY_KEPT,
+    FROM,
+    NAME,
+    OWNER,
+    RELATION_KEPT,
+    RELATION_TYPE,
+    TEXT,
+    TO,
+    TOLD,
+    TRUE,
+    TYPE,
+    Row,
+    kept,
+    listed,
+    share_of,
+    text_of,
+)
+from clew.types import Metadata, Skipped
 
 _SQLITE_MAGIC = b"SQLite format 3\x00"
+
+
 # By what memories in the wild call their columns; the first that a table has is taken.
-_NAME = ("name", "entity_name", "title", "label")
-_TYPE = ("entity_type", "entitytype", "type", "kind", "category")
-_CONTENT = ("content", "description", "summary")
-_TOLD = ("observations", "observation", "facts", "notes")
-_ENTITY_ID = ("id", "entity_id", "uuid")
-_FROM = (
-    *("from_entity_id", "from_id", "source_id", "from_entity", "source_entity", "source", "from"),
-    *("source_name", "from_name", "subject", "head"),
-)
-_TO = (
-    *("to_entity_id", "to_id", "target_id", "to_entity", "target_entity", "target", "to"),
-    *("target_name", "to_name", "object", "tail"),
-)
-_RELATION_TYPE = ("relation_type", "relationtype", "type", "relation", "predicate", "name")
-_WEIGHT = ("weight", "strength", "confidence")
-_OWNER = ("entity_id", "entity_name", "entity", "name")
-_TEXT = ("content", "observation", "text", "fact", "value")
-
-
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MemoryEntity:
     """An entity of another memory."""
@@ -46,6 +49,8 @@ class MemoryEntity:
     entity_type: str
     content: str = ""
     observations: tuple[str, ...] = ()
+    metadata: Metadata = field(default_factory=dict)
+    """Its id, tier, importance and context there."""
     place: str
     """Where it stands, for reports."""
 
@@ -59,6 +64,9 @@ class MemoryRelation:
     relation_type: str
     weight: float = 1.0
     """0 to 1."""
+    is_causal: bool = False
+    context: Metadata = field(default_factory=dict)
+    """Its id and context there."""
     place: str
 
 
@@ -147,8 +155,6 @@ def _add_relation(found: MemoryRecords, record: Mapping[str, object], place: str
 
 # --- SQLite ------------------------------------------------------------------------------
 
-_Row = Mapping[str, object]
-
 
 def _read_database(path: Path) -> MemoryRecords:
     uri = f"{path.resolve().as_uri()}?mode=ro"
@@ -171,7 +177,7 @@ def _read_database(path: Path) -> MemoryRecords:
 _READ = ("entities", "relations", "observations")
 
 
-def _rows(connection: sqlite3.Connection, table: str) -> Iterator[_Row]:
+def _rows(connection: sqlite3.Connection, table: str) -> Iterator[Row]:
     cursor = connection.execute(f'SELECT * FROM "{table}" ORDER BY rowid')
     names = [column[0].lower() for column in cursor.description]
     return (dict(zip(names, row, strict=True)) for row in cursor)
@@ -180,7 +186,7 @@ def _rows(connection: sqlite3.Connection, table: str) -> Iterator[_Row]:
 class _Database:
     """The tables of one memory on their way."""
 
-    def __init__(self, name: str, rows: Mapping[str, Sequence[_Row]]) -> None:
+    def __init__(self, name: str, rows: Mapping[str, Sequence[Row]]) -> None:
         self._name = name
         self._rows = rows
         self._found = MemoryRecords()
@@ -194,7 +200,7 @@ class _Database:
             self._relation(place, row)
         return self._found
 
-    def _numbered(self, table: str) -> Iterator[tuple[str, _Row]]:
+    def _numbered(self, table: str) -> Iterator[tuple[str, Row]]:
         for number, row in enumerate(self._rows.get(table, ()), 1):
             yield f"{self._name}: {table} {number}", row
 
@@ -202,46 +208,53 @@ class _Database:
         """Texts of the table of observations, by what names their entity."""
         told: dict[str, list[str]] = {}
         for place, row in self._numbered("observations"):
-            text = row[self._column("observations", row, _TEXT)]
+            text = row[self._column("observations", row, TEXT)]
             if isinstance(text, str) and text.strip():
-                owner = row[self._column("observations", row, _OWNER)]
+                owner = row[self._column("observations", row, OWNER)]
                 told.setdefault(str(owner), []).append(text)
             else:
                 self._skip(place, "an observation without a text")
         return told
 
-    def _entity(self, place: str, row: _Row, told: Mapping[str, Sequence[str]]) -> None:
-        name = row[self._column("entities", row, _NAME)]
+    def _entity(self, place: str, row: Row, told: Mapping[str, Sequence[str]]) -> None:
+        name = row[self._column("entities", row, NAME)]
         if not isinstance(name, str) or not name.strip():
             self._skip(place, "an entity without a name")
             return
-        ids = [str(row[column]) for column in _ENTITY_ID if column in row]
+        ids = [str(row[column]) for column in ENTITY_ID if column in row]
         self._names |= dict.fromkeys((*ids, name), name)
         texts = [text for key in (*ids, name) for text in told.get(key, ())]
         self._found.entities.append(
             MemoryEntity(
                 name=name,
-                entity_type=_text(row, _TYPE),
-                content=_text(row, _CONTENT),
-                observations=(*_listed(_text(row, _TOLD)), *texts),
+                entity_type=text_of(row, TYPE),
+                content=text_of(row, CONTENT),
+                observations=(*listed(text_of(row, TOLD)), *texts),
+                metadata=kept(row, ENTITY_KEPT),
                 place=place,
             )
         )
 
-    def _relation(self, place: str, row: _Row) -> None:
-        ends = [str(row[self._column("relations", row, names)]) for names in (_FROM, _TO)]
-        kind = row[self._column("relations", row, _RELATION_TYPE)]
+    def _relation(self, place: str, row: Row) -> None:
+        ends = [str(row[self._column("relations", row, names)]) for names in (FROM, TO)]
+        kind = row[self._column("relations", row, RELATION_TYPE)]
         if not isinstance(kind, str) or not kind.strip():
             self._skip(place, "a relation without a type")
             return
         head, tail = (self._names.get(end, end) for end in ends)
         self._found.relations.append(
             MemoryRelation(
-                head=head, tail=tail, relation_type=kind, weight=_share(row), place=place
+                head=head,
+                tail=tail,
+                relation_type=kind,
+                weight=share_of(row),
+                is_causal=any(row.get(name) in TRUE for name in CAUSAL),
+                context=kept(row, RELATION_KEPT),
+                place=place,
             )
         )
 
-    def _column(self, table: str, row: _Row, names: Sequence[str]) -> str:
+    def _column(self, table: str, row: Row, names: Sequence[str]) -> str:
         for name in names:
             if name in row:
                 return name
@@ -252,28 +265,3 @@ class _Database:
 
     def _skip(self, place: str, reason: str) -> None:
         self._found.skipped.append(Skipped(source=place, reason=reason))
-
-
-def _text(row: _Row, names: Sequence[str]) -> str:
-    """The first of the columns that holds a text."""
-    values = (row.get(name) for name in names)
-    return next((value for value in values if isinstance(value, str)), "")
-
-
-def _listed(text: str) -> list[str]:
-    """Observations in one column: a JSON list of texts, or a text a line."""
-    try:
-        value = json.loads(text)
-    except ValueError:
-        value = None
-    if isinstance(value, list):
-        return [item for item in value if isinstance(item, str)]
-    return [line for line in text.splitlines() if line.strip()]
-
-
-def _share(row: _Row) -> float:
-    """A weight from 0 to 1; 1 where there is none that can be one."""
-    value = next((row[name] for name in _WEIGHT if name in row), None)
-    if isinstance(value, (int, float)) and math.isfinite(value) and 0 <= value <= 1:
-        return float(value)
-    return 1.0
