@@ -107,8 +107,8 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     """Of passages of a period, best first, those that answer about as well as any.
 
     They have a good share of the best score of all, or, where many passages are alike and these are
-    not among the best, of the best by meaning and by words. Of "what happened in …?" the period
-    itself is the answer: all of its passages are.
+    not among the best, of the best by meaning and by words. Of "what happened in …?" and "what was
+    repaired in …?" the period itself is the answer: all of its passages are.
     """
     if EVENTS.match(session.question):
         return within.ids
