@@ -62,8 +62,9 @@ def run_step(name: str, command: list[str]) -> bool:
 
 
 def uv_run(command: list[str]) -> list[str]:
-    """The command in the environment with the tools of `dev`; uv tells its children where it is."""
-    return [os.environ.get("UV", "uv"), "run", "--group", "dev", *command]
+    """The command in the environment with the tools of `dev` and a real language model."""
+    groups = ["--group", "dev", "--group", "llm-real"]
+    return [os.environ.get("UV", "uv"), "run", *groups, *command]
 
 
 if __name__ == "__main__":

@@ -22,6 +22,7 @@ VALUES = frozenset(
         "derived_files",
         "private_files",
         "shingles",
+        "untrusted",
         "word_lists",
     }
 )

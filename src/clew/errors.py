@@ -12,6 +12,9 @@ ClewError
 │   ├── StoreMismatchError    the store was built with another embedder, or by a newer Clew
 │   └── StoreCorruptError     the database is damaged
 ├── ModelError                a model cannot be found, loaded or run
+│   ├── ModelUnavailableError a language model cannot be reached, or is overloaded
+│   ├── ReplyError            what a language model answered cannot be used
+│   └── BudgetError           a request would go beyond what may be spent
 ├── WorkerError               the process that reads documents cannot be started
 └── MissingExtraError         an optional dependency is not installed
 """
@@ -79,6 +82,35 @@ class StoreCorruptError(StoreError):
 
 class ModelError(ClewError):
     """A model cannot be found, loaded or run."""
+
+
+class ModelUnavailableError(ModelError):
+    """A language model cannot be reached, or is overloaded.
+
+    `retry_after` are the seconds that it asks to wait. `reached` says whether it answered at all.
+    """
+
+    def __init__(
+        self, message: str, *, reached: bool = False, retry_after: float | None = None
+    ) -> None:
+        super().__init__(message)
+        self.reached = reached
+        self.retry_after = retry_after
+
+
+class ReplyError(ModelError):
+    """What a language model answered cannot be used.
+
+    `reason` is short enough for a table: "malformed", "empty", "truncated", "refused".
+    """
+
+    def __init__(self, message: str, reason: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+class BudgetError(ModelError):
+    """A request would go beyond what may be spent."""
 
 
 class WorkerError(ClewError):

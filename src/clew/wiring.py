@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.models.llm.client import LanguageModelClient
     from clew.ports import (
         AuditLog,
         CommunityWriter,
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
+    from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
@@ -181,6 +183,40 @@ def make_reranker(settings: Settings) -> Reranker | None:
     return OnnxCrossEncoder(
         chosen.model, cache=settings.embed.cache, threads=settings.embed.threads
     )
+
+
+def make_language_provider(
+    settings: Settings, before_close: Callable[[Callable[[], None]], None]
+) -> LanguageModel | None:
+    """What answers as a language model, None where none is configured; it loads when needed.
+
+    `before_close` is told what lets go of it.
+    """
+    if not settings.llm.provider:
+        return None
+    from clew.models.llm.providers import make_provider
+
+    provider = make_provider(settings.llm)
+    before_close(provider.close)
+    return provider
+
+
+def make_language_model(
+    settings: Settings, provider: LanguageModel, store: Store
+) -> LanguageModelClient:
+    """The language model of a store: what it answers is kept there, counted and checked."""
+    from clew.models.llm.client import LanguageModelClient
+
+    return LanguageModelClient(provider, settings.llm, make_replies(store))
+
+
+def make_replies(store: Store) -> ReplyLog:
+    """What language models were asked, as the store keeps it."""
+    from clew.stores.replies import Replies
+    from clew.stores.store import Store as AnyStore
+
+    assert isinstance(store, AnyStore)
+    return Replies(store.backend)
 
 
 def make_extractor() -> Extractor:

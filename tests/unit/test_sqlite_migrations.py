@@ -213,7 +213,13 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_13(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE llm_cache")
+    connection.execute("UPDATE meta SET value = 13 WHERE name = 'schema_version'")
+
+
 def _take_back_to_12(connection: sqlite3.Connection) -> None:
+    _take_back_to_13(connection)
     connection.execute("DROP INDEX documents_by_language")
     connection.execute("ALTER TABLE documents DROP COLUMN language")
     connection.execute("UPDATE meta SET value = 12 WHERE name = 'schema_version'")

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.errors import ModelError
-from clew.ports import LanguageModel
+from clew.ports.language_model import LanguageModel, ask
 from clew.search.analysis.sub_questions import (
     MAX_PARTS,
     fuse_by_max,
@@ -118,9 +118,9 @@ def test_a_language_model_may_split() -> None:
     assert parts == ("Who was the teacher of Ada Morn?", "Who was the builder of Vell?")
     assert notes == ()
     assert model.calls == 1
-    [(instructions, text)] = model.asked
-    assert text == QUESTION
-    assert QUESTION not in instructions
+    [request] = model.asked
+    assert [message.text for message in request.messages] == [QUESTION]
+    assert QUESTION not in request.instructions
 
 
 @pytest.mark.parametrize(
@@ -155,16 +155,17 @@ def test_a_model_that_fails_is_not_needed() -> None:
 
 def test_the_scripted_model_answers_in_turn_or_by_text() -> None:
     in_turn: LanguageModel = ScriptedLanguageModel(["one", "two"], name="turns")
-    assert [in_turn.complete("", "a"), in_turn.complete("", "a")] == ["one", "two"]
+    request = ask("answer", "say", "a")
+    assert [in_turn.reply(request).text for _ in range(2)] == ["one", "two"]
     assert in_turn.name == "turns"
     with pytest.raises(ModelError, match=r"'turns' has no answer \(left\) to 'a'"):
-        in_turn.complete("", "a")
+        in_turn.reply(request)
 
     by_text = ScriptedLanguageModel({"a": "one"})
-    assert [by_text.complete("say", "a") for _ in range(2)] == ["one", "one"]
+    assert [by_text.reply(request).text for _ in range(2)] == ["one", "one"]
     with pytest.raises(ModelError, match="to 'b'"):
-        by_text.complete("say", "b")
-    assert by_text.asked == [("say", "a"), ("say", "a"), ("say", "b")]
+        by_text.reply(ask("answer", "say", "b"))
+    assert [asked.messages[0].text for asked in by_text.asked] == ["a", "a", "b"]
 
 
 # --- fusing --------------------------------------------------------------------------------------

@@ -22,6 +22,7 @@ from clew.cli.commands import (
     tools,
     watching,
 )
+from clew.cli.commands.llm import ask
 from clew.cli.common import (
     Common,
     JsonOption,
@@ -79,6 +80,7 @@ app.command("index")(command(indexing.index))
 app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
+app.command("ask")(command(ask.ask))
 app.command("documents")(command(inspect.documents))
 app.command("show")(command(inspect.show))
 app.command("delete")(command(indexing.delete))

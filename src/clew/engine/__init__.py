@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self, Unpack
 
+from clew.engine.ask import Ask
 from clew.engine.documents import Documents
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
@@ -40,6 +41,7 @@ class Engine:
         self.delete = self.documents.delete
         self.searching = Search(self.state)
         self.search = self.searching.search
+        self.ask = Ask(self.state, self.searching).ask
 
     def __enter__(self) -> Self:
         """The engine itself."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 from contextlib import suppress
 from datetime import datetime
-from functools import cached_property, partial
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
@@ -21,6 +21,8 @@ from clew.wiring import (
     make_extractor,
     make_ingest,
     make_journal,
+    make_language_model,
+    make_language_provider,
     make_reranker,
     make_store,
     make_vectors,
@@ -36,15 +38,16 @@ if TYPE_CHECKING:
     from clew.graph.vocabulary import Vocabulary
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
+    from clew.models.llm.client import LanguageModelClient
     from clew.ports import (
         CommunityStore,
         Embedder,
         Extractor,
-        LanguageModel,
         Reranker,
         Store,
         SyncedVectorIndex,
     )
+    from clew.ports.language_model import LanguageModel
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
     from clew.stores.sqlite.connection import Database
@@ -79,8 +82,10 @@ class EngineState:
         """The model that texts and questions are embedded with."""
         self.reranker = models.get("reranker") or make_reranker(settings)
         """Reads question and passage together; None where none is configured."""
-        self.language_model = models.get("language_model")
-        """None where none is given: everything works without."""
+        self._before_close: list[Callable[[], None]] = []
+        given = models.get("language_model")
+        self.language_provider = given or make_language_provider(settings, self.before_close)
+        """What answers as a language model; None where none is configured or given."""
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(settings.search.cache)
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
@@ -96,7 +101,6 @@ class EngineState:
         self._entity_ranks: EntityRanks | None = None
         self._snapshot: Snapshot | None = None
         self._vocabulary: Vocabulary | None = None
-        self._before_close: list[Callable[[], None]] = []
         self._loading: threading.Thread | None = None
         self._keyword_only_meanwhile = False
         self._refreshing = threading.Lock()
@@ -139,6 +143,12 @@ class EngineState:
     def _load_model(self) -> None:
         with suppress(ModelError):
             self.embedder.embed_query("warm")
+
+    @cached_property
+    def language_model(self) -> LanguageModelClient | None:
+        """The language model, its replies kept in the store; None: everything works without."""
+        provider = self.language_provider
+        return make_language_model(self.settings, provider, self.store) if provider else None
 
     def bind_embedder(self) -> None:
         """Make sure that the store holds vectors of this embedder and of no other."""
@@ -214,7 +224,7 @@ class EngineState:
 
         if self._communities.generation() == self.store.generation():
             return
-        say = None if progress is None else partial(_begin, progress)
+        say = None if progress is None else lambda step: progress(step, 0, None)
         refresh_communities(
             self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
         )
@@ -280,10 +290,6 @@ class EngineState:
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
-
-
-def _begin(progress: Progress, step: str) -> None:
-    progress(step, 0, None)
 
 
 def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFoundError, StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
-from clew.wiring import make_embedder, make_reranker, store_exists
+from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from clew.engine import Engine
     from clew.engine.search import Search
@@ -66,6 +66,7 @@ class Engines:
         self._first = first
         self._limit = limit
         self._models: dict[str, Any] = {}
+        self._at_end: list[Callable[[], None]] = []
         self._making_models = threading.Lock()
         self._lock = threading.Condition()
         # In the order of their last use.
@@ -110,6 +111,8 @@ class Engines:
             closing = [self._start_closing(name) for name in list(self._opened)]
         for thread in closing:
             thread.join()
+        while self._at_end:
+            self._at_end.pop()()
 
     def _take(self, namespace: str) -> Opened:
         with self._lock:
@@ -190,12 +193,17 @@ class Engines:
         """What all engines share; a model loads when it is first needed."""
         with self._making_models:
             if not self._models and self._first is not None:
-                names = ("embedder", "reranker", "language_model")
-                self._models = {name: getattr(self._first.state, name) for name in names}
+                state = self._first.state
+                self._models = {
+                    "embedder": state.embedder,
+                    "reranker": state.reranker,
+                    "language_model": state.language_provider,
+                }
             elif not self._models:
                 self._models = {
                     "embedder": make_embedder(self.settings),
                     "reranker": make_reranker(self.settings),
+                    "language_model": make_language_provider(self.settings, self._at_end.append),
                 }
             return self._models
 

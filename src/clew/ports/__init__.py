@@ -47,7 +47,7 @@ from clew.ports.jobs import (
     JobStore,
     RefusalLog,
 )
-from clew.ports.models import Embedder, Extractor, LanguageModel, Reranker
+from clew.ports.models import Embedder, Extractor, Reranker
 from clew.ports.upkeep import StoreUpkeep
 
 __all__ = [
@@ -73,7 +73,6 @@ __all__ = [
     "JobStatus",
     "JobStore",
     "KeywordIndex",
-    "LanguageModel",
     "ManualGraph",
     "Partition",
     "PassageRow",

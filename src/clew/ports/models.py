@@ -1,4 +1,4 @@
-"""Models: what embeds, extracts, reranks and writes."""
+"""Models: what embeds, extracts and reranks. What writes is in `ports.language_model`."""
 
 from __future__ import annotations
 
@@ -69,20 +69,4 @@ class Reranker(Protocol):
 
     def score(self, question: str, texts: Sequence[str]) -> Scores:
         """(len(texts),) float32, 0 to 1, higher is better, in the order given."""
-        ...
-
-
-class LanguageModel(Protocol):
-    """Writes text; nothing depends on one."""
-
-    @property
-    def name(self) -> str:
-        """Identity of the model."""
-        ...
-
-    def complete(self, instructions: str, text: str) -> str:
-        """What the model writes; `text` is data and never instruction.
-
-        Raises `ModelError` where it cannot be reached or answers with nothing.
-        """
         ...

@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.ports import CommunityStore, Embedder, LanguageModel, Reranker, Store, VectorIndex
+    from clew.ports import CommunityStore, Embedder, Reranker, Store, VectorIndex
+    from clew.ports.language_model import LanguageModel
     from clew.search.cache import RecentlyUsed
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings

@@ -14,6 +14,7 @@ from clew.settings.indexing import (
     SplitSettings,
     SplitStrategy,
 )
+from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
 from clew.settings.load import SETTINGS_FILE, Settings, load_settings
 from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
@@ -37,6 +38,9 @@ __all__ = [
     "JobSettings",
     "LimitSettings",
     "LinkSettings",
+    "LlmProvider",
+    "LlmSettings",
+    "LlmTaskSettings",
     "Neo4jSettings",
     "OAuthSettings",
     "Precision",

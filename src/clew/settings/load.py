@@ -29,6 +29,7 @@ from clew.settings.indexing import (
     RelationSettings,
     SplitSettings,
 )
+from clew.settings.llm import LlmSettings
 from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
@@ -87,6 +88,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    llm: LlmSettings = LlmSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     qdrant: QdrantSettings = QdrantSettings()
     chroma: ChromaSettings = ChromaSettings()

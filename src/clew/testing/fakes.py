@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -10,10 +11,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
+from clew.ports.language_model import Reply, Usage
 from clew.text import terms, words
 
 if TYPE_CHECKING:
+    from typing import TypeAlias
+
+    from clew.ports.language_model import Request
     from clew.types import Vector, Vectors
+
+    Answer: TypeAlias = str | Reply | Exception
 
 
 class HashEmbedder:
@@ -94,22 +101,27 @@ class HashEmbedder:
 
 
 class ScriptedLanguageModel:
-    """Implements `clew.ports.LanguageModel` from a script.
+    """Implements `clew.ports.language_model.LanguageModel` from a script.
 
     Args:
-        answers: One answer after the other, or the answer by text. Where there is none (left),
-            `complete` raises `ModelError`, as a model does that cannot be reached.
+        answers: One answer after the other, or the answer by the text of the last message. An
+            answer is a text, a whole `Reply`, or an error to be raised. Where there is none (left),
+            it raises `ModelError`.
         name: Identity.
     """
 
     def __init__(
-        self, answers: Sequence[str] | Mapping[str, str] = (), *, name: str = "scripted"
+        self,
+        answers: Sequence[Answer] | Mapping[str, Answer] = (),
+        *,
+        name: str = "scripted",
     ) -> None:
         self._by_text = answers if isinstance(answers, Mapping) else None
-        self._in_turn: Iterator[str] = iter(() if isinstance(answers, Mapping) else answers)
+        self._in_turn: Iterator[Answer] = iter(() if isinstance(answers, Mapping) else answers)
         self._name = name
-        self.asked: list[tuple[str, str]] = []
-        """(instructions, text) of every call."""
+        self._lock = threading.Lock()
+        self.asked: list[Request] = []
+        """Every request."""
 
     @property
     def name(self) -> str:
@@ -121,13 +133,27 @@ class ScriptedLanguageModel:
         """How often it was asked."""
         return len(self.asked)
 
-    def complete(self, instructions: str, text: str) -> str:
-        """The script's answer."""
-        self.asked.append((instructions, text))
-        if self._by_text is not None:
-            answer = self._by_text.get(text, "")
-        else:
-            answer = next(self._in_turn, "")
+    def reply(self, request: Request) -> Reply:
+        """The script's answer; a token of usage for each word."""
+        text = request.messages[-1].text
+        with self._lock:
+            self.asked.append(request)
+            answer = next(self._in_turn, "") if self._by_text is None else self._by_text.get(text)
         if not answer:
             raise ModelError(f"the script of {self._name!r} has no answer (left) to {text!r}")
-        return answer
+        if isinstance(answer, Exception):
+            raise answer
+        if isinstance(answer, Reply):
+            return answer
+        read = sum(len(words(message.text)) for message in request.messages)
+        usage = Usage(
+            input_tokens=read + len(words(request.instructions)), output_tokens=len(words(answer))
+        )
+        return Reply(text=answer, finish="stop", model=self._name, usage=usage)
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """The same, the text in pieces of at most eight characters."""
+        reply = self.reply(request)
+        for start in range(0, len(reply.text), 8):
+            yield reply.text[start : start + 8]
+        yield reply

@@ -6,10 +6,11 @@ import json
 from typing import TYPE_CHECKING
 
 from clew.errors import ModelError
+from clew.ports.language_model import ask
 from clew.search.analysis.route import Route, route, shortened
 
 if TYPE_CHECKING:
-    from clew.ports import LanguageModel
+    from clew.ports.language_model import LanguageModel
     from clew.search.analysis.route import Features
 
 MODEL_CHARACTERS = 2000
@@ -52,7 +53,9 @@ def route_with_model(model: LanguageModel, question: str, features: Features) ->
         "dated": features.dated,
     }
     try:
-        answer = model.complete(_INSTRUCTIONS, json.dumps(facts, ensure_ascii=False)).strip()
+        text = json.dumps(facts, ensure_ascii=False)
+        request = ask("route", _INSTRUCTIONS, text, subject=question)
+        answer = model.reply(request).text.strip()
     except ModelError as error:
         return _by_rule(question, features, f"the language model {model.name} failed: {error}")
     if answer not in USES:

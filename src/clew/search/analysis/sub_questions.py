@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import ModelError
+from clew.ports.language_model import ask
 from clew.search.ranking.normalise import min_max
 from clew.search.retrieval.channels import Ranking
 from clew.sentences import sentences
@@ -20,7 +21,7 @@ from clew.text import one_line, terms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.ports import LanguageModel
+    from clew.ports.language_model import LanguageModel
 
 MAX_PARTS = 8
 """A question of more parts stays whole."""
@@ -100,7 +101,7 @@ def split_with_model(
     question.
     """
     try:
-        answer = model.complete(_INSTRUCTIONS, question)
+        answer = model.reply(ask("route", _INSTRUCTIONS, question, subject=question)).text
     except ModelError as error:
         return split_question(question), (f"sub-questions by rule: {error}",)
     parts = _read_answer(answer, question)

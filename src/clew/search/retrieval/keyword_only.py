@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from clew.ports import (
         CommunityStore,
         Embedder,
-        LanguageModel,
         Reranker,
         Store,
         VectorIndex,
     )
+    from clew.ports.language_model import LanguageModel
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
     from clew.search.resources import SearchResources

@@ -40,6 +40,7 @@ from clew.stores.relations.weights import (
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State, remember_embedder
 from clew.stores.statements import documents as statements
 from clew.stores.statements.evidence import EVIDENCE_BY_KEYS
+from clew.stores.statements.replies import DELETE_REPLIES_ABOUT
 from clew.types import Document, IndexedDocument
 
 
@@ -247,6 +248,7 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
         stated = backend.rows(statements.STATED_HISTORY, ids=ids)
         backend.delete("versions", ids)
         backend.delete("documents", ids)
+        backend.execute(DELETE_REPLIES_ABOUT, ids=ids)
         delete_orphans(backend, [row[0] for row in touched])
         heads = {head for head, _, kind, *_ in stated if kind in functional}
         changed = recompute_valid_until(backend, heads, functional)

@@ -21,6 +21,7 @@ from clew.stores.neo4j.schema import (
     INDEXES,
     LOG_INDEX,
     PARENT_INDEX,
+    REPLY_CONSTRAINT,
     UNIQUE_NODES,
     UNIQUE_OF_COMMUNITIES,
     define_keywords,
@@ -163,6 +164,14 @@ def m007_languages(database: Neo4jDatabase) -> None:
         pass
 
 
+def m008_replies(database: Neo4jDatabase) -> None:
+    """What language models were asked, found by its key."""
+    database.define(
+        f"CREATE CONSTRAINT {REPLY_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewReply) REQUIRE (n.namespace, n.key) IS UNIQUE"
+    )
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -171,6 +180,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m005_date_precision,
     m006_name_keys,
     m007_languages,
+    m008_replies,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

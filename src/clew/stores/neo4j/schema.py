@@ -29,6 +29,8 @@ Nodes, with their properties beside `namespace`:
   also title, summary, entities, entity_ids, sources and embedding
 - ClewTheme: number, title, embedding
 - ClewTopic: id, key, name, theme (a number), passages, documents, chunks (ids), embedding
+- ClewReply: key, task, model, subject, documents (JSON), reason, reply (JSON), characters,
+  input_tokens, cached_tokens, output_tokens, cost (none where unknown), seconds, at, hits
 
 Members and chunks are ids and no relationships: entities and chunks may have gone since. Arrays and
 embeddings are little-endian bytes, which come ten times as fast as lists: they are read whole.
@@ -105,6 +107,7 @@ UNIQUE_OF_COMMUNITIES = {
 }
 PARENT_INDEX = "clew_communities_by_parent"
 LOG_INDEX = "clew_extraction_log_by_entity"
+REPLY_CONSTRAINT = "clewreply_unique"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
     "clewalias_key_unique",
@@ -113,6 +116,7 @@ SHARED_INDEXES = (
     *UNIQUE_OF_COMMUNITIES,
     PARENT_INDEX,
     LOG_INDEX,
+    REPLY_CONSTRAINT,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 

@@ -91,6 +91,26 @@ CREATE TABLE readings (
 )
 """
 
+_M014 = """
+CREATE TABLE llm_cache (
+    key TEXT PRIMARY KEY,
+    task TEXT NOT NULL,
+    model TEXT NOT NULL,
+    subject TEXT NOT NULL,
+    documents TEXT NOT NULL,
+    reason TEXT NOT NULL,
+    characters INTEGER NOT NULL,
+    input_tokens INTEGER NOT NULL,
+    cached_tokens INTEGER NOT NULL,
+    output_tokens INTEGER NOT NULL,
+    cost REAL,
+    seconds REAL NOT NULL,
+    at TEXT NOT NULL,
+    hits INTEGER NOT NULL,
+    reply TEXT NOT NULL
+) WITHOUT ROWID
+"""
+
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
     """Communities with their reports, topics with their themes; all derived, none at first."""
@@ -185,3 +205,8 @@ def m013_languages(connection: sqlite3.Connection) -> None:
     """The language of each document; unknown, and read as English, for those that there are."""
     connection.execute("ALTER TABLE documents ADD COLUMN language TEXT NOT NULL DEFAULT ''")
     connection.execute("CREATE INDEX documents_by_language ON documents (language)")
+
+
+def m014_replies(connection: sqlite3.Connection) -> None:
+    """What language models were asked and what they answered; nothing at first."""
+    connection.execute(_M014)

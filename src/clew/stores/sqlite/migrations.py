@@ -23,6 +23,7 @@ from clew.stores.sqlite.migration_steps import (
     m011_sketches,
     m012_name_keys,
     m013_languages,
+    m014_replies,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -39,6 +40,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m011_sketches,
     m012_name_keys,
     m013_languages,
+    m014_replies,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

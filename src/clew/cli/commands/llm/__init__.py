@@ -1,0 +1,1 @@
+"""Commands that ask a language model, where there is one."""

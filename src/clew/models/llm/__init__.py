@@ -1,0 +1,1 @@
+"""Language models: `client.py` asks, over a provider; what it is told is kept, counted, checked."""

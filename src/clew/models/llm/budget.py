@@ -1,0 +1,112 @@
+"""What may be spent, what was, and what work would take before it begins."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from clew.errors import BudgetError
+from clew.models.llm.tokens import PER_CHARACTER, prompt_text
+from clew.ports.language_model import Usage
+
+if TYPE_CHECKING:
+    from clew.ports.language_model import LoggedReply, Reply, Request
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Spent:
+    """What requests took so far."""
+
+    requests: int = 0
+    """Those that were answered from the cache not counted."""
+    cached: int = 0
+    """Those that were."""
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    """US dollars, of the requests whose price is known; None where none is."""
+
+
+class Budget:
+    """Counts what requests take, and refuses the one that would go beyond a limit.
+
+    Threads may share it. 0 is no limit. Requests under way are not counted before they are
+    answered: as many as run at a time may go beyond the limit together.
+    """
+
+    def __init__(self, max_tokens: int = 0, max_cost: float = 0.0) -> None:
+        self._max_tokens, self._max_cost = max_tokens, max_cost
+        self._lock = threading.Lock()
+        self.spent = Spent()
+
+    def check(self) -> None:
+        """Raise `BudgetError` where a limit is reached."""
+        spent = self.spent
+        if 0 < self._max_tokens <= spent.usage.total:
+            raise BudgetError(
+                f"{spent.usage.total:,} of {self._max_tokens:,} tokens are spent; what is done is"
+                " kept, run it again with a higher --max-tokens-spent to go on"
+            )
+        if 0 < self._max_cost <= (spent.cost or 0.0):
+            raise BudgetError(
+                f"${spent.cost:.4f} of ${self._max_cost:g} are spent; what is done is kept, run it"
+                " again with a higher --max-cost to go on"
+            )
+
+    def count(self, reply: Reply) -> None:
+        """Add what a reply took."""
+        with self._lock:
+            before, fresh = self.spent, not reply.cached
+            cost = before.cost
+            if fresh and reply.cost is not None:
+                cost = (cost or 0.0) + reply.cost
+            self.spent = Spent(
+                requests=before.requests + fresh,
+                cached=before.cached + (not fresh),
+                usage=before.usage + reply.usage if fresh else before.usage,
+                cost=cost,
+            )
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Estimate:
+    """What work would take; nothing has been asked."""
+
+    documents: int
+    calls: int
+    """Those that are answered from the cache not counted."""
+    cached: int
+    input_tokens: int
+    output_tokens: int
+    cost: float | None
+    """US dollars; None where the price is not known."""
+
+
+def estimate(
+    requests: Sequence[Request], cached: int, past: Sequence[LoggedReply], output_tokens: int
+) -> Estimate:
+    """What requests would take that are not answered yet, judged by those of the past.
+
+    `past` are requests of the same model and task; without any, a token is four characters and a
+    reply has `output_tokens`.
+    """
+    done = [entry for entry in past if entry.usage.input_tokens and entry.characters]
+    characters = sum(entry.characters for entry in done)
+    rate, reply, price = PER_CHARACTER, float(output_tokens), None
+    if done:
+        rate = sum(entry.usage.input_tokens for entry in done) / characters
+        reply = sum(entry.usage.output_tokens for entry in done) / len(done)
+        costs = [entry.cost for entry in done if entry.cost is not None]
+        tokens = sum(entry.usage.total for entry in done if entry.cost is not None)
+        price = sum(costs) / tokens if tokens else None
+    read = round(rate * sum(len(prompt_text(request)) for request in requests))
+    written = round(reply * len(requests))
+    return Estimate(
+        documents=len({name for request in requests for name in request.documents}),
+        calls=len(requests),
+        cached=cached,
+        input_tokens=read,
+        output_tokens=written,
+        cost=None if price is None else price * (read + written),
+    )

@@ -1,0 +1,222 @@
+"""The engine's language model: a provider whose replies are kept, counted, checked and repaired."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError
+from clew.models.llm.budget import Budget
+from clew.models.llm.cache import answered, failed, request_key, restored
+from clew.models.llm.repair import parse, repaired
+from clew.models.llm.retry import with_retries
+from clew.ports.language_model import Parameters, Reply, Request
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from clew.ports.language_model import LanguageModel, LoggedReply, ReplyLog
+    from clew.settings import LlmSettings
+
+T = TypeVar("T")
+Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
+
+logger = logging.getLogger("clew")
+
+AWAY_SECONDS = 30.0
+"""How long a model that could not be reached is not asked again."""
+
+
+class LanguageModelClient:
+    """`ports.language_model.LanguageModel` over a provider; threads may share one.
+
+    A reply that is kept is not asked for again. Each is parsed by its request's schema; one that
+    fails is asked for once more, with what is wrong, and then recorded as failed.
+    """
+
+    def __init__(
+        self,
+        provider: LanguageModel,
+        settings: LlmSettings,
+        log: ReplyLog | None = None,
+    ) -> None:
+        """Clients of one provider share its `slots`, which bound the requests at a time."""
+        self.provider = provider
+        self.settings = settings
+        self.log = log if settings.cache else None
+        own = threading.BoundedSemaphore(settings.concurrency)
+        self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
+        self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
+        """Of this client; a command may put another in its place."""
+        self._away: tuple[float, ModelUnavailableError] | None = None
+
+    @property
+    def name(self) -> str:
+        """The provider and the model."""
+        return f"{self.provider.name} {self.settings.model}".strip()
+
+    def close(self) -> None:
+        """Let go of connections, where the provider has any."""
+        getattr(self.provider, "close", lambda: None)()
+
+    def reply(self, request: Request) -> Reply:
+        """See `LanguageModel`; also raises `BudgetError`."""
+        *_, reply = self._answer(request, self._whole)
+        assert isinstance(reply, Reply)
+        return reply
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """See `LanguageModel`; also raises `BudgetError`.
+
+        A reply that had to be repaired comes whole, after the pieces of the first try.
+        """
+        return self._answer(request, self._pieces)
+
+    def is_cached(self, request: Request) -> bool:
+        """Whether a request would be answered without asking; not counted as used."""
+        request = self.prepared(request)
+        return self._kept(request_key(self.provider.name, request), counted=False) is not None
+
+    def prepared(self, request: Request) -> Request:
+        """The request with the parameters of its task."""
+        if request.parameters is not None:
+            return request
+        task = self.settings.task(request.task)
+        parameters = Parameters(
+            model=task.model or self.settings.model,
+            temperature=task.temperature,
+            max_output_tokens=task.max_output_tokens,
+            seconds=task.seconds,
+        )
+        return replace(request, parameters=parameters)
+
+    # --- one request
+
+    def _answer(self, request: Request, ask: Ask) -> Iterator[str | Reply]:
+        request = self.prepared(request)
+        key = request_key(self.provider.name, request)
+        kept = self._kept(key, counted=True)
+        if kept is not None:
+            reply = restored(kept)
+            self.budget.count(reply)
+            yield reply.text
+            yield replace(reply, value=parse(request, reply))
+            return
+        self.budget.check()
+        try:
+            with self.slots:
+                yield from self._fresh(key, request, ask)
+        except ModelError as error:
+            self._record(failed(key, request, _reason(error)))
+            raise
+
+    def _fresh(self, key: str, request: Request, ask: Ask) -> Iterator[str | Reply]:
+        """What the provider says; the whole reply is checked, and kept where it is sound."""
+        reply: str | Reply = ""
+        for reply in ask(request):
+            if isinstance(reply, str):
+                yield reply
+        if not isinstance(reply, Reply):
+            raise ReplyError(f"{self.name} ended without a reply", "truncated")
+        self.budget.count(reply)
+        try:
+            value = parse(request, reply)
+        except ReplyError as error:
+            reply, value = self._repaired(request, reply, error)
+        self._record(answered(key, request, reply))
+        yield replace(reply, value=value)
+
+    def _repaired(
+        self, request: Request, reply: Reply, error: ReplyError
+    ) -> tuple[Reply, BaseModel | None]:
+        """The reply to the same request with the error told, and its value; asked for once."""
+        if error.reason != "malformed":
+            raise error
+        self.budget.check()
+        (second,) = self._whole(repaired(request, reply, error))
+        assert isinstance(second, Reply)
+        self.budget.count(second)
+        value = parse(request, second)
+        both = replace(second, usage=reply.usage + second.usage, cost=_sum(reply, second))
+        return replace(both, seconds=reply.seconds + second.seconds), value
+
+    def _whole(self, request: Request) -> Iterator[str | Reply]:
+        yield self._tried(request, self.provider.reply)
+
+    def _pieces(self, request: Request) -> Iterator[str | Reply]:
+        """Pieces as they come; tried again, or by the fallback, before the first one alone."""
+
+        def begin(request: Request) -> tuple[str | Reply, Iterator[str | Reply]]:
+            pieces = iter(self.provider.stream(request))
+            return next(pieces), pieces
+
+        first, rest = self._tried(request, begin)
+        yield first
+        yield from rest
+
+    # --- trying
+
+    def _tried(self, request: Request, work: Callable[[Request], T]) -> T:
+        """What `work` makes of the request, tried again, and by the fallback model at last."""
+        self._check_away()
+        try:
+            return self._retried(request, work)
+        except ModelUnavailableError as error:
+            if not error.reached:
+                self._away = (time.monotonic() + AWAY_SECONDS, error)
+                raise
+            return self._by_fallback(request, work, error)
+        except ReplyError:
+            raise
+        except ModelError as error:
+            return self._by_fallback(request, work, error)
+
+    def _retried(self, request: Request, work: Callable[[Request], T]) -> T:
+        assert request.parameters is not None
+        deadline = time.monotonic() + request.parameters.seconds
+        return with_retries(lambda: work(request), retries=self.settings.retries, deadline=deadline)
+
+    def _by_fallback(self, request: Request, work: Callable[[Request], T], error: ModelError) -> T:
+        fallback, asked = self.settings.fallback_model, request.parameters
+        if not fallback or asked is None or asked.model == fallback:
+            raise error
+        logger.warning("%s: %s is asked instead", error, fallback)
+        return self._retried(replace(request, parameters=replace(asked, model=fallback)), work)
+
+    def _check_away(self) -> None:
+        """Raise at once where the model could not be reached a moment ago."""
+        if self._away is not None and time.monotonic() < self._away[0]:
+            raise self._away[1]
+        self._away = None
+
+    # --- what is kept
+
+    def _kept(self, key: str, *, counted: bool) -> LoggedReply | None:
+        if self.log is None:
+            return None
+        try:
+            return self.log.find(key, counted=counted)
+        except StoreError as error:
+            logger.warning("kept replies cannot be read: %s", error)
+            return None
+
+    def _record(self, entry: LoggedReply) -> None:
+        if self.log is None:
+            return
+        try:
+            self.log.record(entry)
+        except StoreError as error:
+            logger.warning("a reply cannot be kept: %s", error)
+
+
+def _reason(error: ModelError) -> str:
+    return f"{error.reason}: {error}" if isinstance(error, ReplyError) else str(error)
+
+
+def _sum(first: Reply, second: Reply) -> float | None:
+    known = [reply.cost for reply in (first, second) if reply.cost is not None]
+    return sum(known) if known else None

@@ -1,0 +1,295 @@
+"""Ollama by its own `/api/chat`.
+
+Its `/v1` drops the length of the context and whether to think, and cuts long prompts from the
+front without a word. Here the context is made as long as the request needs, and what Ollama counted
+is compared with what was sent.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from clew.errors import ModelError, ModelUnavailableError, ReplyError
+from clew.models.llm.tokens import fewest_tokens, most_tokens
+from clew.ports.language_model import Reply, ToolCall, Usage
+
+if TYPE_CHECKING:
+    from clew.ports.language_model import (
+        FinishReason,
+        Message,
+        Parameters,
+        Request,
+        ToolDefinition,
+    )
+    from clew.settings import LlmSettings
+
+ADDRESS = "http://localhost:11434"
+STEP = 1024
+"""The length of a context is a multiple of it: a model is loaded again for each other length."""
+MOST_BYTES = 16_000_000
+"""Of a reply; more is no reply."""
+_BUSY = (408, 425, 429, 500, 502, 503, 504)
+
+
+class Ollama:
+    """`ports.language_model.LanguageModel` on an Ollama server; requests bear their parameters."""
+
+    def __init__(self, settings: LlmSettings) -> None:
+        self._settings = settings
+        self._address = settings.base_url or ADDRESS
+        key = settings.api_key.get_secret_value()
+        self._client = httpx2.Client(
+            headers={"Authorization": f"Bearer {key}"} if key else {},
+            timeout=httpx2.Timeout(60, connect=settings.connect_seconds),
+        )
+        self._lengths: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self.slots = threading.BoundedSemaphore(settings.concurrency)
+        """Bound the requests at a time, whoever makes them."""
+
+    @property
+    def name(self) -> str:
+        """The provider and its address."""
+        return f"ollama {self._address}"
+
+    def close(self) -> None:
+        """Let go of connections."""
+        self._client.close()
+
+    def reply(self, request: Request) -> Reply:
+        """See `LanguageModel`."""
+        *_, reply = self.stream(request)
+        assert isinstance(reply, Reply)
+        return reply
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """See `LanguageModel`."""
+        parameters = request.parameters
+        assert parameters is not None
+        sent = time.monotonic()
+        body = self._body(request, parameters)
+        text: list[str] = []
+        calls: list[ToolCall] = []
+        with self._lines("/api/chat", body, parameters) as lines:
+            for line in lines:
+                event = self._event(line)
+                message = _object(event, "message")
+                if piece := str(message.get("content") or ""):
+                    text.append(piece)
+                    yield piece
+                calls += _calls(message.get("tool_calls") or (), len(calls))
+                if event.get("done"):
+                    break
+            else:
+                raise _broken(self.name, "no end")
+        finish = _finish(event, calls)
+        usage = Usage(
+            input_tokens=_count(event, "prompt_eval_count"),
+            output_tokens=_count(event, "eval_count"),
+        )
+        self._check_prompt(request, usage, body["options"]["num_ctx"])
+        yield Reply(
+            text="".join(text),
+            finish=finish,
+            model=str(event.get("model") or parameters.model),
+            usage=usage,
+            seconds=time.monotonic() - sent,
+            calls=tuple(calls),
+        )
+
+    # --- the request
+
+    def _body(self, request: Request, parameters: Parameters) -> dict[str, Any]:
+        body: dict[str, Any] = {
+            "model": parameters.model,
+            "messages": [
+                {"role": "system", "content": request.instructions},
+                *map(_message, request.messages),
+            ],
+            "stream": True,
+            "think": self._settings.think,
+            "keep_alive": self._settings.keep_alive,
+            "options": {
+                "num_ctx": self._context(request, parameters),
+                "num_predict": parameters.max_output_tokens,
+                "temperature": parameters.temperature,
+            },
+        }
+        if request.schema is not None:
+            body["format"] = request.schema.model_json_schema()
+        if request.tools:
+            body["tools"] = [_tool(tool) for tool in request.tools]
+        return body
+
+    def _context(self, request: Request, parameters: Parameters) -> int:
+        """The length of context that prompt and reply take, in tokens."""
+        needed = most_tokens(request) + parameters.max_output_tokens
+        limit = min(self._settings.context_tokens, self._length(parameters))
+        least = fewest_tokens(request) + parameters.max_output_tokens
+        if least > limit:
+            raise ReplyError(
+                f"the request takes {least:,} tokens at least, {parameters.model} reads {limit:,}:"
+                " raise llm.context_tokens, or choose a model that reads more",
+                "truncated",
+            )
+        return min(limit, -(-needed // STEP) * STEP)
+
+    def _length(self, parameters: Parameters) -> int:
+        """The longest context that the model was made for; asked once."""
+        model = parameters.model
+        with self._lock:
+            if model not in self._lengths:
+                with self._lines("/api/show", {"model": model}, parameters) as lines:
+                    info = _object(self._event("\n".join(lines)), "model_info")
+                lengths = [v for name, v in info.items() if name.endswith(".context_length")]
+                known = [length for length in lengths if isinstance(length, int) and length > 0]
+                self._lengths[model] = min(known, default=self._settings.context_tokens)
+            return self._lengths[model]
+
+    def _check_prompt(self, request: Request, usage: Usage, context: int) -> None:
+        """Raise `ReplyError` where Ollama read less than it was sent."""
+        read, sent = usage.input_tokens, fewest_tokens(request)
+        if 0 < read < sent or read >= context:
+            raise ReplyError(
+                f"{self.name} read {read:,} tokens of a prompt of {sent:,} at least (context"
+                f" {context:,}): it cut the prompt",
+                "truncated",
+            )
+
+    # --- the wire
+
+    @contextmanager
+    def _lines(
+        self, path: str, body: Mapping[str, Any], parameters: Parameters
+    ) -> Iterator[Iterator[str]]:
+        """The lines that come back; errors as ours."""
+        timeout = httpx2.Timeout(parameters.seconds, connect=self._settings.connect_seconds)
+        try:
+            with self._client.stream(
+                "POST", f"{self._address}{path}", json=body, timeout=timeout
+            ) as response:
+                if response.status_code != httpx2.codes.OK:
+                    raise self._refusal(response, parameters)
+                yield self._bounded(response, parameters.seconds)
+        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+            raise ModelUnavailableError(
+                f"{self.name} cannot be reached ({error}); start it with `ollama serve`, or set"
+                " llm.base_url"
+            ) from error
+        except httpx2.TimeoutException as error:
+            raise _too_slow(self.name, parameters.seconds) from error
+        except httpx2.HTTPError as error:
+            raise _broken(self.name, error) from error
+
+    def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[str]:
+        size, deadline = 0, time.monotonic() + seconds
+        for line in response.iter_lines():
+            size += len(line)
+            if time.monotonic() > deadline:
+                raise _too_slow(self.name, seconds)
+            if size > MOST_BYTES:
+                raise ReplyError(f"{self.name} answers without an end", "malformed")
+            if line.strip():
+                yield line
+
+    def _event(self, line: str) -> dict[str, Any]:
+        try:
+            event = json.loads(line)
+        except (ValueError, RecursionError):
+            event = None
+        if not isinstance(event, dict):
+            raise ReplyError(
+                f"{self.name} answers with something else than JSON: is it an Ollama server?",
+                "malformed",
+            )
+        if "error" in event:
+            raise ModelUnavailableError(f"{self.name}: {_short(event['error'])}", reached=True)
+        return event
+
+    def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
+        response.read()
+        status = response.status_code
+        if status == httpx2.codes.NOT_FOUND and "not found" in response.text[:2000]:
+            return ModelError(
+                f"{self.name} has no model {parameters.model!r}; get it with: ollama pull"
+                f" {parameters.model}"
+            )
+        said = f"{self.name} answered {status}: {_short(response.text)}"
+        if status in _BUSY:
+            return ModelUnavailableError(said, reached=True, retry_after=_retry_after(response))
+        return ModelError(said)
+
+
+def _broken(name: str, error: object) -> ModelUnavailableError:
+    return ModelUnavailableError(f"{name} broke off its reply ({error})", reached=True)
+
+
+def _too_slow(name: str, seconds: float) -> ModelUnavailableError:
+    return ModelUnavailableError(f"{name} did not answer within {seconds:g} s", reached=True)
+
+
+def _retry_after(response: httpx2.Response) -> float | None:
+    value = response.headers.get("retry-after", "")
+    return float(value) if value.isdecimal() else None
+
+
+def _short(value: object) -> str:
+    return " ".join(str(value).split())[:200]
+
+
+def _object(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = event.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _count(event: Mapping[str, Any], name: str) -> int:
+    value = event.get(name)
+    return value if isinstance(value, int) and value > 0 else 0
+
+
+def _calls(found: object, before: int) -> Iterator[ToolCall]:
+    for number, call in enumerate(found if isinstance(found, list) else (), start=before):
+        function = _object(call, "function") if isinstance(call, dict) else {}
+        arguments = json.dumps(function.get("arguments") or {})
+        yield ToolCall(id=f"call-{number}", name=str(function.get("name")), arguments=arguments)
+
+
+def _finish(event: Mapping[str, Any], calls: list[ToolCall]) -> FinishReason:
+    if event.get("done_reason") == "length":
+        return "length"
+    return "tool_calls" if calls else "stop"
+
+
+def _message(message: Message) -> dict[str, Any]:
+    sent: dict[str, Any] = {"role": message.role}
+    if message.text:
+        sent["content"] = message.text
+    if message.calls:
+        sent["tool_calls"] = [
+            {"function": {"name": call.name, "arguments": _arguments(call)}}
+            for call in message.calls
+        ]
+    return sent
+
+
+def _arguments(call: ToolCall) -> object:
+    try:
+        return json.loads(call.arguments)
+    except ValueError:
+        return {}
+
+
+def _tool(tool: ToolDefinition) -> dict[str, Any]:
+    function = {
+        "name": tool.name,
+        "description": tool.description,
+        "parameters": dict(tool.parameters),
+    }
+    return {"type": "function", "function": function}

@@ -1,0 +1,185 @@
+"""Requests as pydantic-ai takes them; imports it, which takes seconds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import httpx2
+from pydantic_ai.direct import model_request, model_request_stream
+from pydantic_ai.messages import (
+    ModelRequest,
+    ModelResponse,
+    PartDeltaEvent,
+    PartStartEvent,
+    TextPart,
+    TextPartDelta,
+    ToolCallPart,
+    ToolReturnPart,
+    UserPromptPart,
+)
+from pydantic_ai.models import Model, ModelRequestParameters
+from pydantic_ai.output import OutputObjectDefinition
+from pydantic_ai.settings import ModelSettings
+from pydantic_ai.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from pydantic_ai.messages import ModelMessage
+
+    from clew.ports.language_model import Message, Request
+    from clew.settings import LlmSettings
+
+_AS_JSON = "\n\nAnswer with one JSON object and nothing else, of this JSON Schema: "
+
+
+class Sent(NamedTuple):
+    """A request, ready to be sent."""
+
+    client: httpx2.AsyncClient
+    model: Model
+    messages: list[ModelMessage]
+    settings: ModelSettings
+    parameters: ModelRequestParameters
+
+
+def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
+    """The request for the provider of the settings, at its address."""
+    asked = request.parameters
+    assert asked is not None
+    client = httpx2.AsyncClient(
+        timeout=httpx2.Timeout(asked.seconds, connect=settings.connect_seconds)
+    )
+    model = _make_model(settings, address, asked.model, client)
+    instructions, parameters = _output(model, request)
+    common = ModelSettings(
+        max_tokens=asked.max_output_tokens, request_timeout=asked.seconds, max_retries=0
+    )
+    # Models that think take no temperature; 0 is what is meant where nothing is said.
+    if asked.temperature or settings.provider == "openai-compatible":
+        common["temperature"] = asked.temperature
+    return Sent(
+        client=client,
+        model=model,
+        messages=_messages(request.messages, instructions),
+        settings={**common, **_of_provider(settings)},  # type: ignore[typeddict-item]
+        parameters=parameters,
+    )
+
+
+async def send(sent: Sent) -> ModelResponse:
+    """The whole answer."""
+    async with sent.client:
+        return await model_request(
+            sent.model,
+            sent.messages,
+            model_settings=sent.settings,
+            model_request_parameters=sent.parameters,
+            instrument=False,
+        )
+
+
+async def read_stream(sent: Sent, tell: Callable[[str], None]) -> ModelResponse:
+    """The whole answer, each piece of its text told as it comes."""
+    async with (
+        sent.client,
+        model_request_stream(
+            sent.model,
+            sent.messages,
+            model_settings=sent.settings,
+            model_request_parameters=sent.parameters,
+            instrument=False,
+        ) as stream,
+    ):
+        async for event in stream:
+            if text := _text(event):
+                tell(text)
+        return stream.get()
+
+
+def _text(event: object) -> str:
+    if isinstance(event, PartStartEvent) and isinstance(event.part, TextPart):
+        return event.part.content
+    if isinstance(event, PartDeltaEvent) and isinstance(event.delta, TextPartDelta):
+        return event.delta.content_delta
+    return ""
+
+
+def _make_model(
+    settings: LlmSettings, address: str, name: str, client: httpx2.AsyncClient
+) -> Model:
+    key = settings.api_key.get_secret_value() or "none"
+    if settings.provider == "anthropic":
+        from pydantic_ai.models.anthropic import AnthropicModel
+        from pydantic_ai.providers.anthropic import AnthropicProvider
+
+        return AnthropicModel(
+            name, provider=AnthropicProvider(base_url=address, api_key=key, http_client=client)
+        )
+    from pydantic_ai.models.openai import OpenAIChatModel, OpenAIResponsesModel
+    from pydantic_ai.providers.openai import OpenAIProvider
+    from pydantic_ai.providers.openai_compatible import OpenAICompatibleProvider
+
+    if settings.provider == "openai":
+        vendor = OpenAIProvider(base_url=address, api_key=key, http_client=client)
+        return OpenAIResponsesModel(name, provider=vendor)
+    server = OpenAICompatibleProvider(
+        "openai-compatible", base_url=address, api_key=key, http_client=client
+    )
+    return OpenAIChatModel(name, provider=server)
+
+
+def _of_provider(settings: LlmSettings) -> dict[str, Any]:
+    """Nothing is kept at OpenAI; what Anthropic was sent before is cheap to send again."""
+    if settings.provider == "openai":
+        return {"openai_store": False}
+    if settings.provider == "anthropic":
+        return {"anthropic_cache_instructions": True, "anthropic_cache_messages": True}
+    return {}
+
+
+def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters]:
+    """The instructions, and how the reply is held to the schema: by the provider, or by asking."""
+    tools = [
+        ToolDefinition(
+            name=tool.name,
+            description=tool.description,
+            parameters_json_schema=dict(tool.parameters),
+        )
+        for tool in request.tools
+    ]
+    if request.schema is None:
+        return request.instructions, ModelRequestParameters(function_tools=tools)
+    schema = request.schema.model_json_schema()
+    if not model.profile.get("supports_json_schema_output"):
+        asked = f"{request.instructions}{_AS_JSON}{json.dumps(schema)}"
+        return asked, ModelRequestParameters(function_tools=tools)
+    return request.instructions, ModelRequestParameters(
+        function_tools=tools,
+        output_mode="native",
+        output_object=OutputObjectDefinition(
+            json_schema=schema, name=request.schema.__name__, strict=True
+        ),
+    )
+
+
+def _messages(messages: tuple[Message, ...], instructions: str) -> list[ModelMessage]:
+    named = {call.id: call.name for message in messages for call in message.calls}
+    return [_message(message, instructions, named) for message in messages]
+
+
+def _message(message: Message, instructions: str, named: dict[str, str]) -> ModelMessage:
+    if message.role == "user":
+        return ModelRequest(parts=[UserPromptPart(message.text)], instructions=instructions)
+    if message.role == "tool":
+        returned = ToolReturnPart(
+            tool_name=named.get(message.answers, ""),
+            content=message.text,
+            tool_call_id=message.answers,
+        )
+        return ModelRequest(parts=[returned], instructions=instructions)
+    calls = [
+        ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
+        for call in message.calls
+    ]
+    return ModelResponse(parts=[*([TextPart(message.text)] if message.text else []), *calls])

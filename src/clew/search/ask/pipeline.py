@@ -1,0 +1,148 @@
+"""From what a search found to an answer: by a language model, else by the documents' sentences."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from clew.errors import ModelError
+from clew.search.ask.prompt import AnswerReply, answer_request
+from clew.search.ask.reader import ReplyReader
+from clew.sentences import sentences
+from clew.types.answers import DO_NOT_SAY, Answer, AnswerSource, AnswerStatement, Quotation, Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.ports.language_model import LanguageModel, Reply
+    from clew.settings import LlmSettings
+    from clew.types import CharRange, Hit, SearchResult
+
+    Tell = Callable[[str], None]
+
+MOST_SENTENCES = 3
+"""Statements of an answer without a model."""
+WITHOUT_MODEL = "no language model is configured: these are the documents' own sentences"
+
+
+def answer(
+    result: SearchResult, model: LanguageModel | None, settings: LlmSettings, tell: Tell
+) -> Answer:
+    """The answer to the question of the result; `tell` is called with each piece of it.
+
+    Where there is no model, or it fails, the statements are the answering sentences.
+    """
+    began = time.perf_counter()
+    if not result.hits:
+        return _without_model(result, tell, began, [])
+    if model is None:
+        return _without_model(result, tell, began, [WITHOUT_MODEL])
+    reader = ReplyReader(result.query, result.hits, tell)
+    notes: list[str] = []
+    reply = None
+    try:
+        reply, said = _ask(result, model, settings, reader)
+    except ModelError as error:
+        notes, said = [str(error)], reader.broken_off()
+    statements = tuple(statement for statement in said if statement.quotations)
+    if len(said) > len(statements):
+        notes.append(f"{len(said) - len(statements)} statements quoted no passage: left out")
+    if notes and not statements:
+        notes[-1] += "; these are the documents' own sentences"
+        return _without_model(result, tell, began, notes, reply)
+    if not statements:
+        tell(DO_NOT_SAY)
+    return _made(result, statements, began, notes=notes, reply=reply, model=model.name)
+
+
+def _ask(
+    result: SearchResult, model: LanguageModel, settings: LlmSettings, reader: ReplyReader
+) -> tuple[Reply, tuple[AnswerStatement, ...]]:
+    reply: str | Reply = ""
+    for reply in model.stream(answer_request(result.query, result.hits, settings)):
+        if isinstance(reply, str):
+            reader.feed(reply)
+    assert not isinstance(reply, str)
+    if not isinstance(reply.value, AnswerReply):
+        raise ModelError(f"{model.name} called a tool in place of an answer")
+    return reply, reader.finish(reply.value)
+
+
+def _without_model(
+    result: SearchResult,
+    tell: Tell,
+    began: float,
+    notes: Sequence[str],
+    reply: Reply | None = None,
+) -> Answer:
+    statements = tuple(_sentences(result.hits))
+    tell(" ".join(s.marked for s in statements) or DO_NOT_SAY)
+    return _made(result, statements, began, notes=notes, reply=reply)
+
+
+def _sentences(hits: Sequence[Hit]) -> list[AnswerStatement]:
+    """The answering sentences of the best passages, each its own quotation."""
+    found: list[AnswerStatement] = []
+    for number, hit in enumerate(hits, start=1):
+        if hit.answer is None or len(found) == MOST_SENTENCES:
+            continue
+        start, end = _prose(hit, hit.answer)
+        text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
+        if text.strip():
+            quotation = Quotation(source=number, text=text, start=start, end=end)
+            shown = " ".join(text.split())
+            found.append(AnswerStatement(text=shown, quotations=(quotation,), supported=True))
+    return found
+
+
+def _prose(hit: Hit, answer: CharRange) -> CharRange:
+    """The range of the answering sentence; of one that is a heading, that of what follows it."""
+    first, text = hit.chunk.start, hit.chunk.text
+    start, end = (max(0, place - first) for place in answer)
+    if text[start:].lstrip().startswith("#"):
+        rest = text.find("\n", start) + 1 or end
+        prose = next((r for r in sentences(text[rest:]) if text[rest + r[0]] != "#"), None)
+        if prose is not None:
+            start, end = rest + prose[0], rest + prose[1]
+    return first + start, first + end
+
+
+def _made(
+    result: SearchResult,
+    statements: tuple[AnswerStatement, ...],
+    began: float,
+    *,
+    notes: Sequence[str] = (),
+    reply: Reply | None = None,
+    model: str = "",
+) -> Answer:
+    cited = {q.source for statement in statements for q in statement.quotations}
+    return Answer(
+        question=result.query,
+        answered=bool(statements),
+        statements=statements,
+        sources=tuple(_source(number, result.hits[number - 1]) for number in sorted(cited)),
+        model=model,
+        strategy=result.strategy,
+        usage=reply.usage if reply else Usage(),
+        cost=reply.cost if reply else None,
+        timings_ms={
+            "search": sum(result.timings_ms.values()),
+            "model": 1000 * (time.perf_counter() - began),
+        },
+        notes=(*notes, *result.notes),
+    )
+
+
+def _source(number: int, hit: Hit) -> AnswerSource:
+    chunk = hit.chunk
+    return AnswerSource(
+        number=number,
+        id=chunk.public_id,
+        title=chunk.title or chunk.source,
+        source=chunk.source,
+        page=chunk.page,
+        start=chunk.start,
+        end=chunk.end,
+        path=hit.path,
+    )

