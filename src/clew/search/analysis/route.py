@@ -53,7 +53,9 @@ class Features:
     @property
     def named(self) -> tuple[str, ...]:
         """All that look like names: unknown ones, and entities not all in small letters."""
-        return tuple(name for name in self.entities if not name.islower()) + self.names
+        known = (name for name in self.entities if not name.islower())
+        opens = question_patterns.opens_question
+        return (*(name for name in known if not opens(name)), *self.names)
 
     @property
     def period(self) -> str:
@@ -137,9 +139,11 @@ def _says(pattern: re.Pattern[str], *forms: question_patterns.Form) -> Test:
 _exact = _says(question_patterns.EXACT)
 
 
-def _navigational(question: str, _: Features) -> str:
+def _navigational(question: str, features: Features) -> str:
     """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
-    return _quoted(question.strip()) if question_patterns.is_look_up(question) else ""
+    history = features.asked is not None and features.asked.evolution
+    is_look_up = question_patterns.is_look_up(question) and not history
+    return _quoted(question.strip()) if is_look_up else ""
 
 
 def _subject(question: str, features: Features) -> str:

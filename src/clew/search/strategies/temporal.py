@@ -29,6 +29,8 @@ ANSWERS = 0.6
 """Share of the best score from which on a passage of the period counts as an answer, too."""
 ALIKE = 0.7
 """Share of the best cosine and the best BM25, on the average, from which on it does."""
+IN_VIEW = 2
+"""Passages of the period that take turns with the best of all where none of them answers."""
 NEWER = 0.25
 """What being the newest adds to a score, as a share of it."""
 NEWEST_AMONG = 50
@@ -72,6 +74,8 @@ def in_period(
     ]
     if not any(map(len, answering)):
         session.note(f"what answers is not of the period {_describe(period)!r}")
+        # The best of all stays first; the best of the period are in view.
+        answering = [found.ranking.ids[:IN_VIEW], *(ranking.ids[:IN_VIEW] for ranking in rankings)]
     ranking = found.ranking.led_by(in_turn(answering))
     for within in rankings:
         ranking = ranking.then(within)
