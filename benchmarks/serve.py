@@ -77,7 +77,7 @@ async def time_start(command: list[str]) -> float:
 
 
 async def time_calls(folder: Path, seconds: float) -> dict[str, dict[str, float]]:
-    """Calls a second, and milliseconds at the median and the 95th percentile."""
+    """Calls a second, milliseconds at the median and the 95th percentile, ratio of the medians."""
     store = folder / "demo"
     subprocess.run(
         [sys.executable, "-m", "clew", "demo", "--store", str(store)],
@@ -91,6 +91,7 @@ async def time_calls(folder: Path, seconds: float) -> dict[str, dict[str, float]
         found["search"] = await load("search", seconds, "query")
     with running(bare):
         found["bare"] = await load("nothing", seconds)
+    found["ratio"] = {"p50": found["search"]["p50_ms"] / found["bare"]["p50_ms"]}
     return found
 
 

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING
 
 from clew.search.ranking.features import FEATURES
 from training.cross_validate import Rankings, five_fold, measure
-from training.prepare import prepare, read_sources
+from training.prepare import prepare
 from training.regime import first_out_of_fold
+from training.sources import read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -95,7 +96,7 @@ def main() -> None:
     parser.add_argument("--report", type=Path, help="Markdown file to write")
     given = parser.parse_args()
     groups = prepare(
-        read_sources(given.bench), lambda line: print(line, file=sys.stderr), copies=False
+        read_sources(given.bench), lambda line: print(line, file=sys.stderr), copied=False
     )
     table = to_markdown(ablate(groups))
     print(table)

@@ -23,8 +23,9 @@ from clew.models.onnx import OnnxEmbedder
 from clew.settings import load_settings
 from training.cross_validate import KS, MEASURES
 from training.groups import FOLDS, fold_of
-from training.prepare import Remembering, prepare, read_sources
+from training.prepare import Remembering, prepare
 from training.regime import fit
+from training.sources import read_sources
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from clew.search.ranking.ranker import Ranker
     from training.cross_validate import Figures
     from training.groups import Group
-    from training.prepare import Source
+    from training.sources import Source
 
     Say = Callable[[str], None]
 

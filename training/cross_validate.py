@@ -15,8 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 
 from clew.evaluation.metrics import mean_scores, score_rankings
-from training.prepare import prepare, read_sources
+from training.prepare import prepare
 from training.regime import fit
+from training.sources import read_sources
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Floats

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from clew.search.ranking.features import Evidence
     from clew.types import Vectors
 
-Kind = Literal["plain", "merged", "nameless"]
+Kind = Literal["plain", "merged", "nameless", "foreign"]
+"""`foreign`: asked of the store of another family, which does not answer."""
 
 Passage: TypeAlias = tuple[str, str]
 """Data set and passage id."""
@@ -50,7 +51,7 @@ class Group:
     kind: Kind
     question: str
     gold: Mapping[Passage, int]
-    """Grades of the passages that answer it."""
+    """Grades of the passages that answer it; none where the store does not answer."""
     shelf: Shelf
     evidence: Evidence
     hybrid: Sequence[Passage]

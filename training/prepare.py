@@ -2,21 +2,18 @@
 
 Each data set is asked three times over: as it is; merged with all the others into one large store,
 with far more passages that mislead; and without names, so that the ranker learns what to go by
-where the graph has nothing to say.
+where the graph has nothing to say. Some questions are asked of a store that does not answer them.
 """
 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 import clew
-from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.models.onnx import OnnxEmbedder
 from clew.search.options import Options
 from clew.search.session import QuerySession
@@ -24,32 +21,18 @@ from clew.search.strategies import hybrid
 from clew.sentences import sentences
 from clew.settings import load_settings
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
-from training.groups import Group, Shelf, digest
+from training.groups import Group, Shelf
+from training.sources import copies, of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.evaluation.beir import Question
     from clew.ports import Embedder
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage
-
-COPIES = 200
-"""Questions of a family that are asked again of the merged and of the nameless store, at most."""
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """A data set and its path below the folder of all of them."""
-
-    name: str
-    data: BeirDataset
-
-    @property
-    def family(self) -> str:
-        """First part of the path: data sets of one kind."""
-        return self.name.split("/", maxsplit=1)[0]
+    from training.sources import Source
 
 
 class Remembering:
@@ -102,48 +85,37 @@ class Nameless:
         return Extraction(chunks=tuple(ChunkExtraction(sentences=ranges) for ranges in found))
 
 
-def read_sources(bench: Path) -> list[Source]:
-    """Every BEIR folder below `bench`, by path."""
-    folders = sorted(path for path in bench.rglob("*") if path.is_dir() and is_beir(path))
-    return [Source(folder.relative_to(bench).as_posix(), load_beir(folder)) for folder in folders]
-
-
 def prepare(
     sources: Sequence[Source],
     report: Callable[[str], None],
     *,
-    copies: bool = True,
+    copied: bool = True,
     embedder: Embedder | None = None,
 ) -> list[Group]:
-    """Groups of all three kinds, or of the plain one alone, for the questions of every data set.
+    """Groups of all kinds, or of the plain one alone, for the questions of every data set.
 
     `report` is told what has been done, a line a store. `embedder` replaces the settings' own.
     """
     remembering = Remembering(embedder or OnnxEmbedder(load_settings().embed))
     stores: list[tuple[Kind, Sequence[Source]]] = [("plain", [source]) for source in sources]
-    if copies:
-        again = list(_copies(sources))
+    if copied:
+        again = list(copies(sources))
         stores += [("merged", again), *(("nameless", [source]) for source in again)]
     groups: list[Group] = []
     for kind, held in stores:
-        groups.extend(_ask(kind, held, remembering))
+        strangers = of_others(held[0], sources) if copied and kind == "plain" else []
+        groups.extend(_ask(kind, held, strangers, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
     return groups
 
 
-def _copies(sources: Sequence[Source]) -> Iterator[Source]:
-    """The data sets with the questions that are asked again."""
-    for family in dict.fromkeys(source.family for source in sources):
-        members = [source for source in sources if source.family == family]
-        questions = [question for source in members for question in source.data.questions]
-        kept = set(sorted(digest(question.text) for question in questions)[:COPIES])
-        for source in members:
-            again = tuple(q for q in source.data.questions if digest(q.text) in kept)
-            yield replace(source, data=replace(source.data, questions=again))
-
-
-def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
-    """Index the data sets into one new store, and ask it all their questions."""
+def _ask(
+    kind: Kind,
+    held: Sequence[Source],
+    strangers: Sequence[tuple[Source, Question]],
+    embedder: Embedder,
+) -> list[Group]:
+    """Index the data sets into one new store, and ask it all their questions, and others'."""
     extractor = Nameless() if kind == "nameless" else None
     with (
         tempfile.TemporaryDirectory(prefix="clew-training-") as folder,
@@ -154,10 +126,12 @@ def _ask(kind: Kind, held: Sequence[Source], embedder: Embedder) -> list[Group]:
         ids = engine.state.snapshot.chunk_ids
         passages = _passages(engine, held, ids)
         shelf = Shelf(engine.state.snapshot, engine.state.vectors.vectors(ids).copy(), passages)
+        own = [(source, question) for source in held for question in source.data.questions]
+        asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
+        asked += [("foreign", *one) for one in strangers]
         return [
-            _group(kind, source, question, engine, shelf)
-            for source in held
-            for question in source.data.questions
+            ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
+            for kind, source, question in asked
         ]
 
 
@@ -173,20 +147,31 @@ def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]
     return found
 
 
-def _group(kind: Kind, source: Source, question: Question, engine: Engine, shelf: Shelf) -> Group:
+def ask(
+    kind: Kind,
+    dataset: str,
+    question: str,
+    gold: Mapping[Passage, int],
+    engine: Engine,
+    shelf: Shelf,
+) -> Group:
+    """A question, asked as `clew search` asks it."""
     options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    session = QuerySession.start(engine.state, question.text, options)
+    session = QuerySession.start(engine.state, question, options)
     rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
-        dataset=source.name,
+        dataset=dataset,
         kind=kind,
-        question=question.text,
-        gold={
-            (source.name, passage): grade
-            for passage, grade in source.data.qrels[question.id].items()
-            if grade > 0
-        },
+        question=question,
+        gold=gold,
         shelf=shelf,
         evidence=session.gather(),
         hybrid=list(dict.fromkeys(shelf.passages[row] for row in rows.tolist())),
     )
+
+
+def _gold(kind: Kind, source: Source, question: Question) -> dict[Passage, int]:
+    if kind == "foreign":
+        return {}
+    grades = source.data.qrels[question.id]
+    return {(source.name, passage): grade for passage, grade in grades.items() if grade > 0}

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import lightgbm as lgb
 import numpy as np
 
-from clew.search.ranking.ranker import Ranker, temper
+from clew.search.ranking.ranker import Ranker, judged, temper
+from training.confidence import learn_confidence
 from training.forest import to_forest
 from training.groups import FOLDS
 
@@ -20,14 +21,24 @@ if TYPE_CHECKING:
     from clew.search.ranking.ranker import Forest
     from training.groups import Group, Kind
 
-COPY_WEIGHT: Mapping[Kind, float] = {"plain": 1.0, "merged": 0.5, "nameless": 0.5}
+COPY_WEIGHT: Mapping[Kind, float] = {
+    "plain": 1.0,
+    "merged": 0.5,
+    "nameless": 0.5,
+    "foreign": 1.0,
+}
 """What a group counts, next to the others of its family."""
-ROUNDS = 150
+SEVERAL_HOPS = frozenset({"hotpotqa", "hotpotqa2", "2wikimultihopqa", "musique", "multihop2"})
+SEVERAL_HOPS_WEIGHT = np.float32(2)
+"""What a family whose questions need several passages counts: most others need words alone."""
+UNANSWERED = 0.33
+"""What all questions without an answer weigh, next to all with one, for the confidence."""
+ROUNDS = 200
 SEEDS = 1
 PARAMETERS: Mapping[str, object] = {
     "objective": "lambdarank",
     "lambdarank_truncation_level": 12,
-    "num_leaves": 7,
+    "num_leaves": 10,
     "learning_rate": 0.07,
     "min_data_in_leaf": 40,
     "feature_fraction": 0.5,
@@ -45,45 +56,62 @@ PARAMETERS: Mapping[str, object] = {
 
 
 def fit(groups: Sequence[Group], trained_on: frozenset[str] = frozenset()) -> Ranker:
-    """Learn both rankings; `trained_on` goes into the ranker as it is.
+    """Learn both rankings and the confidence; `trained_on` goes into the ranker as it is.
 
-    The second one sees what the first says of questions that it was not trained on: in training,
-    too, where each fold is judged by a first ranking of the other folds.
+    The second ranking sees what the first says of questions that it was not trained on: in
+    training, too, where each fold is judged by a first ranking of the other folds. So does the
+    confidence, of both. From questions that their store does not answer it alone learns.
     """
-    weights = weigh(groups)
-    matrices = [group.evidence.matrix for group in groups]
-    first_scores = first_out_of_fold(groups)
-    seconds = [group.second(scores) for group, scores in zip(groups, first_scores, strict=True)]
+    answered = [group for group in groups if group.gold]
+    weights = weigh(answered)
+    firsts = [group.evidence.matrix for group in answered]
+    seconds = second_matrices(groups)
+    known = [matrix for group, matrix in zip(groups, seconds, strict=True) if group.gold]
+    confidence, calibration = learn_confidence(
+        groups, judged_out_of_fold(groups, seconds), weigh_judged(groups)
+    )
     return Ranker(
-        first=_boost(groups, matrices, weights),
-        second=_boost(groups, seconds, weights),
+        first=_boost(answered, firsts, weights),
+        second=_boost(answered, known, weights),
+        confidence=confidence,
+        calibration=calibration,
         trained_on=trained_on,
     )
 
 
+def second_matrices(groups: Sequence[Group]) -> list[Floats]:
+    """(n, len(ALL_FEATURES)) a group, after a first ranking learned from the other folds."""
+    scores = first_out_of_fold(groups)
+    return [group.second(first) for group, first in zip(groups, scores, strict=True)]
+
+
 def first_out_of_fold(groups: Sequence[Group]) -> list[Floats]:
     """(n,) a group: the first ranking's scores, learned from the other folds."""
-    weights = weigh(groups)
     matrices = [group.evidence.matrix for group in groups]
+    scores = _out_of_fold(groups, matrices)
+    return [temper(raw, matrix) for raw, matrix in zip(scores, matrices, strict=True)]
+
+
+def judged_out_of_fold(groups: Sequence[Group], seconds: Sequence[Floats]) -> list[Floats]:
+    """(n, len(JUDGED_FEATURES)) a group, by a second ranking learned from the other folds."""
+    scores = _out_of_fold(groups, seconds)
+    return [judged(matrix, raw) for matrix, raw in zip(seconds, scores, strict=True)]
+
+
+def _out_of_fold(groups: Sequence[Group], matrices: Sequence[Floats]) -> list[Floats]:
+    """(n,) a group: scores of trees that learned from the answered questions of other folds."""
     folds = np.array([group.fold for group in groups])
+    has_gold = np.array([bool(group.gold) for group in groups])
 
     def of_others(fold: int) -> Forest:
-        others = np.flatnonzero(folds != fold).tolist()
-        return _boost(*_pick(others, groups, matrices, weights))
+        others = np.flatnonzero((folds != fold) & has_gold).tolist()
+        learned = [groups[i] for i in others]
+        return _boost(learned, [matrices[i] for i in others], weigh(learned))
 
     # One thread a forest, several forests at a time: LightGBM holds no lock while it works.
     with ThreadPoolExecutor(max_workers=os.cpu_count()) as pool:
         forests = list(pool.map(of_others, range(FOLDS)))
-    return [
-        temper(forests[fold].scores(matrix), matrix)
-        for fold, matrix in zip(folds, matrices, strict=True)
-    ]
-
-
-def _pick(
-    places: Sequence[int], groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats
-) -> tuple[list[Group], list[Floats], Floats]:
-    return [groups[i] for i in places], [matrices[i] for i in places], weights[places]
+    return [forests[fold].scores(matrix) for fold, matrix in zip(folds, matrices, strict=True)]
 
 
 def _boost(groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats) -> Forest:
@@ -101,11 +129,24 @@ def _boost(groups: Sequence[Group], matrices: Sequence[Floats], weights: Floats)
 
 
 def weigh(groups: Sequence[Group]) -> Floats:
-    """(groups,) so that every family counts the same, and copies half of what originals do."""
+    """(groups,) so that every family counts its share, and copies half of what originals do."""
     raw = np.array([COPY_WEIGHT[group.kind] for group in groups])
     families = [group.family for group in groups]
     share = {
         family: float(raw[[one == family for one in families]].sum()) for family in set(families)
     }
-    weights = [weight / share[family] for weight, family in zip(raw, families, strict=True)]
-    return np.array(weights, np.float32) * np.float32(len(groups) / len(share))
+    weights = np.array([w / share[f] for w, f in zip(raw, families, strict=True)], np.float32)
+    weights *= np.float32(len(groups) / len(share))
+    weights *= np.where([family in SEVERAL_HOPS for family in families], SEVERAL_HOPS_WEIGHT, 1)
+    return (weights / weights.mean()).astype(np.float32)
+
+
+def weigh_judged(groups: Sequence[Group]) -> Floats:
+    """(groups,) so that questions without an answer weigh a third of what the others do."""
+    weights = np.zeros(len(groups), np.float32)
+    for has_gold, share in ((True, 1.0), (False, UNANSWERED)):
+        places = [i for i, group in enumerate(groups) if bool(group.gold) is has_gold]
+        if places:
+            own = weigh([groups[i] for i in places])
+            weights[places] = own / own.sum() * share * len(groups)
+    return weights

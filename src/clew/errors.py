@@ -21,6 +21,11 @@ ClewError
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
 EMPTY, BINARY = "empty", "binary"
 """Reasons of `UnreadableError` that callers tell from others: empty is no fault."""
 
@@ -126,3 +131,11 @@ class MissingExtraError(ClewError):
         )
         self.feature = feature
         self.extra = extra
+
+
+def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
+    """The message where a name fits none, or several: what is near, or what shows all."""
+    if not found:
+        return f"no {kind} {name!r}; `{command}` shows what there is"
+    shown = ", ".join(repr(item) for item in found[:5])
+    return f"no single {kind} {name!r}; near it: {shown}"

@@ -118,3 +118,19 @@ def test_a_server_asks_the_engines_that_it_has(place: Path) -> None:
             assert not (place / "empty").exists()
         finally:
             engines.close()
+
+
+def test_the_first_question_that_needs_communities_says_that_they_are_made(place: Path) -> None:
+    question = "Give an overview of all that is known here"
+    with clew.open(place, namespace="rivers", embedder=HashEmbedder()) as engine:
+        engine.add("The Lorne Estate owns the weirs of the Lorne.", source="new")
+        steps: list[str] = []
+        engine.state.progress = lambda step, done, total: steps.append(step)
+        first, again = (engine.search(question, strategy="global").notes for _ in range(2))
+        other = engine.search("What is the Lorne Estate?", strategy="global").notes
+        engine.delete(["new"])
+    assert steps
+    assert [
+        any("communities and topics were made" in n for n in notes)
+        for notes in (first, again, other)
+    ] == [True, False, False]

@@ -44,6 +44,12 @@ def test_a_sentence_tells_its_language(language: str) -> None:
     assert text_language(TEXTS[language] * 30) == language
 
 
+def test_a_few_foreign_words_do_not_tell() -> None:
+    quoted = f"{TEXTS['zh'] * 3} It is the name of a ferry, and of the port."
+    assert text_language(quoted) == "zh"
+    assert text_language(f"{TEXTS['de'] * 3} The end of it.") == "de"
+
+
 @pytest.mark.parametrize(
     "text",
     [

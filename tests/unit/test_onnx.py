@@ -319,6 +319,101 @@ def test_an_exported_model_is_pooled(
         np.testing.assert_allclose(vector, pooled / np.linalg.norm(pooled), atol=tolerance)
 
 
+PIECES = [
+    "<s>",
+    "<pad>",
+    "</s>",
+    "<unk>",
+    "\u2581",
+    "\u2581query",
+    ":",
+    "\u2581passage",
+    "\u2581rote",
+]
+PIECES += ["\u2581Häuser", "\u2581maisons", "\u2581rouge", "s", "\u5bb6"]
+
+
+def write_multilingual(folder: Path, positions: int) -> Array:
+    """An encoder as XLM-R is: a Unigram tokenizer, padding at 1, positions from 2 on.
+
+    It adds a word's vector and its position's; gives both tables, (words + positions, SIZE).
+    """
+    rng = np.random.default_rng(5)
+    table = rng.normal(size=(len(PIECES) + positions, SIZE)).astype(np.float32)
+    constants: dict[str, NDArray[Any]] = {
+        "words": table[: len(PIECES)],
+        "places": table[len(PIECES) :],
+        **{"one": np.array(1, np.int64), "axis": np.array(1, np.int64)},
+    }
+    steps = [
+        ("Sub", ["input_ids", "one"], "shifted"),
+        ("Abs", ["shifted"], "far"),
+        ("Min", ["far", "one"], "is_word"),
+        ("CumSum", ["is_word", "axis"], "count"),
+        ("Mul", ["count", "is_word"], "place"),
+        ("Add", ["place", "one"], "position"),
+        ("Gather", ["places", "position"], "placed"),
+        ("Gather", ["words", "input_ids"], "said"),
+        ("Add", ["said", "placed"], "last_hidden_state"),
+    ]
+    graph = helper.make_graph(
+        [helper.make_node(kind, given, [made]) for kind, given, made in steps],
+        "encoder",
+        [
+            helper.make_tensor_value_info(name, TensorProto.INT64, ["b", "t"])
+            for name in ("input_ids", "attention_mask")
+        ],
+        [helper.make_tensor_value_info("last_hidden_state", TensorProto.FLOAT, ["b", "t", SIZE])],
+        [numpy_helper.from_array(array, name) for name, array in constants.items()],
+    )
+    (folder / "onnx").mkdir(parents=True)
+    made = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 14)], ir_version=8)
+    onnx.save(made, folder / "onnx/model.onnx")
+    config = {"model_type": "xlm-roberta", "pad_token_id": 1, "hidden_size": SIZE}
+    write_json(folder / "config.json", {**config, "max_position_embeddings": positions})
+    write_json(folder / "sentence_bert_config.json", {"max_seq_length": 512})
+    unigram = Tokenizer(models.Unigram([(piece, -1.0) for piece in PIECES], unk_id=3))
+    unigram.pre_tokenizer = pre_tokenizers.Metaspace()
+    unigram.post_processor = processors.TemplateProcessing(
+        single="<s> $A </s>", special_tokens=[("<s>", 0), ("</s>", 2)]
+    )
+    unigram.save(str(folder / "tokenizer.json"))
+    return table
+
+
+@pytest.mark.parametrize(
+    ("name", "query", "passage"),
+    [
+        ("multilingual-e5-small", ["\u2581query", ":"], ["\u2581passage", ":"]),
+        ("paraphrase-multilingual-MiniLM-L12-v2", [], []),
+        ("multilingual-e5-large-instruct", [], []),
+    ],
+)
+def test_a_multilingual_model_reads_as_it_was_trained(
+    tmp_path: Path, cache: Path, name: str, query: list[str], passage: list[str]
+) -> None:
+    table = write_multilingual(tmp_path / name, positions=14)
+    settings = EmbedSettings(model=str(tmp_path / name), cache=cache, precision="fp32")
+    embedder = OnnxEmbedder(settings)
+
+    def expected(pieces: list[str]) -> Array:
+        ids = [0, *map(PIECES.index, pieces), 2]
+        hidden = table[ids] + table[len(PIECES) + 2 : len(PIECES) + 2 + len(ids)]
+        return np.asarray(hidden.mean(0) / np.linalg.norm(hidden.mean(0)))
+
+    german, french = ["\u2581rote", "\u2581Häuser"], ["\u2581maisons", "\u2581rouge", "s"]
+    # The shorter one is padded, whose place must not count.
+    vectors = embedder.embed_documents(["rote Häuser", "maisons rouges"])
+    np.testing.assert_allclose(vectors[0], expected([*passage, *german]), atol=1e-5)
+    np.testing.assert_allclose(vectors[1], expected([*passage, *french]), atol=1e-5)
+    found = embedder.embed_query("maisons rouges")
+    np.testing.assert_allclose(found, expected([*query, *french]), atol=1e-5)
+    assert embedder.count_tokens("maisons rouges") == 3
+    # Positions 0 and 1 are no token's: a longer text than 12 tokens would ask for those after 13.
+    assert embedder.max_tokens == 12
+    assert np.isfinite(embedder.embed_query("rote " * 50)).all()
+
+
 def test_an_exported_model_without_token_vectors(tmp_path: Path, cache: Path) -> None:
     write_exported(tmp_path / "exported", output="logits")
     embedder = OnnxEmbedder(EmbedSettings(model=str(tmp_path / "exported"), cache=cache))

@@ -12,10 +12,12 @@ from clew.search.ranking import ranker
 from clew.search.ranking.features import FEATURES
 from clew.search.ranking.ranker import (
     ALL_FEATURES,
+    JUDGED_FEATURES,
     NAMED_ENOUGH,
     TEXT,
     Forest,
     Ranker,
+    judged,
     load_ranker,
     save_ranker,
     shipped,
@@ -104,7 +106,13 @@ def test_trees_with_too_many_leaves_are_refused() -> None:
 
 def some_ranker() -> Ranker:
     forest = to_forest([trained(7)])
-    return Ranker(first=forest, second=to_forest([trained(12)]), trained_on=frozenset({"ab", "cd"}))
+    return Ranker(
+        first=forest,
+        second=to_forest([trained(12)]),
+        confidence=to_forest([trained(5)]),
+        calibration=np.array([[-1, 0, 1], [0, 0.5, 0.9]], np.float32),
+        trained_on=frozenset({"ab", "cd"}),
+    )
 
 
 def same(one: Forest, other: Forest) -> bool:
@@ -120,6 +128,8 @@ def test_a_ranker_comes_back_from_its_file(tmp_path: Path) -> None:
 
     assert same(loaded.first, saved.first)
     assert same(loaded.second, saved.second)
+    assert same(loaded.confidence, saved.confidence)
+    assert np.array_equal(loaded.calibration, saved.calibration)
     assert loaded.trained_on == saved.trained_on
 
 
@@ -210,12 +220,44 @@ def test_few_candidates_need_no_deviation(rows: int) -> None:
     assert temper(scores, evidence_matrix(0.0)[:rows]).tolist() == [0.0] * rows
 
 
+# --- confidence
+
+
+def test_confidence_lies_on_the_calibration() -> None:
+    matrix = random_matrix(30, len(ALL_FEATURES))
+    judge = some_ranker()
+
+    found = judge.confidences(matrix)
+
+    raw = judge.confidence.scores(judged(matrix, judge.second.scores(matrix)))
+    np.testing.assert_allclose(found, np.interp(raw, [-1, 0, 1], [0, 0.5, 0.9]), atol=1e-6)
+    assert judge.confidences(matrix[:0]).shape == (0,)
+
+
+def test_what_is_judged_is_the_evidence_the_score_the_lead_and_the_place() -> None:
+    matrix = evidence_matrix(NAMED_ENOUGH)
+    scores = np.arange(40, dtype=np.float32)
+
+    columns = judged(matrix, scores)
+
+    assert columns.shape == (40, len(JUDGED_FEATURES))
+    assert np.array_equal(columns[:, : len(ALL_FEATURES)], matrix)
+    score, ahead, rank = columns[:, len(ALL_FEATURES) :].T
+    assert np.array_equal(score, scores)
+    assert rank.tolist() == list(range(39, -1, -1))
+    assert ahead[39] == pytest.approx(-ahead[38])
+    assert (ahead[:38] < ahead[38]).all()
+
+
 # --- the one that ships
 
 
 def test_the_shipped_ranker_fits_the_features() -> None:
     assert shipped().rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
-    assert shipped().rank_second(random_matrix(30, len(ALL_FEATURES))).shape == (30,)
+    matrix = random_matrix(30, len(ALL_FEATURES))
+    assert shipped().rank_second(matrix).shape == (30,)
+    found = shipped().confidences(matrix)
+    assert ((found >= 0) & (found <= 1)).all()
 
 
 def test_the_shipped_ranker_says_what_it_was_trained_on() -> None:

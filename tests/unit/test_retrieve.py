@@ -93,6 +93,19 @@ def test_then_goes_on_downwards_with_those_that_are_new() -> None:
     assert (np.diff(joined.scores) < 0).all()
 
 
+@given(rankings, st.lists(st.integers(1, 40), unique=True, max_size=6), st.integers(0, 14))
+def test_passages_are_put_behind_the_first_ones(
+    given_rankings: list[Ranking], ids: list[int], place: int
+) -> None:
+    ranking = given_rankings[0]
+    found = ranking.with_among(np.array(ids, dtype=np.int64), place)
+    head = ranking.ids.tolist()[:place]
+    new = [id_ for id_ in ids if id_ not in head]
+    rest = [id_ for id_ in ranking.ids.tolist()[place:] if id_ not in new]
+    assert found.ids.tolist() == [*head, *new, *rest]
+    assert (np.diff(found.scores) <= 0).all()
+
+
 class _Counting:
     """A vector and keyword index that counts how often it is asked."""
 

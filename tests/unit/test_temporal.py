@@ -156,7 +156,7 @@ def test_what_has_no_date_comes_last(engine: clew.Clew) -> None:
 
 def test_the_most_relevant_are_chosen_and_then_told_in_order(engine: clew.Clew) -> None:
     question = "Which entry of Ada Morn, f or a, is on the clock of Vell?"
-    result = engine.search(question, strategy="temporal", limit=2, max_tokens=30)
+    result = engine.search(question, strategy="temporal", limit=2, max_tokens=25)
     assert result.context.left_out == 1
     assert result.hits[0].chunk.text in result.context.text
 

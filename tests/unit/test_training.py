@@ -6,12 +6,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from clew.evaluation.beir import load_beir
 from clew.search.ranking.ranker import load_ranker, save_ranker
 from clew.testing.fakes import HashEmbedder
+from training.confidence import calibrate
 from training.cross_validate import cross_validate, to_markdown
 from training.groups import Group
-from training.prepare import prepare, read_sources
+from training.prepare import prepare
 from training.regime import fit, weigh
+from training.sources import cap, read_sources
 
 TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
 
@@ -50,7 +53,19 @@ def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
         by_question.setdefault(group.question, set()).add(group.kind)
 
     assert len(by_question) == 3 * len(TOWNS)
-    assert all(kinds == {"plain", "merged", "nameless"} for kinds in by_question.values())
+    copies = {"plain", "merged", "nameless"}
+    assert all(kinds - {"foreign"} == copies for kinds in by_question.values())
+
+
+def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -> None:
+    foreign = [group for group in groups if group.kind == "foreign"]
+
+    assert foreign
+    for group in foreign:
+        stores = {dataset.split("/")[0] for dataset, _ in group.shelf.passages}
+        assert group.family not in stores
+        assert not group.gold
+        assert not group.grades.any()
 
 
 def test_copies_of_a_question_share_a_fold(groups: list[Group]) -> None:
@@ -67,7 +82,10 @@ def test_stores_hold_what_their_kind_says(groups: list[Group]) -> None:
         sets = {dataset for dataset, _ in group.shelf.passages}
         entities = len(group.shelf.snapshot.entity_ids)
         merged = {"towns", "talks/0", "talks/1"}
-        assert sets == (merged if group.kind == "merged" else {group.dataset})
+        if group.kind == "foreign":
+            assert group.dataset not in sets
+        else:
+            assert sets == (merged if group.kind == "merged" else {group.dataset})
         assert (entities == 0) == (group.kind == "nameless")
 
 
@@ -75,7 +93,7 @@ def test_grades_are_those_of_the_candidates_passages(groups: list[Group]) -> Non
     for group in groups:
         gold = {p for p, grade in zip(group.candidates, group.grades, strict=True) if grade}
         assert gold == set(group.gold) & set(group.candidates)
-        assert len(group.gold) == 2
+        assert len(group.gold) == (0 if group.kind == "foreign" else 2)
 
 
 def test_rankings_name_each_passage_once(groups: list[Group]) -> None:
@@ -101,6 +119,47 @@ def test_the_same_groups_make_the_same_file(groups: list[Group], tmp_path: Path)
 
     assert (tmp_path / "one.npz").read_bytes() == (tmp_path / "other.npz").read_bytes()
     assert load_ranker(tmp_path / "one.npz").trained_on == {"ab"}
+
+
+def test_a_capped_set_holds_whole_documents_and_questions_that_they_answer(tmp_path: Path) -> None:
+    write_set(tmp_path / "towns", "bell")
+    whole = load_beir(tmp_path / "towns")
+
+    capped = cap(whole, 7)
+
+    assert cap(whole, 16) is whole
+    assert capped.passages == len(capped.documents) == 7
+    held = {capped.passage_of_source[document.source] for document in capped.documents}
+    assert 0 < len(capped.questions) < len(whole.questions)
+    for question in whole.questions:
+        answered = whole.qrels[question.id].keys() <= held
+        assert (question in capped.questions) == answered
+    assert capped.qrels.keys() == {question.id for question in capped.questions}
+    assert cap(whole, 7) == capped
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_calibration_is_the_nearest_rising_line(seed: int) -> None:
+    random = np.random.default_rng(seed)
+    scores = random.permutation(40).astype(np.float32)
+    answers = (random.random(40) < 1 / (1 + np.exp(20 - scores))).astype(np.float32)
+    weights = random.uniform(0.5, 2, 40).astype(np.float32)
+
+    at, share = calibrate(scores, answers, weights)
+
+    assert (np.diff(at) > 0).all()
+    assert (np.diff(share) > 0).all()
+    order = np.argsort(scores)
+    ordered, heavy = answers[order], weights[order]
+    # Isotonic regression in closed form: the highest of the least means of what stands around.
+    fitted = [
+        max(
+            min(np.average(ordered[a : b + 1], weights=heavy[a : b + 1]) for b in range(i, 40))
+            for a in range(i + 1)
+        )
+        for i in range(40)
+    ]
+    np.testing.assert_allclose(share, np.unique(np.round(fitted, 5)), atol=1e-4)
 
 
 def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> None:

@@ -79,7 +79,8 @@ def make_patterns(mapping: GraphMapping, names: Names, vectors: IndexInfo | None
     embedding = quoted(vectors.properties[0], names.properties, "property") if vectors else ""
     return Patterns(
         passage=f":{quoted(passages.label, names.labels, 'label')}",
-        columns=", ".join(column(name) for name in columns),
+        # Named, since no two columns may have one name: `null` twice, or one property twice.
+        columns=", ".join(f"{column(name)} AS column_{n}" for n, name in enumerate(columns)),
         embedding=f"passage.{embedding}" if embedding else "",
         similarity="euclidean" if vectors and vectors.similarity == "euclidean" else "cosine",
         labels=tuple(quoted(label, names.labels, "label") for label in labels),

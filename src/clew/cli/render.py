@@ -131,6 +131,8 @@ def _said_by(hit: Hit) -> str:
 def scores(hit: Hit) -> Text:
     """The fused score, and the score by channel."""
     channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
+    if hit.confidence is not None:
+        channels.insert(0, f"confidence {hit.confidence:.2f}")
     return Text(" · ".join([f"score {hit.score:.3f}", *channels]), style=FAINT)
 
 

@@ -11,8 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
-from clew.engine.state import not_one
-from clew.errors import NotFoundError, UnreadableError
+from clew.errors import NotFoundError, UnreadableError, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id

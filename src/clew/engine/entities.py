@@ -9,8 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.engine.state import not_one
-from clew.errors import NotFoundError
+from clew.errors import NotFoundError, not_one
 from clew.text import entity_key, whole_number
 from clew.types import NewRelation, Period
 

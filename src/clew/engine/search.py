@@ -28,8 +28,14 @@ if TYPE_CHECKING:
 
 _FROM_SETTINGS = (
     *("strategy", "limit", "max_tokens", "max_hops", "fusion", "alpha", "weights", "hierarchy"),
+    "min_confidence",
 )
 """Options of a question whose defaults are settings of the same name."""
+
+
+COMMUNITIES_MADE = (
+    "communities and topics were made first, for this question: the next ones need not wait for it"
+)
 
 
 class SearchOptions(TypedDict, total=False):
@@ -42,6 +48,7 @@ class SearchOptions(TypedDict, total=False):
     layer: str | None
     hierarchy: str | None
     level: int | None
+    min_confidence: float | None
     expand: bool
     sub_questions: bool
     rerank: bool
@@ -175,11 +182,14 @@ class Search:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
             if state.keyword_only:
                 return answer_by_keywords(state, question, options)
+            made = state.communities_made
             result = self._ask_settled(question, options)
             if usage.weight:
                 state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
             if state.vector_index.away is None:
                 self._answers.put(key, result)
+            if state.communities_made > made:
+                return replace(result, notes=(*result.notes, COMMUNITIES_MADE))
             return result
 
     def _ask_settled(self, question: str, options: Options) -> SearchResult:

@@ -30,7 +30,7 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
@@ -93,6 +93,10 @@ class EngineState:
         self.vector_index = VectorIndexWithFallback(
             make_vectors(settings, self.store), self.store, fallback=settings.vectors != "store"
         )
+        self.progress: Progress | None = None
+        """Told of the steps that a question has to wait for."""
+        self.communities_made = 0
+        """How often communities and topics were computed here."""
         self.writing = threading.Lock()
         """Held while something is saved."""
         self._given_extractor = models.get("extractor")
@@ -212,7 +216,7 @@ class EngineState:
     @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to the store's generation."""
-        self.update_communities()
+        self.update_communities(self.progress)
         return self._communities
 
     def update_communities(self, progress: Progress | None = None) -> None:
@@ -224,6 +228,7 @@ class EngineState:
 
         if self._communities.generation() == self.store.generation():
             return
+        self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
         refresh_communities(
             self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
@@ -290,11 +295,3 @@ class EngineState:
     def now(self) -> datetime:
         """This moment, in the zone of the settings."""
         return datetime.now(ZoneInfo(self.settings.search.time_zone))
-
-
-def not_one(kind: str, name: str, found: Sequence[str], command: str) -> str:
-    """The message where a name fits none, or several: what is near, or what shows all."""
-    if not found:
-        return f"no {kind} {name!r}; `{command}` shows what there is"
-    shown = ", ".join(repr(item) for item in found[:5])
-    return f"no single {kind} {name!r}; near it: {shown}"

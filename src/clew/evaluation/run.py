@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
@@ -18,15 +18,15 @@ from clew.evaluation.metrics import ALL_DEPTH, NDCG_DEPTH, mean_scores, score_ra
 from clew.settings import Settings
 from clew.types import Hit, SearchResult
 
+if TYPE_CHECKING:
+    from clew.engine.state import Progress
+
 LEARNED = frozenset({"graph", "multi_hop", "temporal", "local", "drift", "auto"})
 """Strategies that rank by what was learned."""
 DEFAULT_KS = (2, 5, 10, 20)
 
 # Several chunks of one passage count once, so more hits are asked for than passages are needed.
 _HITS_PER_PASSAGE = 3
-
-Progress: TypeAlias = Callable[[str, int, int | None], None]
-"""Called with what is being done, how many are done, how many there are (None: unknown)."""
 
 
 class Searcher(Protocol):

@@ -161,6 +161,12 @@ class Snapshot:
         self.entity_totals = np.bincount(member, weights=weight, minlength=size)
 
     @cached_property
+    def sentence_terms(self) -> Adjacency:
+        """By row of sentences: the hashes of its terms, in order."""
+        starts = np.concatenate([[0], np.cumsum(self.columns.term_counts)])
+        return Adjacency(starts, self.columns.term_hashes)
+
+    @cached_property
     def entity_rarity(self) -> Floats:
         """(E,) idf relative to that of an entity of one passage, 0 to 1."""
         rarity: Floats = (self.entity_idf / np.log1p(max(self.size, 1))).astype(np.float32)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -117,7 +117,7 @@ def _signed(value: int) -> int:
 class Adjacency:
     """Rows of integers of different length, with a value each where there are values (CSR)."""
 
-    def __init__(self, starts: Ints, items: Ints) -> None:
+    def __init__(self, starts: Ints, items: NDArray[Any]) -> None:
         self.starts = starts
         """(rows + 1,)"""
         self.items = items

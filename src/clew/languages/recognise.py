@@ -6,12 +6,13 @@ loaded by the first text that they do not tell.
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
 from functools import cache
 from typing import TYPE_CHECKING
 
-from clew.languages.words import function_word_counts
+from clew.languages.words import function_words
 
 if TYPE_CHECKING:
     from py3langid.langid import LanguageIdentifier
@@ -20,12 +21,12 @@ _SAMPLE = 1500
 """Characters that are read at the beginning of a text, and as many from its middle."""
 _LEAST_LETTERS = 60
 """Letters that tell a language; where words have no spaces between them a third of it."""
-_LEAST_WORDS = 10
-"""Words of which the share of function words says something."""
-_SHARE = 0.25
+_LEAST_FOUND = 3
+"""Function words that tell a language, at least."""
+_SHARE = 0.1
 """Share of the words that are function words of the language of a text, at least."""
-_LEAD = 2
-"""How many times as many of them it has as any other language."""
+_LEAD = 2.0
+"""Standard deviations by which they are more than those of any other language."""
 _SURE = 0.8
 """Probability, 0 to 1, by which the model is believed."""
 _WORD = re.compile(r"[^\W\d_]+")
@@ -60,12 +61,8 @@ def recognise(text: str, english: frozenset[str]) -> str:
     dense = sum(c >= "\u0e00" for c in sample)
     if letters < _LEAST_LETTERS and dense < _LEAST_LETTERS // 3:
         return ""
-    if len(words) >= _LEAST_WORDS:
-        counts = function_word_counts(words, english)
-        best, second = sorted(counts.values())[:-3:-1]
-        if best >= _SHARE * len(words) and best >= _LEAD * second:
-            return max(counts, key=counts.__getitem__)
-    return _by_model(sample)
+    is_spaced = dense < letters // 3
+    return (is_spaced and _by_function_words(words, english)) or _by_model(sample)
 
 
 def _sample(text: str) -> str:
@@ -78,6 +75,18 @@ def _sample(text: str) -> str:
 def _may_be_prose(token: str) -> bool:
     is_address = "@" in token or "://" in token or "\\" in token or token.count("/") > 1
     return not is_address and (len(token) < _LONGEST_WORD or not token.isascii())
+
+
+def _by_function_words(words: list[str], english: frozenset[str]) -> str:
+    """The language that has far more of them than any other, or all that any other has."""
+    found = function_words(words, english)
+    (best, own), (_, second) = sorted(found.items(), key=lambda item: -len(item[1]))[:2]
+    if len(own) < max(_LEAST_FOUND, _SHARE * len(words)):
+        return ""
+    if len(own) - len(second) >= _LEAD * math.sqrt(len(own)):
+        return best
+    explained = len(own) > len(second) and all(set(own).issuperset(o) for o in found.values())
+    return best if explained else ""
 
 
 def _by_model(sample: str) -> str:

@@ -87,17 +87,19 @@ def spoken(words: Iterable[str], english: frozenset[str], among: Iterable[str]) 
 
     None where there are none, or as many of several languages. `words` are case-folded.
     """
-    counts = function_word_counts(list(words), english, among)
-    (best, most), *others = sorted(counts.items(), key=lambda item: -item[1])
-    return best if most and all(count < most for _, count in others) else None
+    found = function_words(list(words), english, among)
+    (best, own), *others = sorted(found.items(), key=lambda item: -len(item[1]))
+    return best if own and all(len(other) < len(own) for _, other in others) else None
 
 
-def function_word_counts(
+def function_words(
     words: list[str], english: frozenset[str], among: Iterable[str] | None = None
-) -> dict[str, int]:
-    """How many of the words are function words of English and of each language (default: all)."""
-    counts = {"en": sum(map(english.__contains__, words))}
+) -> dict[str, list[str]]:
+    """Those of the words that are function words of English and of each language (default: all)."""
+    lists = {"en": english}
     for code in _languages() if among is None else among:
         if known := language_words(code):
-            counts[code] = sum(map(known.stop_words.__contains__, words))
-    return counts
+            lists[code] = known.stop_words
+    return {
+        code: list(filter(stop_words.__contains__, words)) for code, stop_words in lists.items()
+    }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,7 @@ pooler and a single logit, as in cross-encoders."""
 
 _DEFAULT_MAX_TOKENS = 256
 _PAIR_TOKENS = 512
+_E5 = re.compile(r"(?:^|[/-])e5-(?:small|base|large)(?:-v2)?$")
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -35,10 +37,11 @@ class ModelConfig:
     document_prefix: str = ""
 
 
-def read_model_config(folder: Path) -> ModelConfig:
+def read_model_config(folder: Path, name: str = "") -> ModelConfig:
     """The configuration in a folder of the sentence-transformers layout.
 
-    Only `config.json` is needed; pooling is then the mean, over at most 256 tokens.
+    Only `config.json` is needed; pooling is then the mean, over at most 256 tokens. `name` tells
+    the models of the E5 family, which were trained with prefixes that their files do not state.
 
     Raises:
         ModelError: A file is missing or damaged, or asks for what is not supported.
@@ -51,7 +54,9 @@ def read_model_config(folder: Path) -> ModelConfig:
         )
     sentence = _read_optional(folder / "sentence_bert_config.json")
     prompts = _read_optional(folder / "config_sentence_transformers.json").get("prompts") or {}
-    positions = int(architecture.get("max_position_embeddings", _DEFAULT_MAX_TOKENS))
+    if not prompts and _E5.search(name):
+        prompts = {"query": "query: ", "passage": "passage: "}
+    positions = _positions(architecture, _DEFAULT_MAX_TOKENS)
     return ModelConfig(
         architecture=architecture,
         dimension=int(architecture["hidden_size"]),
@@ -72,7 +77,7 @@ def read_cross_encoder_config(folder: Path) -> ModelConfig:
         ModelError: `config.json` is missing or damaged.
     """
     architecture = _read_json(folder / "config.json")
-    positions = int(architecture.get("max_position_embeddings", _PAIR_TOKENS))
+    positions = _positions(architecture, _PAIR_TOKENS)
     return ModelConfig(
         architecture=architecture,
         dimension=1,
@@ -80,6 +85,14 @@ def read_cross_encoder_config(folder: Path) -> ModelConfig:
         pooling="classifier",
         pad_id=int(architecture.get("pad_token_id") or 0),
     )
+
+
+def _positions(architecture: Mapping[str, Any], default: int) -> int:
+    """Tokens that the model has positions for; RoBERTa's begin after the one for padding."""
+    positions = int(architecture.get("max_position_embeddings", default))
+    if "roberta" in str(architecture.get("model_type", "")):
+        return positions - int(architecture.get("pad_token_id") or 0) - 1
+    return positions
 
 
 def _pooling(path: Path) -> Pooling:

@@ -123,7 +123,7 @@ class OnnxEmbedder:
         with self._lock:
             if self._model is None:
                 files = locate_model(self._settings.model, self._settings.cache)
-                self._model = files, read_model_config(files.folder)
+                self._model = files, read_model_config(files.folder, files.name)
             return self._model
 
     def _encode(self, texts: Sequence[str]) -> list[Encoding]:

@@ -70,6 +70,8 @@ class Options:
     """Use the reranker where one is configured."""
     explain: bool = True
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
+    min_confidence: float = 0.0
+    """Probability from which the best passage counts as an answer, 0 to 1; 0: whatever it is."""
     given: frozenset[str] = frozenset()
     """Names of the options that the caller gave, rather than the settings."""
     context: bool = True
@@ -81,6 +83,7 @@ class Options:
         _check("limit", self.limit, 1, None)
         _check("max_tokens", self.max_tokens, 1, None)
         _check("max_hops", self.max_hops, 1, MAX_HOPS)
+        _check("min_confidence", self.min_confidence, 0, 1)
         if self.alpha is not None:
             _check("alpha", self.alpha, 0, 1)
         if self.level is not None:

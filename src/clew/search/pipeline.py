@@ -15,7 +15,7 @@ from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, EXACT_FIRST, find_strategy, without_effect
+from clew.search.strategies import AUTO, EXACT_FIRST, FOR_PASSAGES, find_strategy, without_effect
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("clew")
 
+UNANSWERED = "nothing found that answers this; the nearest are given"
 MAX_QUESTION = 20_000
 """Characters of a question that are read."""
 
@@ -41,6 +42,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
+    if there_is and not session.confidences and _is_judged(options, strategy):
+        session.judge()
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):
@@ -58,10 +61,19 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         entities=_entity_names(session),
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
+        min_confidence=options.min_confidence,
         notes=tuple(session.notes),
     )
+    if hits and not result.answered:
+        result = replace(result, notes=(UNANSWERED, *result.notes))
     _log(result)
     return result
+
+
+def _is_judged(options: Options, strategy: str) -> bool:
+    """Whether passages get a confidence that the strategy itself has no need of."""
+    asked = options.strategy == AUTO or "min_confidence" in options.given
+    return asked and strategy in FOR_PASSAGES
 
 
 def _choose(session: QuerySession, there_is: bool) -> tuple[str, str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
@@ -16,11 +14,12 @@ from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import Channels, Ranking
+from clew.search.timings import Timings
 from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
@@ -35,27 +34,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
-
-
-@dataclass(slots=True)
-class Timings:
-    """Milliseconds by step, in order of first use; an inner step counts for itself alone."""
-
-    milliseconds: dict[str, float] = field(default_factory=dict)
-    _inner: float = 0.0
-
-    @contextmanager
-    def step(self, name: str) -> Iterator[None]:
-        """Add the time spent inside to this step."""
-        outer, self._inner = self._inner, 0.0
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            spent = 1000 * (time.perf_counter() - started)
-            known = self.milliseconds.get(name, 0.0)
-            self.milliseconds[name] = known + spent - self._inner
-            self._inner = outer + spent
 
 
 @dataclass
@@ -104,6 +82,8 @@ class QuerySession:
     """Filled by `read_records`."""
     evidence: Evidence | None = None
     """Filled by `gather`."""
+    confidences: dict[int, float] = field(default_factory=dict)
+    """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
     found_analysis: Analysis | None = None
     """Filled by `analysis`; depends on the words alone."""
     found_time: AskedTime | None = None
@@ -126,7 +106,14 @@ class QuerySession:
 
     def for_question(self, question: str) -> QuerySession:
         """A session for another question under the same filters."""
-        return replace(self, question=question, evidence=None, found_analysis=None, found_time=None)
+        return replace(
+            self,
+            question=question,
+            evidence=None,
+            confidences={},
+            found_analysis=None,
+            found_time=None,
+        )
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
@@ -278,12 +265,19 @@ class QuerySession:
             related = pairwise_features(
                 evidence, self.views.snapshot, self._vectors_of(evidence.rows), first
             )
-            scores = ranker.rank_second(np.concatenate([evidence.matrix, related], axis=1))
+            matrix = np.concatenate([evidence.matrix, related], axis=1)
+            scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
+        ids = self.views.snapshot.chunk_ids[evidence.rows]
+        self.confidences.update(zip(ids.tolist(), confidences.tolist(), strict=True))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
-        return Ranking(
-            self.views.snapshot.chunk_ids[evidence.rows[order]], between_0_and_1.astype(np.float32)
-        )
+        return Ranking(ids[order], between_0_and_1.astype(np.float32))
+
+    def judge(self) -> None:
+        """Fill `confidences` where the strategy did not rank by what was learned."""
+        if self.views.snapshot.size:
+            apart = replace(self, evidence=None)
+            apart.rank(apart.gather())
 
     def _graph_channels(self) -> ChannelScores:
         by_vector, by_keyword = map(self._rows, self.channels.both())

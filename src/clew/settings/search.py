@@ -46,6 +46,13 @@ class SearchSettings(SettingsGroup):
         description="Layers of `hierarchical`, such as person -works_at-> organisation; else the"
         " documents' outline.",
     )
+    min_confidence: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Probability from which the best passage counts as an answer; below it the"
+        " answer says that nothing found answers the question. 0: whatever it is.",
+    )
     cache: int = Field(
         default=256, ge=0, le=100_000, description="Answers kept until the store changes; 0: none."
     )

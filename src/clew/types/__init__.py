@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.types.contexts import Citation, Context, ContextPart, PartKind
 from clew.types.documents import (
     Chunk,
     Document,
@@ -53,11 +54,7 @@ from clew.types.reports import (
     Skipped,
 )
 from clew.types.results import (
-    Citation,
-    Context,
-    ContextPart,
     Hit,
-    PartKind,
     PathStep,
     RelationEvidence,
     SearchResult,

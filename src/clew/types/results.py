@@ -5,18 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
+from clew.types.contexts import Context, context_dict
 from clew.types.documents import Provenance, StoredChunk
 from clew.types.values import CharRange, Period
-
-if TYPE_CHECKING:
-    from typing import TypeAlias
-
-PartKind: TypeAlias = Literal[
-    "passage", "path", "report", "timeline", "subgraph", "hierarchy", "topic"
-]
-"""What a part of a context is: a passage, or what a strategy made."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -64,6 +57,8 @@ class Hit:
     """When it was said, then the times that it speaks of; where the strategy asks for them."""
     answer: CharRange | None = None
     """Range in the document of the sentence that answers best; None where none stands out."""
+    confidence: float | None = None
+    """Probability that the passage answers, 0 to 1; None where it was not judged."""
     provenance: Provenance | None = None
     also_in: tuple[StoredChunk, ...] = ()
     """Passages left out of the result because this one says the same; of other places."""
@@ -101,47 +96,6 @@ class TemporalInfo:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
-class Citation:
-    """A numbered source of the context."""
-
-    number: int
-    """From 1, as `[1]` in the context's text."""
-    chunk_ids: tuple[str, ...]
-    title: str
-    source: str
-    page: int | None
-    start: int
-    end: int
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ContextPart:
-    """One part of a context."""
-
-    kind: PartKind
-    text: str
-    """As it stands in the context's text: a line of heading, and every line below it quoted."""
-    tokens: int
-    citations: tuple[Citation, ...]
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Context:
-    """Passages put together for a reader or a language model, within a budget."""
-
-    text: str
-    citations: tuple[Citation, ...]
-    tokens: int
-    """Tokens of `text`; at most the budget."""
-    left_out: int
-    """Passages (reports, paths) found that did not fit."""
-    tokenizer: str = ""
-    """What counted the tokens."""
-    parts: tuple[ContextPart, ...] = ()
-    """What `text` is made of, in its order."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
 class SearchResult:
     """The answer to one question."""
 
@@ -157,6 +111,19 @@ class SearchResult:
     """By step; `cache` alone where the answer was still known."""
     notes: tuple[str, ...] = ()
     """Whatever was missing or degraded."""
+    min_confidence: float = 0.0
+    """What was asked for, 0 to 1."""
+
+    @property
+    def confidence(self) -> float | None:
+        """Probability that the best of the hits answers, 0 to 1; None where none was judged."""
+        return max((h.confidence for h in self.hits if h.confidence is not None), default=None)
+
+    @property
+    def answered(self) -> bool:
+        """Whether there are hits, and one reaches `min_confidence`, or none was judged."""
+        confidence = self.confidence
+        return bool(self.hits) and (confidence is None or confidence >= self.min_confidence)
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints and the tools answer with."""
@@ -164,10 +131,12 @@ class SearchResult:
             "query": self.query,
             "strategy": self.strategy,
             "reason": self.reason,
+            "answered": self.answered,
+            "confidence": self.confidence,
             "results": [_hit_dict(hit) for hit in self.hits],
             "graph_entities": list(self.entities),
             "temporal_info": _temporal_dict(self.temporal),
-            "context": _context_dict(self.context),
+            "context": context_dict(self.context),
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }
@@ -234,6 +203,7 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "text": chunk.text,
         "metadata": {**chunk.metadata, **_place_dict(chunk), **named},
         "score": hit.score,
+        "confidence": hit.confidence,
         "scores": dict(hit.scores),
         "source": hit.source,
         "graph_context": {
@@ -259,37 +229,4 @@ def _answer_dict(hit: Hit) -> dict[str, Any] | None:
         "text": hit.chunk.text[max(0, start - first) : max(0, end - first)],
         "char_start": start,
         "char_end": end,
-    }
-
-
-def _context_dict(context: Context) -> dict[str, Any]:
-    return {
-        "text": context.text,
-        "tokens": context.tokens,
-        "tokenizer": context.tokenizer,
-        "left_out": context.left_out,
-        "citations": list(map(_citation_dict, context.citations)),
-        "parts": [part_dict(part) for part in context.parts],
-    }
-
-
-def part_dict(part: ContextPart) -> dict[str, Any]:
-    """A part of a context as JSON values."""
-    return {
-        "kind": part.kind,
-        "text": part.text,
-        "tokens": part.tokens,
-        "citations": list(map(_citation_dict, part.citations)),
-    }
-
-
-def _citation_dict(citation: Citation) -> dict[str, Any]:
-    return {
-        "number": citation.number,
-        "ids": list(citation.chunk_ids),
-        "title": citation.title,
-        "source": citation.source,
-        "page": citation.page,
-        "char_start": citation.start,
-        "char_end": citation.end,
     }

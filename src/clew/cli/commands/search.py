@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from clew.types import SearchResult
 
 
-_OVER_COMMUNITIES = ("global", "drift", "topic")
-"""Strategies that need communities or topics, which may have to be made first."""
-
-
 class FusionName(StrEnum):
     """How `hybrid` fuses its channels."""
 
@@ -102,6 +98,16 @@ def search(
         int | None,
         typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
     ] = None,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(
+            metavar="SHARE",
+            min=0,
+            max=1,
+            help="Probability from which the best passage is an answer; below it: exit status 1.",
+            show_default=False,
+        ),
+    ] = None,
     expand: Annotated[
         bool, typer.Option("--expand", help="Search for the entities' other names, too.")
     ] = False,
@@ -141,29 +147,29 @@ def search(
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
-        if strategy in _OVER_COMMUNITIES:
-            with steps(shown=not common.json) as progress:
-                engine.state.update_communities(progress)
-        result = engine.search(
-            read_question(question),
-            strategy=strategy,
-            limit=limit,
-            max_tokens=max_tokens,
-            where=where or (),
-            since=since,
-            until=until,
-            as_of=as_of,
-            temporal=temporal,
-            max_hops=max_hops,
-            fusion=None if fusion is None else fusion.value,
-            alpha=alpha,
-            layer=layer,
-            hierarchy=hierarchy,
-            level=level,
-            expand=expand,
-            sub_questions=sub_questions,
-            namespaces=names,
-        )
+        with steps(shown=not common.json) as progress:
+            engine.state.progress = progress
+            result = engine.search(
+                read_question(question),
+                strategy=strategy,
+                limit=limit,
+                max_tokens=max_tokens,
+                where=where or (),
+                since=since,
+                until=until,
+                as_of=as_of,
+                temporal=temporal,
+                max_hops=max_hops,
+                fusion=None if fusion is None else fusion.value,
+                alpha=alpha,
+                layer=layer,
+                hierarchy=hierarchy,
+                level=level,
+                min_confidence=min_confidence,
+                expand=expand,
+                sub_questions=sub_questions,
+                namespaces=names,
+            )
     if common.json:
         write_json(result.to_dict())
     elif context:
@@ -174,6 +180,8 @@ def search(
         print_result(result, explain=explain)
     if not common.json:
         _print_notes(result)
+    if not result.answered and result.hits:
+        raise typer.Exit(1)
 
 
 def _names(namespaces: str | None) -> list[str]:

@@ -20,8 +20,7 @@ from clew.indexing.ner.quoted_titles import find_quoted
 from clew.indexing.ner.scripts.caseless_ner import CaselessNames
 from clew.indexing.ner.scripts.foreign_names import ForeignNames
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
-from clew.indexing.relations.dates import find_dates
-from clew.indexing.relations.relative_dates import find_relative_dates
+from clew.indexing.relations.dates import find_dates, find_relative_dates
 from clew.sentences import sentences
 from clew.types import AliasEvidence
 

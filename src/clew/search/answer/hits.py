@@ -56,6 +56,7 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 provenance=passage.provenance,
                 also_in=found.also_in.get(id_, ()),
                 answer=answers.get(id_),
+                confidence=session.confidences.get(id_),
             )
         )
     return tuple(hits)

@@ -20,6 +20,8 @@ from clew.search.ranking.first_stage_features import (
     best,
     read_first_stage_features,
 )
+from clew.search.ranking.normalise import lead
+from clew.search.ranking.word_features import WORD_FEATURES, word_features
 from clew.search.retrieval.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.search.retrieval.personalized_pagerank import PageRankScores, personalized_pagerank
 
@@ -43,6 +45,7 @@ FEATURES = (
     *("vector", "vector_share", "vector_rank", "window_vector", "window_vector_share"),
     *("window_vector_rank", "keyword_share", "keyword_rank", "window_keyword_share"),
     *("window_keyword_rank", "prior", "hybrid_rank", "fused_rank"),
+    *("vector_lead", "keyword_lead", "window_vector_lead", "window_keyword_lead"),
     # where walks lead
     *("walk", "walk_rank", "walk_seeds", "walk_seeds_rank", "walk_bridges", "walk_bridges_rank"),
     *("walk_asked", "walk_asked_rank", "walk_far", "walk_far_rank"),
@@ -50,10 +53,9 @@ FEATURES = (
     *("seeds_share", "seeds_about_share", "seeds_best", "seeds_place"),
     # the entities that sentences tie to them
     *("bridge", "bridge_rare", "bridge_place", "onward_about", "onward_place"),
-    # the question's words
-    *("cover", "cover_sentence", "cover_unnamed", "cover_unnamed_sentence"),
+    *WORD_FEATURES,
     # the question itself
-    "question_named",
+    *("question_named", "question_known", "question_terms"),
 )
 """Names of the columns of `Evidence.matrix`."""
 
@@ -120,7 +122,7 @@ def gather(
     rows = _candidates(signals, walks, _about(onward, snapshot, signals.prior, channels.allowed))
     incidence = Incidence(snapshot, rows)
     by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
-    by_words = _by_words(coverage, rows)
+    by_words = word_features(analysis, snapshot, coverage, rows)
     place = incidence.place(by_itself["vector"] + by_words["cover"])
     columns = (
         by_itself
@@ -129,7 +131,7 @@ def gather(
         | _by_seeds(analysis, snapshot, incidence, place)
         | _by_bridges(bridges, snapshot, incidence, place)
         | _by_onward(onward, snapshot, incidence, place)
-        | {"question_named": np.full(len(rows), coverage.named_share, np.float32)}
+        | _by_question(analysis, coverage, len(rows))
     )
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
@@ -170,6 +172,16 @@ def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints
     return distinct(np.concatenate(found))
 
 
+def _by_question(analysis: Analysis, coverage: Coverage, size: int) -> Columns:
+    """What is the same for all candidates."""
+    values = {
+        "question_named": coverage.named_share,
+        "question_known": len(analysis.term_rows) / max(1, len(analysis.terms)),
+        "question_terms": len(analysis.terms),
+    }
+    return {name: np.full(size, value, np.float32) for name, value in values.items()}
+
+
 def _by_itself(
     analysis: Analysis,
     snapshot: Snapshot,
@@ -190,6 +202,7 @@ def _by_itself(
         columns[name] = value
         columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
         columns[f"{name}_rank"] = ranking.reciprocal(snapshot.size)[rows]
+        columns[f"{name}_lead"] = lead(columns[f"{name}_share"])
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
         columns[f"{name}_rank"] = best(fusion).reciprocal(snapshot.size)[rows]
     return columns
@@ -260,20 +273,3 @@ def _led_to(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Float
     home[bridges.entities] = snapshot.sentence_chunk[bridges.sentences]
     away: Floats = score[incidence.entity] * (home[incidence.entity] != incidence.passage)
     return away
-
-
-def _by_words(coverage: Coverage, rows: Ints) -> Columns:
-    """How much of the question a passage and its best sentence cover, seeds' names aside or not."""
-    masks = coverage.passages(rows)
-    sentences, owner = coverage.sentences_by_owner(rows)
-    said = coverage.share(coverage.with_context(sentences))
-    unnamed = coverage.unnamed_share(coverage.sentence_masks[sentences])
-    columns = {
-        "cover": coverage.share(masks),
-        "cover_sentence": np.zeros(len(rows), np.float32),
-        "cover_unnamed": coverage.unnamed_share(masks),
-        "cover_unnamed_sentence": np.zeros(len(rows), np.float32),
-    }
-    np.maximum.at(columns["cover_sentence"], owner, said)
-    np.maximum.at(columns["cover_unnamed_sentence"], owner, unnamed)
-    return columns

@@ -27,3 +27,11 @@ def standard_units(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     deviation = values.std()
     centred = values - values.mean()
     return centred / deviation if np.ptp(values) > 0 else np.zeros(len(values))
+
+
+def lead(values: NDArray[np.float32]) -> NDArray[np.float32]:
+    """(n,) how far each is ahead of the best of the others; below 0 where it is behind."""
+    if len(values) < 2:
+        return values
+    second, first = np.partition(values, -2)[-2:]
+    return values - np.where(values == first, second, first)

@@ -20,6 +20,7 @@ import numpy as np
 
 from clew.errors import ModelError
 from clew.search.ranking.features import FEATURES
+from clew.search.ranking.normalise import lead
 from clew.search.ranking.pairwise_features import SECOND_FEATURES
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ FILE = "ranker.npz"
 """Lies beside this module."""
 NAMED_ENOUGH = 0.25
 """Share of a question's idf in names from which on the trees alone decide."""
-TEXT_SAY = 2.0
+TEXT_SAY = 0.5
 """Weight of the text, next to the trees, where a question holds no names at all."""
 TEXT = (
     *("vector_share", "keyword_share", "window_vector_share", "window_keyword_share"),
@@ -43,6 +44,9 @@ TEXT = (
 """What the text says: the channels alone and in windows, and likeness to the best passages."""
 ALL_FEATURES = FEATURES + SECOND_FEATURES
 """Columns that the second ranking sees."""
+JUDGED_FEATURES = (*ALL_FEATURES, "score", "lead", "rank")
+"""Columns that confidence is judged by: what the trees of the second ranking say, how far ahead of
+the best of the others a candidate is, and its place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,10 @@ class Ranker:
     """Ranks by `FEATURES`."""
     second: Forest
     """Ranks by `ALL_FEATURES`."""
+    confidence: Forest
+    """Judges by `JUDGED_FEATURES` whether a passage answers."""
+    calibration: Floats
+    """(2, k) scores of `confidence`, rising, and the probabilities (0 to 1) that they stand for."""
     trained_on: frozenset[str]
     """Hex SHA-256 of the queries.jsonl of each data set that it was trained on."""
 
@@ -86,6 +94,21 @@ class Ranker:
     def rank_second(self, matrix: Floats) -> Floats:
         """(n,) scores of the columns `ALL_FEATURES`, tempered by plain text."""
         return temper(self.second.scores(matrix), matrix)
+
+    def confidences(self, matrix: Floats) -> Floats:
+        """(n,) probabilities, 0 to 1, that the candidates answer; columns `ALL_FEATURES`."""
+        if not len(matrix):
+            return np.zeros(0, np.float32)
+        scores = self.confidence.scores(judged(matrix, self.second.scores(matrix)))
+        return np.interp(scores, *self.calibration).astype(np.float32)
+
+
+def judged(matrix: Floats, scores: Floats) -> Floats:
+    """(n, len(JUDGED_FEATURES)) of the columns `ALL_FEATURES` and the second trees' scores."""
+    final = temper(scores, matrix)
+    rank = np.empty(len(final), np.float32)
+    rank[np.argsort(-final, kind="stable")] = np.arange(len(final))
+    return np.column_stack([matrix, scores, lead(final), rank]).astype(np.float32)
 
 
 def temper(scores: Floats, matrix: Floats) -> Floats:
@@ -126,9 +149,11 @@ def save_ranker(ranker: Ranker, path: Path) -> None:
     arrays = {
         "first_names": np.array(FEATURES),
         "second_names": np.array(ALL_FEATURES),
+        "calibration": ranker.calibration,
         "trained_on": np.array(sorted(ranker.trained_on), dtype=np.str_),
         **_columns("first", ranker.first),
         **_columns("second", ranker.second),
+        **_columns("confidence", ranker.confidence),
     }
     np.savez_compressed(path, allow_pickle=False, **arrays)
 
@@ -142,6 +167,8 @@ def load_ranker(path: Path) -> Ranker:
             return Ranker(
                 first=_forest("first", arrays),
                 second=_forest("second", arrays),
+                confidence=_forest("confidence", arrays),
+                calibration=arrays["calibration"],
                 trained_on=frozenset(arrays["trained_on"].tolist()),
             )
     except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:

@@ -43,7 +43,6 @@ class Coverage:
 
     def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
         self.idf = analysis.term_idf
-        self.total = float(self.idf.sum()) or 1.0
         self._snapshot = snapshot
         self.sentence_masks: Masks = np.zeros(snapshot.sentences, dtype=np.uint64)
         for bit, row in enumerate(analysis.term_rows):
@@ -69,9 +68,13 @@ class Coverage:
 
     def share(self, masks: Masks) -> Floats:
         """Share of the question's idf that the masks' terms hold, 0 to 1."""
+        return self.weighed(masks, self.idf)
+
+    def weighed(self, masks: Masks, weights: Floats) -> Floats:
+        """Share of the weights (a term each) of the masks' terms, 0 to 1; 0 where none has any."""
         bits = np.arange(len(self.idf), dtype=np.uint64)
         held = (masks[..., None] >> bits) & np.uint64(1)
-        return (held @ self.idf / self.total).astype(np.float32)
+        return (held @ weights / (float(weights.sum()) or 1.0)).astype(np.float32)
 
     def unnamed_share(self, masks: Masks) -> Floats:
         """The same among the terms that belong to no seed's name; 0 where there are none."""

@@ -57,6 +57,20 @@ class Ranking:
             np.concatenate([ids, self.ids[behind]]), np.concatenate([best, self.scores[behind]])
         )
 
+    def with_among(self, ids: Ids, place: int) -> Ranking:
+        """These, where each of `ids` that is not among the first `place` follows right after them.
+
+        It scores as the last of those does (1 for none).
+        """
+        head = self.top(place)
+        new = ids[~np.isin(ids, head.ids)]
+        behind = Ranking(self.ids[place:], self.scores[place:])
+        behind = behind.led_by(new)
+        floor = head.scores[-1] if len(head.ids) else np.float32(1)
+        scores = np.concatenate([head.scores, np.minimum(behind.scores, floor)])
+        scores[len(head.ids) : len(head.ids) + len(new)] = floor
+        return Ranking(np.concatenate([head.ids, behind.ids]), scores)
+
     def then(self, other: Ranking) -> Ranking:
         """These, then the other's that are not among them; scores (above 0) go on downwards."""
         rest = other.ids[~np.isin(other.ids, self.ids)]

@@ -77,11 +77,17 @@ def topic(session: QuerySession) -> RetrievalResult:
 
 
 def multi_hop(session: QuerySession) -> RetrievalResult:
-    """What `graph` finds, and the paths between the question's entities, fewest hops first."""
+    """What `graph` finds, and the paths between the question's entities, fewest hops first.
+
+    The passages that state the first path are among the hits, behind the first third at most.
+    """
     from clew.search.strategies.entity_paths import paths_between
 
     ranking = _follow(session)
-    return RetrievalResult(ranking=ranking, arrange=after(paths_between(session)))
+    paths, stating = paths_between(session)
+    limit = session.options.limit
+    ranking = ranking.with_among(stating, max(limit - len(stating), -(-limit // 3)))
+    return RetrievalResult(ranking=ranking, arrange=after(paths))
 
 
 def hierarchical(session: QuerySession) -> RetrievalResult:
@@ -151,6 +157,8 @@ USED_BY: Mapping[str, frozenset[str]] = {
 """The strategies that an option has an effect on, by the option's name."""
 EXACT_FIRST = frozenset({"keyword", "hybrid", "graph", "multi_hop", "temporal", "local"})
 """The strategies that put first what the question names exactly (`retrieval.exact`)."""
+FOR_PASSAGES = EXACT_FIRST | {"vector", "weighted"}
+"""The strategies that look for passages which answer, rather than for an overview."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 

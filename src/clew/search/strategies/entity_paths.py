@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from clew.graph.traversal.paths import Path
     from clew.ports import Store
     from clew.search.session import QuerySession
+    from clew.types import Ids
 
     RelationPath = tuple[RelationEvidence, ...]
     """A path as its ties, each from one entity to the next."""
@@ -37,14 +38,17 @@ TOGETHER = "co_occurs_with"
 """What ties two names of one sentence that states no relation of them."""
 
 
-def paths_between(session: QuerySession) -> list[Block]:
-    """The paths between the question's entities, fewest hops first, each tie with its source."""
+def paths_between(session: QuerySession) -> tuple[list[Block], Ids]:
+    """The paths between the question's entities, fewest hops first, each tie with its source.
+
+    And the chunks that state the first of them, in its order.
+    """
     graph = filtered_graph(session)
     seeds = sorted(session.analysis.seeds, key=lambda seed: -seed.weight)[:PAIRED]
     rows = entity_rows(graph, [seed.entity_id for seed in seeds])
     if len(rows) < 2:
         session.note("the question names fewer than two entities of the graph: no paths")
-        return []
+        return [], np.zeros(0, np.int64)
     found: list[Path] = []
     for one, other in combinations(rows, 2):
         paths = all_paths(graph, one, other, max_hops=session.options.max_hops, limit=LOOKED_AT)
@@ -53,7 +57,9 @@ def paths_between(session: QuerySession) -> list[Block]:
     found.sort(key=lambda path: len(path.edges))
     if not found:
         session.note(f"no path of at most {session.options.max_hops} hops ties them")
-    return _blocks(session, found[:PATHS])
+    first = found[0].edges if found else ()
+    stating = dict.fromkeys(int(graph.chunks[edge]) for edge in first if graph.chunks[edge])
+    return _blocks(session, found[:PATHS]), np.array(list(stating), dtype=np.int64)
 
 
 def without_detours(graph: EntityGraph, paths: Sequence[Path]) -> Sequence[Path]:

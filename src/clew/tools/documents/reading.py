@@ -43,8 +43,11 @@ CUT = (
 )
 DECIMALS = 4
 """Of scores."""
-_SHOWN = ("query", "strategy", "reason", "graph_entities", "temporal_info", "timings_ms", "notes")
-_HIT = ("id", "text", "answer", "metadata", "score", "scores", "source")
+_SHOWN = (
+    *("query", "strategy", "reason", "answered", "confidence", "graph_entities", "temporal_info"),
+    *("timings_ms", "notes"),
+)
+_HIT = ("id", "text", "answer", "metadata", "score", "confidence", "scores", "source")
 
 
 def query(call: Call, arguments: Arguments) -> Result:
@@ -61,6 +64,7 @@ def query(call: Call, arguments: Arguments) -> Result:
         since=arguments["since"],
         until=arguments["until"],
         as_of=arguments["as_of"],
+        min_confidence=arguments["min_confidence"] or None,
         max_tokens=max(1, arguments["max_tokens"] // 2),
         context_passages=False,
     ).to_dict()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from clew.tools.documents import maintenance, reading, writing
-from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, text
+from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Tool
 
@@ -37,7 +37,7 @@ _INGESTED = (
         ),
     ),
     text("source", "Identity: the same is replaced. Default: path, url or hash."),
-    text("idempotency_key", "The same key, the same job. Default none.", max_length=200),
+    text("idempotency_key", "Same key, same job. Default none.", max_length=200),
 )
 
 DOCUMENT_TOOLS: tuple[Tool, ...] = (
@@ -54,7 +54,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="fetch",
         title="Fetch",
-        description="The text behind an id from search, at most 8000 tokens of it.",
+        description="The text behind an id from search, at most 8000 tokens.",
         parameters=(text("id", "From search.", required=True),),
         result=shape(id="string", title="string", text="string", url="string", metadata="object"),
         run=reading.fetch,
@@ -69,21 +69,22 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             _QUERY,
             text(
                 "rag_type",
-                "traditional (meaning), contextual (meaning and words) or graph.",
+                "traditional (meaning), contextual (and words) or graph.",
                 default="graph",
                 choices=reading.STRATEGIES,
             ),
-            text("strategy", "Instead of rag_type, such as hybrid.", max_length=40),
+            text("strategy", "Instead, such as hybrid.", max_length=40),
             integer("top_k", "Passages", 10, 1, 100),
-            integer("max_hops", "Steps in the graph", reading.MAX_HOPS, 1, 5),
+            integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
             _WHERE,
-            text("since", "Date or words such as last week."),
+            text("since", "Date, or last week."),
             text("until", "As since; included."),
-            text("as_of", "Ask as things stood then."),
+            text("as_of", "As things stood then."),
+            share("min_confidence", "", 0),
             array(
                 "namespaces",
                 "strings",
-                "Collections to ask together. Default: this.",
+                "Collections asked too. Default: this.",
                 max_items=20,
                 max_length=64,
             ),
