@@ -59,6 +59,7 @@ def seen(store: Store) -> dict[str, object]:
     assert store.relations(ids, 2, as_of=_year(2002)) == then[:2]
     return {
         "aliases": [replace(a, id=0, entity_id=place[a.entity_id]) for a in aliases],
+        "known names": [(k.name, place[k.entity_id], k.tier) for k in store.known_names()],
         "entities": [replace(e, id=place[e.id]) for e in store.entities(ids)],
         "found": [[e.name for e in store.find_entities(name)] for name in ("ann", "anna", "o")],
         "relations": [_shown(r, place, chunk) for r in relations],
@@ -154,6 +155,10 @@ def _merge(store: Store, source: str, target: str) -> None:
 def _split(store: Store, names: Sequence[str]) -> None:
     """The names go out of the first one's entity."""
     store.split(_entity(store, names[0]), [entity_key(name) for name in names])
+
+
+def _apart(store: Store, name: str, other: str) -> None:
+    store.keep_apart(_entity(store, name), _entity(store, other))
 
 
 def _rename(store: Store, name: str, other: str) -> None:
@@ -270,6 +275,7 @@ any_steps: st.SearchStrategy[list[Step]] = st.lists(
         _call(_tell, _names),
         _call(_merge, _names, _names),
         _call(_split, _some(_names)),
+        _call(_apart, _names, _names),
         _call(_rename, _names, st.one_of(_names, st.just("Anna Morn"))),
         _call(_retract, _names, _numbers),
         _call(_make, _some(_names), st.sampled_from(("name", "person"))),

@@ -250,6 +250,24 @@ def test_deleting_many_by_condition_wants_a_yes(in_process: Run, library: Librar
 # --- entities
 
 
+def test_entities_that_may_be_one_are_listed_and_kept_apart(
+    in_process: Run, tmp_path: Path
+) -> None:
+    store = ("--store", str(tmp_path / "store"))
+    (tmp_path / "1.txt").write_text("We heard that Ada Keller said no.")
+    (tmp_path / "2.txt").write_text("They met A. Keller there.")
+    in_process("index", str(tmp_path / "1.txt"), str(tmp_path / "2.txt"), *store)
+
+    listed = in_process("entity", "suggest", *store).stdout
+    (one,) = json.loads(in_process("entity", "suggest", *store, "--json").stdout)
+    refused = in_process("entity", "refuse", one["source"], one["target"], *store).stdout
+
+    assert "A. Keller" in listed
+    assert (one["target"], one["confidence"]) == ("Ada Keller", 0.8)
+    assert refused == "A. Keller and Ada Keller stay apart\n"
+    assert "no two entities" in in_process("entity", "suggest", *store).stdout
+
+
 def test_entities_are_merged_split_and_renamed(in_process: Run, library: Library) -> None:
     store = ("--store", library.store, "--json")
 

@@ -25,6 +25,8 @@ from tests.unit.test_extract import names, types
         ("Ferries and/or boats, he/she, 1/2, 3/4/2019, e.g. this.", []),
         ("It ended.The next one, at tides.example.org, came.", []),
         ("Write to ann@tides.org or see https://tides.org/a_b.html.", []),
+        ("See ../docs/tides.html and wiki/Tides#In_Harbour, of_rivers,_and_lakes#Top.", []),
+        ("open_gate: 3\ncloseGate: 4", []),
         ("A ref_ to _all of it_, 24/7 and v1.2.3.", []),
     ],
 )
@@ -130,3 +132,15 @@ def test_products_between_slashes_are_names() -> None:
         "Lowwater",
     }
     assert names("It runs on GNU/Linux now.") == ["GNU/Linux"]
+
+
+def test_what_is_shouted_is_no_title() -> None:
+    assert names('He cried "WE WILL NOT GO HOME" then.') == []
+
+
+def test_a_day_is_no_name() -> None:
+    assert names("It came on the 11th September then.") == []
+
+
+def test_instructions_about_constants_do_not_begin_names() -> None:
+    assert names("Use TRACE for it.") == ["TRACE"]

@@ -93,6 +93,8 @@ entity = typer.Typer(
 entity.command("show")(command(entities.show))
 entity.command("merge")(command(entities.merge))
 entity.command("split")(command(entities.split))
+entity.command("suggest")(command(entities.suggest))
+entity.command("refuse")(command(entities.refuse))
 entity.command("rename")(command(entities.rename))
 entity.command("retract")(command(entities.retract))
 entity.command("neighbors")(command(entities.neighbors))

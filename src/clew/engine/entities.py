@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.indexing.reprocess import RelationReport
     from clew.search.options import Moment
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.types import Alias, Entity, Metadata, Relation
+    from clew.types import Alias, Entity, MergeSuggestion, Metadata, Relation
 
 
 class Entities:
@@ -183,6 +183,21 @@ class Entities:
             self._state.store.merge(
                 self.resolve(source).id, self.resolve(target).id, "merged by hand"
             )
+
+    def suggest(self, limit: int = 50) -> list[MergeSuggestion]:
+        """Pairs of entities that may be one, the surest first, each with the reason.
+
+        `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
+        """
+        from clew.indexing.linking.suggestions import suggest_merges
+
+        store = self._state.store
+        return suggest_merges(store.known_names(), store.link_rules())[: max(0, limit)]
+
+    def refuse(self, name: str, other: str) -> None:
+        """Say that two entities are not one: no text links them, and none is suggested again."""
+        with self._state.writing:
+            self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
 
     def split(self, name: str, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""

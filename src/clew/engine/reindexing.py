@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexCounts
     from clew.stores.sqlite.reindex.staging import Staging
     from clew.stores.sqlite.store import SqliteStore
-    from clew.types import AliasEvidence, Document, Extraction
+    from clew.types import Document, IndexedDocument
 
 MAKE = "reindex"
 """The step that makes documents again."""
@@ -117,9 +117,9 @@ class Reindexing:
             keep=lambda entry: staging.put(entry, written[entry.document.id]),
         )
 
-    def _links_in(self, store: SqliteStore) -> Callable[[Extraction], tuple[AliasEvidence, ...]]:
+    def _links_in(self, store: SqliteStore) -> Callable[[IndexedDocument], IndexedDocument]:
         # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
-        return self.state.make_ingest(store).links
+        return self.state.make_ingest(store).linked
 
     # --- within a store on a server
 

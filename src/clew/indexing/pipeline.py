@@ -22,12 +22,13 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from clew.indexing.inputs import DocumentInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
+from clew.indexing.linking.store_terms import StoreTerms
 from clew.types import IndexedDocument
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ class IndexingPipeline:
     runner: Runner
     """Where documents are read, split and extracted, as `split_settings` say."""
     _linker: Linker | None = field(default=None, init=False)
+    _terms: StoreTerms = field(default_factory=StoreTerms, init=False)
     _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
     @property
@@ -148,19 +150,22 @@ class IndexingPipeline:
         """Names of an extraction that mean one that the store knows, or each other."""
         return self._current_linker().links(extraction)
 
+    def linked(self, entry: IndexedDocument) -> IndexedDocument:
+        """A document with the terms that the store knows, and its links to names there."""
+        linker = self._current_linker()
+        found = self._terms.found(entry.document, entry.split.chunks, entry.extraction)
+        return replace(entry, extraction=found, links=linker.links(found))
+
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""
-        self.store.save(self._indexed(item, vectors, self.links(item.extraction)))
+        self.store.save(self.linked(self._indexed(item, vectors)))
 
-    def _indexed(
-        self, item: Prepared, vectors: Vectors, links: tuple[AliasEvidence, ...] = ()
-    ) -> IndexedDocument:
+    def _indexed(self, item: Prepared, vectors: Vectors) -> IndexedDocument:
         return IndexedDocument(
             document=item.document,
             split=item.split,
             vectors=vectors,
             extraction=item.extraction,
-            links=links,
             pipeline_fingerprint=self.pipeline_fingerprint,
         )
 
@@ -172,8 +177,11 @@ class IndexingPipeline:
         if self._linker is None or mentions_version != self.store.mentions_version():
             mentions_version, last = self.store.mentions_version(), 0
             self._linker = Linker([], self.store.link_rules(), self.link_settings)
+            self._terms = StoreTerms()
         new = self.store.aliases(after=last)
         self._linker.add(new)
+        if new:
+            self._terms.add(self.store.known_names(after=last))
         self._linked = (mentions_version, new[-1].id if new else last)
         return self._linker
 

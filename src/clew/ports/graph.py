@@ -12,6 +12,7 @@ from clew.types import (
     ChunkExtraction,
     Entity,
     ExtractedRelation,
+    KnownName,
     NewEntity,
     NewRelation,
     Observation,
@@ -49,6 +50,10 @@ class GraphStore(Protocol):
 
     def aliases(self, *, entity_id: int | None = None, after: int = 0) -> list[Alias]:
         """Aliases of one entity, or all with an id above `after`; ordered by id."""
+        ...
+
+    def known_names(self, *, after: int = 0) -> list[KnownName]:
+        """The names of all aliases with an id above `after`, ordered by id."""
         ...
 
     def entity_chunks(self, entity_id: int) -> Ids:
@@ -110,6 +115,10 @@ class EntityEditor(Protocol):
 
     def split(self, entity_id: int, keys: Sequence[str]) -> int:
         """Take the aliases of those keys out into an entity of their own; its id. Remembered."""
+        ...
+
+    def keep_apart(self, entity_id: int, other_id: int) -> None:
+        """Say that two entities are not one; no text links their names by itself. Remembered."""
         ...
 
     def rename(self, entity_id: int, name: str) -> None:

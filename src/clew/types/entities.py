@@ -24,6 +24,30 @@ class Alias:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class KnownName:
+    """A name of an entity, and what the entity is."""
+
+    name: str
+    entity_id: int
+    entity_type: str
+    tier: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MergeSuggestion:
+    """Two entities that may be one; to be merged by hand, or refused."""
+
+    source_id: int
+    source: str
+    target_id: int
+    target: str
+    """The fuller name, which would take the other."""
+    confidence: float
+    """0 to 1: how sure it is that both are one."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Entity:
     """A node of the graph."""
 

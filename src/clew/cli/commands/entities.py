@@ -76,6 +76,42 @@ def split(
     _print_entity(common, entity)
 
 
+def suggest(
+    common: Common,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Pairs, at most.")] = 50,
+) -> None:
+    """List pairs of entities that may be one, the surest first, each with the reason.
+
+    `clew entity merge` makes a pair one, `clew entity refuse` keeps it apart for good.
+    """
+    with common.open() as engine:
+        found = engine.entities.suggest(limit)
+    if common.json:
+        write_json(found)
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(s.source, s.target, f"{s.confidence:.2f}", s.reason) for s in found]
+        columns = ("entity", "may be", "confidence", "reason")
+        stdout_console().print(table(columns, rows))
+    else:
+        write_line("no two entities look like one")
+
+
+def refuse(
+    common: Common,
+    name: Annotated[str, typer.Argument(help="An entity.")],
+    other: Annotated[str, typer.Argument(help="Another, which it is not.")],
+) -> None:
+    """Say that two entities are not one; indexing again remembers it."""
+    with common.open() as engine:
+        engine.entities.refuse(name, other)
+    if common.json:
+        write_json({"apart": [name, other]})
+    else:
+        write_line(f"{one_line(name)} and {one_line(other)} stay apart")
+
+
 def rename(
     common: Common,
     name: NameArgument,

@@ -34,7 +34,7 @@ INFLECTED = 0.95
 COMPANY_FORM = 0.96
 """Score of two names that differ by how the form of the company is written."""
 
-_COMPANY_FORMS = {
+COMPANY_FORMS = {
     "corp": "corporation",
     "inc": "incorporated",
     "ltd": "limited",
@@ -96,7 +96,7 @@ def _likeness(name: str, other: str) -> float:
 def _in_full(key: str) -> list[str]:
     """The words of a key, a company's form at the end in full: "acme corp"."""
     *words, last = key.split() or [""]
-    return [*words, _COMPANY_FORMS.get(last, last) if words else last]
+    return [*words, COMPANY_FORMS.get(last, last) if words else last]
 
 
 def _same_words(words: list[str], others: list[str]) -> bool:

@@ -39,6 +39,8 @@ _NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z]|[IVX]{1,5})")
 _NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
+_MOST_SHOUTED = 3
+"""Ordinary words in capitals that may be a name; more are shouted."""
 _AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
 _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
     "center centre foundation campaign fund prize agency movement coalition alliance award"
@@ -203,7 +205,7 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
 
 def _is_imperative(lower: str, following: str) -> bool:
     """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
-    if is_ordinary(following):
+    if is_ordinary(following) and not following.isupper():
         return False
     return lower in IMPERATIVES or (len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower))
 
@@ -221,7 +223,9 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         _NUMBERED.fullmatch(token) for _, token in tokens[1:]
     ):
         return ()
-    if all(t.casefold().strip(".,") in CALENDAR or t.isdigit() for _, t in tokens):
+    if all(t.casefold().strip(".,") in CALENDAR or t[0].isdigit() for _, t in tokens):
+        return ()
+    if len(tokens) > _MOST_SHOUTED and all(t.isupper() and is_ordinary(t) for _, t in tokens):
         return ()
     if VERSION.fullmatch(tokens[-1][1]):
         return _versioned(tokens[:-1], tokens)

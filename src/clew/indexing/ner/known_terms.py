@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from clew.indexing.ner.name_lexicon import COMMON_WORDS, CONNECTORS, STARTERS, is_ordinary
@@ -45,7 +45,7 @@ class KnownTerms:
 
     names: Mapping[Words, str]
     """The term as it was made known, by its singular folded words."""
-    openings: frozenset[Words]
+    openings: Set[Words]
     """The words that any of them begins with."""
 
     @classmethod
@@ -127,7 +127,7 @@ def _made_known(text: str, found: Sequence[Sequence[SentenceSpans]]) -> Iterator
     for pattern in (_BOLD, _HEADING, _UNDERLINED):
         for match in pattern.finditer(text):
             name = match["text"].strip().rstrip(":.")
-            if _may_be_term(name):
+            if may_be_term(name):
                 yield name
 
 
@@ -147,7 +147,7 @@ def _may_be_written_small(span: NameSpan) -> bool:
     telling = span.entity_type in _TERM_TYPES or (
         span.entity_type != CODE and not all(map(is_ordinary, span.name.split()))
     )
-    return telling and _may_be_term(span.name)
+    return telling and may_be_term(span.name)
 
 
 def _stressed(text: str) -> Iterator[Words]:
@@ -155,7 +155,7 @@ def _stressed(text: str) -> Iterator[Words]:
         yield term_words(match["text"])
 
 
-def _may_be_term(name: str) -> bool:
+def may_be_term(name: str) -> bool:
     """Several words that mean something together; not a sentence and not a common heading."""
     words = [fold(word) for word in _WORD.findall(name)]
     if not 2 <= len(words) <= LONGEST_TERM or not all(word.isalpha() for word in words):
@@ -188,7 +188,7 @@ def _with_terms(
         NameSpan(left, right, name, kinds.get(name, "concept" if _is_small(name) else "name"))
         for left, right, name in known.find(text, sentence.start, sentence.end)
         if not any(taken[left - sentence.start : right - sentence.start])
-        and _stands_apart(text, left, right)
+        and stands_apart(text, left, right)
     ]
     if not new:
         return sentence
@@ -196,7 +196,7 @@ def _with_terms(
     return sentence._replace(spans=tuple(spans))
 
 
-def _stands_apart(text: str, left: int, right: int) -> bool:
+def stands_apart(text: str, left: int, right: int) -> bool:
     """Whether the words are no part of a path, an address or a variable."""
     before, after = text[left - 1 : left] if left else "", text[right : right + 2]
     return before not in _PARTS and not (after[:1] in _PARTS and after[1:].isalnum())

@@ -23,6 +23,8 @@ _PAIRS = re.compile(
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
 _MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
+_MOST_SHOUTED = 3
+"""Words of a title in capitals, at most; more are shouted, or a heading."""
 _STRESSED = frozenset(("bold", "star", "underscore"))
 _CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
 _WORD = re.compile(r"[^\W\d_]+")
@@ -59,6 +61,8 @@ def _reads_as_title(text: str) -> bool:
     if not words or len(words) > 12 or _CODE.search(text) or (text[-1] in "!?" and len(words) > 6):
         return False
     if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
+        return False
+    if len(words) > _MOST_SHOUTED and text.isupper():
         return False
     long = [word for word in words[1:] if len(word) > 3]
     return sum(not word[0].islower() for word in long) * 3 >= len(long) * 2

@@ -118,7 +118,7 @@ def _prepare(entry: IndexedDocument, dimension: int) -> PreparedDocument:
             time_rows(date_of(chunk.metadata, whole), _dates(extraction.mentions))
             for chunk, extraction in zip(split.chunks, found, strict=True)
         ],
-        names=_names(entry),
+        names=names_of(entry),
     )
 
 
@@ -216,7 +216,7 @@ def _metadata(source: str, metadata: Metadata) -> str:
         ) from error
 
 
-def _names(entry: IndexedDocument) -> dict[str, Named]:
+def names_of(entry: IndexedDocument) -> dict[str, Named]:
     """Every name that a mention, a relation or the title needs, with its first telling type."""
     given = list(entry.extraction.about) if entry.split.chunks else []
     for chunk in entry.extraction.chunks:

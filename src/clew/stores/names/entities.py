@@ -14,7 +14,7 @@ from clew.stores.state import StoreState
 from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
 from clew.text import entity_key
-from clew.types import Alias, Entity
+from clew.types import Alias, Entity, KnownName
 
 if TYPE_CHECKING:
     from clew.types import Ids
@@ -89,6 +89,14 @@ class Entities(StoreState):
         return [
             Alias(id=i, key=k, name=name, entity_id=e, method=method, score=score, evidence=why)
             for i, k, name, e, method, score, why in rows
+        ]
+
+    def known_names(self, *, after: int = 0) -> list[KnownName]:
+        """See `ports.GraphStore`."""
+        rows = self.backend.rows(statements.KNOWN_NAMES, after=after)
+        return [
+            KnownName(name=name, entity_id=id_, entity_type=kind, tier=tier)
+            for name, id_, kind, tier in rows
         ]
 
     def entity_chunks(self, entity_id: int) -> Ids:

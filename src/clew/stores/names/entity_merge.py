@@ -121,6 +121,18 @@ class EntityMerging(Entities):
         return new_id
 
     @writing
+    def keep_apart(self, entity_id: int, other_id: int) -> None:
+        """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
+        if entity_id == other_id:
+            raise InputError(f"entity {entity_id!r} is one with itself; give two entities")
+        both = read_held(self.backend, [entity_id, other_id]).values()
+        rules = _read_rules(self.backend, [key for held in both for key in held.keys])
+        for held in both:
+            group = rules.get(held.key, held.key)
+            _write_rules(self.backend, joined_rules(rules, held.keys, group))
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+    @writing
     def rename(self, entity_id: int, name: str) -> None:
         """See `ports.EntityEditor`. Raises `InputError` for a name that another entity has."""
         held, key = read_held(self.backend, [entity_id])[int(entity_id)], entity_key(name)

@@ -131,6 +131,18 @@ WHERE a.id > $after
 {_CYPHER_ALIAS}
 """,
 )
+# Columns: name, entity id, entity type, tier.
+KNOWN_NAMES = Statement(
+    """
+SELECT a.name, e.id, e.entity_type, e.tier FROM aliases a JOIN entities e ON e.id = a.entity_id
+WHERE a.id > :after ORDER BY a.id
+""",
+    """
+MATCH (a:ClewAlias {namespace: $namespace}) WHERE a.id > $after
+MATCH (a)-[:NAMES {namespace: $namespace}]->(e)
+RETURN [a.name, e.id, e.entity_type, e.tier] AS row ORDER BY a.id
+""",
+)
 # Columns: key, alias id, entity id, method, entity type, how many names its entity has.
 KNOWN_ALIASES = Statement(
     f"""

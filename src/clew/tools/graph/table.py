@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from clew.tools.graph import following, local_graph, reading, writing
+from clew.tools.graph.merging import MERGING_TOOLS
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -129,6 +130,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
         destructive=True,
     ),
+    *MERGING_TOOLS,
     Tool(
         name="extract_entity_relationships",
         title="Extract relations of an entity",

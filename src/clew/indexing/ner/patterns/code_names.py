@@ -31,9 +31,11 @@ _CODE_ROLES = word_list(
     " option program command keyword token type member macro var decorator property code literal"
 )
 
-_RUN = re.compile(r"(?<![\w/.@:~\\-])[~./\w-][\w./~:@+\\-]{2,120}+(?:\(\))?")
+_RUN = re.compile(r"(?<![\w/.@:~#\\-])(?<!,(?=_))[~./\w-][\w./~:@+\\-]{2,120}+(?:\(\))?")
 """A word with whatever may join its parts; what is longer is none."""
 _JOINT = re.compile(r"[._/(-]|[a-z][A-Z]")
+_FIELD = re.compile(r":(?:\s|$)|,_")
+"""What follows the name of a field, or a part of an address."""
 _OPTION = re.compile(r"--[a-z][a-z0-9]+(?:-[a-z0-9]+)*")
 _PATH = re.compile(
     r"(?:~|\.{1,2})?(?:/[\w.+@-]{1,60}){1,20}/?|(?:[\w.+-]{1,60}/){1,20}[\w.+-]{0,60}"
@@ -103,7 +105,7 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
             continue
         left = match.start()
         after = text[left + len(run) : left + len(run) + 1]
-        if after in ("=", "@", "\\") and after:
+        if (after and after in "=@#\\") or _FIELD.match(text, left + len(run)):
             continue
         name = run.removesuffix("()") if _CALL.fullmatch(run) else run
         if _FRAMEWORK.fullmatch(name):
@@ -130,7 +132,7 @@ def _is_code(name: str, *, is_call: bool) -> bool:
 
 def _is_path(name: str) -> bool:
     """An absolute path, or a relative one whose last part is a file or whose first is no word."""
-    if _PATH.fullmatch(name) is None or name.startswith("//"):
+    if _PATH.fullmatch(name) is None or name.startswith(("//", "..")):
         return False
     parts = [part for part in name.split("/") if part not in ("", "~", ".", "..")]
     if not parts or not any(part[0].isalpha() or part[0] in "._" for part in parts):

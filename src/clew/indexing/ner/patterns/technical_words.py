@@ -46,10 +46,11 @@ def technical_words(text: str) -> frozenset[str]:
 
 
 def _telling(run: str) -> set[str]:
-    return {part for part in _PART.findall(run) if part.islower() and _is_telling(part)}
+    return {part for part in _PART.findall(run) if part.islower() and is_telling(part)}
 
 
-def _is_telling(part: str) -> bool:
+def is_telling(part: str) -> bool:
+    """Whether a word in small letters is in no dictionary, however it may be made up."""
     return (
         len(part) >= _SHORTEST
         and part.isascii()

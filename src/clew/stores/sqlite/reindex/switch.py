@@ -36,7 +36,7 @@ from typing import TypeAlias
 
 from clew.stores.backend import now
 from clew.stores.documents.passages import extractor_of
-from clew.stores.documents.row_builder import PreparedDocument, Row, prepare
+from clew.stores.documents.row_builder import PreparedDocument, Row, names_of, prepare
 from clew.stores.documents.save import write_document
 from clew.stores.sqlite.backend import read_state
 from clew.stores.sqlite.backup import KEPT, attached, copy_database, replace_content
@@ -45,7 +45,7 @@ from clew.stores.sqlite.reindex.staging import Staging, Target
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.sqlite.tables import id_list, list_references
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, NextIds, remember_embedder
-from clew.types import AliasEvidence, Extraction
+from clew.types import IndexedDocument
 
 
 def differs_in_vectors_alone(connection: sqlite3.Connection, prepared: PreparedDocument) -> bool:
@@ -107,8 +107,8 @@ def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) ->
     connection.execute(COUNT_CHANGE.sql, {"changes": 1, "moves": 0})
 
 
-Linker: TypeAlias = Callable[[Extraction], tuple[AliasEvidence, ...]]
-"""Finds out which names of an extraction a store knows by another name."""
+Linker: TypeAlias = Callable[[IndexedDocument], IndexedDocument]
+"""Adds what a store knows: terms in a document, and which of its names it has by another name."""
 Say: TypeAlias = Callable[[int, int], None]
 """Told documents done, and of how many."""
 
@@ -210,9 +210,9 @@ def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) 
 
 
 def _save(store: SqliteStore, prepared: PreparedDocument, target: Target, links: Linker) -> None:
-    linked = replace(prepared.entry, links=links(prepared.entry.extraction))
+    linked = links(prepared.entry)
     embedder = (target.embedder, target.dimension)
-    write_document(store.backend, replace(prepared, entry=linked), embedder)
+    write_document(store.backend, replace(prepared, entry=linked, names=names_of(linked)), embedder)
 
 
 def _outdated(
