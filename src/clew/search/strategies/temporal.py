@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
     from clew.types import Hit, Ids
 
-ANSWERS = 0.6
+ANSWERS = 0.75
 """Share of the best score from which on a passage of the period counts as an answer, too."""
 ALIKE = 0.7
 """Share of the best cosine and the best BM25, on the average, from which on it does."""
