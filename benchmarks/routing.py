@@ -39,6 +39,8 @@ from clew.testing.fakes import HashEmbedder
 
 LABELS = Path(__file__).parent / "routing"
 DEMO = "demo"
+REAL = "real"
+"""The documents of `benchmarks.real`."""
 TODAY = datetime(2024, 2, 1, tzinfo=UTC)
 """What "yesterday" counts from, so that figures can be repeated."""
 FACT = ("graph", "multi_hop", "temporal")
@@ -84,13 +86,14 @@ def main() -> None:
     parser.add_argument(
         "--wrong", action="store_true", help="also list the wrong ones of the design half"
     )
+    parser.add_argument("--real", type=Path, help="the store that `benchmarks.real` made")
     given = parser.parse_args()
     routed: list[Routed] = []
     facts: dict[str, Counter[str]] = {}
     labelled = read_labelled(LABELS)
     for corpus in dict.fromkeys(one.corpus for one in labelled):
         datasets = read_datasets(given.bench / corpus) if given.bench else []
-        with open_store(corpus, datasets) as engine:
+        with open_store(corpus, datasets, given.real) as engine:
             own = [one for one in labelled if one.corpus == corpus]
             routed += [Routed(one, choose(one.question, engine)) for one in own]
             questions = [question.text for data in datasets for question in data.questions]
@@ -120,8 +123,12 @@ def read_datasets(folder: Path) -> list[BeirDataset]:
 
 
 @contextmanager
-def open_store(corpus: str, datasets: Sequence[BeirDataset]) -> Iterator[Engine]:
-    """A temporary store of the corpus; an empty one where the corpus is not there."""
+def open_store(corpus: str, datasets: Sequence[BeirDataset], real: Path | None) -> Iterator[Engine]:
+    """A temporary store of the corpus, empty where that is not there; `real` is one that is."""
+    if corpus == REAL and real is not None:
+        with clew.open(real) as engine:
+            yield engine
+        return
     with (
         tempfile.TemporaryDirectory(prefix="clew-routing-") as folder,
         clew.open(folder, embedder=HashEmbedder(16)) as engine,
@@ -146,7 +153,7 @@ def features_of(question: str, engine: Engine) -> Features:
         question,
         [seed.key for seed in seeds],
         asked=read_time(question, TODAY),
-        dated=engine.store.is_dated(),
+        dated=engine.store.newest_date(TODAY) is not None,
     )
 
 

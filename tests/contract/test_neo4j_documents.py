@@ -95,7 +95,7 @@ def shown(store: Store) -> object:
         store.chunks_within(some_time).tolist(),
         store.chunks_as_of(datetime(2001, 5, 7)).tolist(),
         (ids.tolist(), vectors.tolist()),
-        (store.generation(), store.is_dated()),
+        (store.generation(), store.newest_date(datetime(2100, 1, 1))),
     )
 
 

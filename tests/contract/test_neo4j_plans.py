@@ -91,7 +91,7 @@ def read(store: Neo4jStore) -> None:
     store.chunks_as_of(datetime.now(UTC))
     for ask in (store.chunk_times, store.published_at, store.usage):
         ask(chunks)
-    store.is_dated()
+    store.newest_date(datetime.now(UTC))
     store.first_recorded()
 
 

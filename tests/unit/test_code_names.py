@@ -144,3 +144,8 @@ def test_a_day_is_no_name() -> None:
 
 def test_instructions_about_constants_do_not_begin_names() -> None:
     assert names("Use TRACE for it.") == ["TRACE"]
+
+
+@pytest.mark.parametrize("word", ["Section", "Sezione", "Kapitel", "Capítulo"])
+def test_a_numbered_part_of_a_text_has_no_version(word: str) -> None:
+    assert names(f"It says so in {word} 7.8 of it.") == []

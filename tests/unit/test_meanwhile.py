@@ -63,6 +63,8 @@ def test_words_and_ties_answer_at_once(engine: Engine) -> None:
 
     assert not engine.state.ready
     assert WAITING in result.notes[0]
+    assert result.hits
+    assert result.confidence is None, "how sure it is follows from the model, too"
     assert {hit.chunk.title for hit in result.hits[:2]} == {"mill", "abbey"}
 
 

@@ -215,11 +215,6 @@ def test_a_cell_may_hold_a_long_text(tmp_path: Path) -> None:
     assert len(read(tmp_path / "a.csv", f"id,text\n1,{long}\n").documents[0].text) > 190_000
 
 
-def test_a_table_of_a_header_alone_is_empty(tmp_path: Path) -> None:
-    with pytest.raises(UnreadableError, match="empty"):
-        read(tmp_path / "a.csv", "id,name\n")
-
-
 CELLS = st.text(alphabet="ab ,;\"'\n|ж", max_size=6)
 
 

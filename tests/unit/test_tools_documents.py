@@ -100,7 +100,11 @@ def test_a_short_text_is_found_as_soon_as_it_is_stored(desk: Desk) -> None:
     metadata = [{"name": "year", "value": "1850"}]
     given = desk.call("ingest_document", text=MILL, title="The Mill", metadata=metadata)
     assert (given["status"], given["progress"], given["completed"]) == ("completed", 1.0, 1)
-    (hit,) = desk.call("query_documents", query="Who built the mill?")["results"]
+    found = desk.call("query_documents", query="Who built the mill?", min_confidence=1)
+    (hit,) = found["results"]
+    assert found["confidence"] == hit["confidence"] < 1
+    assert not found["answered"]
+    assert "nothing found that answers this" in found["notes"][0]
     assert hit["id"] == f"{given['document']}#0"
     assert (hit["text"], hit["metadata"]["title"], hit["metadata"]["year"]) == (
         MILL,

@@ -21,8 +21,7 @@ def strings(value: object) -> Iterator[str]:
 
 
 def read(file: Path) -> dict[str, object]:
-    package = ".".join(("clew", *file.relative_to(PACKAGE).parts[:2]))
-    return read_word_lists(package, *file.relative_to(PACKAGE).parts[2:])
+    return read_word_lists("clew", *file.relative_to(PACKAGE).parts)
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.name)

@@ -161,8 +161,8 @@ class TimeIndex(Protocol):
         """By chunk id: when it was said (where that is known), then what it speaks of, in order."""
         ...
 
-    def is_dated(self) -> bool:
-        """Whether any chunk has a date of its own or its document's."""
+    def newest_date(self, until: datetime) -> datetime | None:
+        """When the latest chunk that was said by a moment was; to the second, None for none."""
         ...
 
     def published_at(self, chunk_ids: Sequence[int]) -> Mapping[int, datetime]:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.search.analysis.asked_time import read_asked_time
 from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
@@ -36,6 +37,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     """The passages that answer the question, best first, and their context."""
     session = QuerySession.start(resources, question[:MAX_QUESTION], options)
     session = read_as_spelt(session)
+    read_asked_time(session)
     keep_to_period(session)
     there_is = _can_be_asked(session)
     strategy, reason = _choose(session, there_is)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -12,6 +12,7 @@ from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
+from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import Channels, Ranking
 from clew.search.timings import Timings
 from clew.text import question_terms
@@ -19,11 +20,12 @@ from clew.types import PassageRecords
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from datetime import datetime
 
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityStore, Store, VectorIndex
+    from clew.ports import CommunityStore, VectorIndex
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -84,6 +86,8 @@ class QuerySession:
     """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
     found_analysis: Analysis | None = None
     """Filled by `analysis`; depends on the words alone."""
+    found_time: AskedTime | None = None
+    """Filled by `read_asked_time`."""
 
     @classmethod
     def start(cls, resources: SearchResources, question: str, options: Options) -> QuerySession:
@@ -94,7 +98,7 @@ class QuerySession:
             resources=resources,
             question=question,
             options=options,
-            allowed=_allowed_chunks(resources.store, options),
+            allowed=allowed_chunks(resources.store, options),
             applied="filtered" if by_caller else "none",
             timings=timings,
             views=IndexViews(resources, timings),
@@ -102,7 +106,14 @@ class QuerySession:
 
     def for_question(self, question: str) -> QuerySession:
         """A session for another question under the same filters."""
-        return replace(self, question=question, evidence=None, found_analysis=None, confidences={})
+        return replace(
+            self,
+            question=question,
+            evidence=None,
+            confidences={},
+            found_analysis=None,
+            found_time=None,
+        )
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
@@ -133,12 +144,19 @@ class QuerySession:
             return np.ones(len(chunk_ids), dtype=bool)
         return np.isin(chunk_ids, self.allowed)
 
-    @cached_property
+    @property
     def asked_time(self) -> AskedTime:
-        """The time words of the question."""
+        """The time that the question asks for; by its words alone where no step has looked."""
         from clew.search.analysis.period import read_time
 
-        return read_time(self.question, self.options.now)
+        if self.found_time is None:
+            self.found_time = read_time(self.question, self.options.now)
+        return self.found_time
+
+    @cached_property
+    def newest(self) -> datetime | None:
+        """The newest date of the store's texts, today at the latest; None where none has a date."""
+        return self.resources.store.newest_date(self.options.now)
 
     @property
     def named_period(self) -> Period | None:
@@ -173,7 +191,7 @@ class QuerySession:
         from clew.search.analysis.route import read_features
 
         keys = [seed.key for seed in self.analysis.seeds]
-        dated = self.resources.store.is_dated()
+        dated = self.newest is not None
         return read_features(self.question, keys, asked=self.asked_time, dated=dated)
 
     @cached_property
@@ -273,15 +291,3 @@ class QuerySession:
 
     def _vectors_of(self, rows: Ints) -> Vectors:
         return self.views.vectors.vectors(self.views.snapshot.chunk_ids[rows])
-
-
-def _allowed_chunks(store: Store, options: Options) -> Ids | None:
-    """Chunks that pass every filter of the options; None where there is no filter."""
-    found: list[Ids] = []
-    if options.where:
-        found.append(store.matching_chunks(options.where))
-    if options.period is not None:
-        found.append(store.chunks_within(options.period))
-    if options.as_of is not None:
-        found.append(store.chunks_as_of(options.as_of))
-    return reduce(np.intersect1d, found) if found else None

@@ -160,14 +160,14 @@ class FoundRange:
     """Whether it means a time and no name: more than years, decades or centuries alone."""
 
 
-def find_ranges(text: str, now: datetime) -> Iterator[FoundRange]:
+def find_ranges(text: str, now: datetime, newest: datetime | None = None) -> Iterator[FoundRange]:
     """Every date and range of dates, in order, none overlapping; `now` as for `find_periods`.
 
     A month or day without a year takes it from the dates that it is joined to; alone it is the
-    latest that has begun.
+    latest that has begun at `newest`, or else now.
     """
     for group in _groups(text, now):
-        periods = list(_periods(group, now.date()))
+        periods = list(_periods(group, (newest or now).date()))
         if periods:
             yield FoundRange(
                 start=group[0].start,
@@ -177,6 +177,12 @@ def find_ranges(text: str, now: datetime) -> Iterator[FoundRange]:
                 has_year=any(isinstance(one, FoundPeriod) for one in group),
                 is_sure=_is_sure(text, group),
             )
+
+
+def find_dates(text: str, now: datetime, newest: datetime | None = None) -> list[Period]:
+    """Every single date as `find_ranges` reads it, those joined to a range by themselves."""
+    today = (newest or now).date()
+    return [period for group in _groups(text, now) for period in _periods(group, today)]
 
 
 def hull(one: Period, other: Period) -> Period:

@@ -97,7 +97,7 @@ def _marked(text: str) -> Iterator[_Marked]:
 def _kind_before(text: str, one: _Marked) -> str:
     """What "the command `x`" says that it is; empty where nothing is said."""
     before = _BEFORE_NAME.search(text, max(0, one.start - 26), one.start)
-    if before is None or before["last"].strip() not in _BEFORE:
+    if before is None or before["last"].strip().casefold() not in _BEFORE:
         return ""
     article = (before["first"] or "").casefold().rpartition("'")
     is_said = article[2] in _ARTICLES or (article[1] and article[0] + "'" in _ARTICLES)

@@ -46,12 +46,12 @@ class Budget:
         if 0 < self._max_tokens <= spent.usage.total:
             raise BudgetError(
                 f"{spent.usage.total:,} of {self._max_tokens:,} tokens are spent; what is done is"
-                " kept, run it again with a higher --max-tokens-spent to go on"
+                " kept, run it again with a higher llm.max_tokens_spent to go on"
             )
         if 0 < self._max_cost <= (spent.cost or 0.0):
             raise BudgetError(
                 f"${spent.cost:.4f} of ${self._max_cost:g} are spent; what is done is kept, run it"
-                " again with a higher --max-cost to go on"
+                " again with a higher llm.max_cost to go on"
             )
 
     def count(self, reply: Reply) -> None:

@@ -6,9 +6,10 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from itertools import combinations
 from typing import Literal
 
-from clew.times.ranges import FoundRange, find_ranges, hull
+from clew.times.ranges import FoundRange, find_dates, find_ranges, hull
 from clew.types import Period
 
 Bound = Literal["within", "since", "until", "before", "after"]
@@ -28,8 +29,24 @@ class AskedTime:
     """Whether it wants answers from the period alone: by a preposition ("in 2019"), a relative
     phrase ("last week"), a range or a full date. A bare year may be part of a name ("the 2008
     financial crisis")."""
+    compared: tuple[Period, ...] = ()
+    """The periods that it compares, two or more: "2020 versus 2024"."""
+    newest: bool = False
+    """Whether it asks for what holds now: "latest", "currently", "still"; and names no period."""
+    yearless: bool = False
+    """Whether the period is a month or a day whose year it leaves out."""
 
 
+_NEWEST = re.compile(
+    r"\b(?:latest|newest|most recent(?:ly)?|current(?:ly)?|nowadays|these days|at present"
+    r"|right now|now|still)\b",
+    re.IGNORECASE,
+)
+_COMPARING = re.compile(
+    r"\b(?:compar(?:e[ds]?|ing|ison)|versus|vs|differ(?:s|ed|ent|ence|ences)?|contrast(?:ed)?"
+    r"|as opposed to|rather than|than (?:in|on|during|back in))\b",
+    re.IGNORECASE,
+)
 _EVOLUTION = re.compile(
     r"\bhow (?:did|has|have|had|do|does)\b.{0,120}?\b(?:evolv|chang|develop|progress|grow|shift)"
     r"|\b(?:evolution|history|timeline|chronology|development) of\b|\bover (?:the (?:years|decades"
@@ -67,24 +84,40 @@ _NO_MONTH_AFTER = frozenset(("by", "from", "at", "as of"))
 """Prepositions that stand before persons and places as often as before months: "by June"."""
 
 
-def read_time(question: str, now: datetime) -> AskedTime:
+def read_time(question: str, now: datetime, newest: datetime | None = None) -> AskedTime:
     """What the question says about time, as asked at `now`, an aware time in the asker's zone.
 
     "Before 2019" and "after 2019" leave the year out; "since", "until", "from … to …" and
-    "between … and …" take it in. A month or day without a year is the latest that has begun.
+    "between … and …" take it in. A month or day without a year is the latest that has begun at
+    `newest`, the newest date of what is asked, or else now.
     """
     text = _unquoted(question)
     mentions = [
-        s for found in find_ranges(text, now) if (s := _read_mention(text, found)) is not None
+        s
+        for found in find_ranges(text, now, newest)
+        if (s := _read_mention(text, found)) is not None
     ]
-    asked = _together([one for one in mentions if one.explicit] or mentions[:1])
+    compared = _compared(text, now, newest) if len(mentions) else ()
+    asked = _together([one for one in mentions if one.explicit or compared] or mentions[:1])
     phrase = question[asked.start : asked.end] if asked else ""
     return AskedTime(
         period=replace(asked.period, text=phrase) if asked else None,
         phrase=phrase,
         evolution=bool(_EVOLUTION.search(text)),
-        explicit=asked is not None and asked.explicit,
+        explicit=asked is not None and (asked.explicit or bool(compared)),
+        compared=compared,
+        newest=asked is None and bool(_NEWEST.search(text)),
+        yearless=any(one.yearless for one in mentions),
     )
+
+
+def _compared(text: str, now: datetime, newest: datetime | None) -> tuple[Period, ...]:
+    """The periods of a comparison, in the question's order; none where there are not two apart."""
+    if not _COMPARING.search(text):
+        return ()
+    periods = find_dates(text, now, newest)
+    apart = len(periods) > 1 and not any(a.overlaps(b) for a, b in combinations(periods, 2))
+    return tuple(periods) if apart else ()
 
 
 def _unquoted(question: str) -> str:
@@ -100,6 +133,7 @@ class _Mention:
     end: int
     period: Period
     explicit: bool
+    yearless: bool = False
 
 
 def _read_mention(text: str, found: FoundRange) -> _Mention | None:
@@ -116,7 +150,11 @@ def _read_mention(text: str, found: FoundRange) -> _Mention | None:
     onwards = _ONWARDS.match(text, end) if word == "from" else None
     bound = "since" if onwards else _BOUNDS[word]
     return _Mention(
-        before.start(), onwards.end() if onwards else end, _bounded(found.period, bound), True
+        before.start(),
+        onwards.end() if onwards else end,
+        _bounded(found.period, bound),
+        explicit=True,
+        yearless=not found.has_year,
     )
 
 

@@ -100,6 +100,12 @@ def find_names(question: str, keys: Sequence[str]) -> tuple[list[str], list[str]
     return [name for _, name in sorted(known)], [_POSSESSIVE.sub("", name) for name in unknown]
 
 
+def opens_question(name: str) -> bool:
+    """Whether a name begins as questions do, "Give me": its capital says nothing."""
+    first = _TOKEN.match(name)
+    return first is not None and fold(first.group()) in _OPENERS
+
+
 def _index_of(parts: Sequence[str], words: Sequence[str]) -> int | None:
     starts = range(len(words) - len(parts) + 1)
     return next((at for at in starts if words[at : at + len(parts)] == parts), None)
@@ -141,7 +147,7 @@ _DOCUMENTS = (
 )
 _NOT_HELPED = r"(?!_(?:are|did|do|does|had|has|have|is|was|were)\b)"
 """Not followed by an auxiliary: "what topics did she …" asks for a fact."""
-_STORE = "(?:archive|collection|corpus|data_set|dataset|knowledge_base|library)"
+_STORE = "(?:archive|collection|corpus|data_set|dataset|folder|knowledge_base|library|store)"
 _WHOLES = (
     f"(?:{_STORE}|abstracts|articles|conversations?|documents|entries|everything|files|notes|pages"
     "|papers|passages|reports|texts)"
@@ -210,6 +216,9 @@ BREADTH = _pattern(
     rf"| summari[sz]e_(?:the_|this_|these_|all_|everything) | gist_of"
     rf"| (?:across|throughout)_(?:all|the_whole|the_entire)(?:_the)?_{_WHOLES}"
     rf"| what_(?:is|are)_(?:this|these|the)_{_WHOLES}_about )\b"
+    r"| (?:what|which)_(?:subjects|themes|topics|areas)_(?:do|does|are)_"
+    rf"(?:the_|these_|this_)?{_WHOLES}"
+    r"| in_broad_(?:strokes|terms|outline)"
     r"| ^\s*(?:broadly|overall|in_general)\b | \b(?:overall|in_general|as_a_whole)\W*$"
 )
 """The whole is asked for."""
@@ -263,6 +272,7 @@ COURSE = _pattern(
 EVENTS = _pattern(
     r"\s*(?: (?:what|which)_(?:events"
     r"|(?:\w+_)?(?:happened|occurred|took_place|was_going_on|went_on))"
+    r"|what_(?:was|were|has_been|have_been|got)_\w+?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
     r"| (?:list|show)_(?:me_)?(?:all_|the_)*events )\b"
 )
 """How a question begins that asks for events; with a period, for the course of them."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.search.analysis import question_patterns
+from clew.search.analysis.section_names import section_name
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
@@ -52,7 +53,9 @@ class Features:
     @property
     def named(self) -> tuple[str, ...]:
         """All that look like names: unknown ones, and entities not all in small letters."""
-        return tuple(name for name in self.entities if not name.islower()) + self.names
+        known = (name for name in self.entities if not name.islower())
+        opens = question_patterns.opens_question
+        return (*(name for name in known if not opens(name)), *self.names)
 
     @property
     def period(self) -> str:
@@ -136,9 +139,11 @@ def _says(pattern: re.Pattern[str], *forms: question_patterns.Form) -> Test:
 _exact = _says(question_patterns.EXACT)
 
 
-def _navigational(question: str, _: Features) -> str:
+def _navigational(question: str, features: Features) -> str:
     """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
-    return _quoted(question.strip()) if question_patterns.is_look_up(question) else ""
+    history = features.asked is not None and features.asked.evolution
+    is_look_up = question_patterns.is_look_up(question) and not history
+    return _quoted(question.strip()) if is_look_up else ""
 
 
 def _subject(question: str, features: Features) -> str:
@@ -179,6 +184,17 @@ def _documents_on(question: str, features: Features) -> str:
 
 def _period(_: str, features: Features) -> str:
     return _quoted(features.period) if features.dated and features.period else ""
+
+
+def _section(question: str, _: Features) -> str:
+    """A section or a chapter is named, by its number or by what it is about."""
+    return _quoted(question) if section_name(question) else ""
+
+
+def _newest(_: str, features: Features) -> str:
+    """What holds now is asked for; as new as the texts are."""
+    asked = features.asked
+    return "the newest of dated passages" if features.dated and asked and asked.newest else ""
 
 
 def _course_of_time(question: str, features: Features) -> str:
@@ -243,6 +259,7 @@ RULES: tuple[Rule, ...] = (
         _says(question_patterns.WHOLE_TEXT, "what", "how", "imperative", "keywords"),
         "a whole stretch of text",
     ),
+    Rule("section", "parent_child", _section, "a section that the question names"),
     Rule("subject", "local", _subject, "one thing to be told about"),
     Rule("breadth and detail", "drift", _breadth_and_detail, "words of breadth with particulars"),
     Rule("breadth", "global", _breadth, "words of breadth"),
@@ -250,6 +267,7 @@ RULES: tuple[Rule, ...] = (
     Rule("documents on", "topic", _documents_on, "documents on a topic"),
     Rule("news", "weighted", _says(question_patterns.NEWS), "what is new counts, and what is near"),
     Rule("period", "temporal", _period, "dated passages and a period"),
+    Rule("newest", "temporal", _newest, "what holds now"),
     Rule("course of time", "temporal", _course_of_time, "the course of events"),
     Rule("connection", "multi_hop", _connection, "words of connection"),
 )

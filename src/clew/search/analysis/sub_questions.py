@@ -16,7 +16,7 @@ from clew.ports.language_model import ask
 from clew.search.ranking.normalise import min_max
 from clew.search.retrieval.channels import Ranking
 from clew.sentences import sentences
-from clew.text import terms
+from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,6 +51,25 @@ _INNER = frozenset(
     "a an and at by da de del der di du for from in la le of on the to van von".split()
 )
 _LIST = re.compile(r",?(?<!\s)\s++or\s++|,\s++")
+
+_SIDE = r"[^,;:?!.\n]{2,100}?"
+_CLOSED = r"(?= ?(?:[,;:?!.]|$)| (?:differ|compare|in terms|with respect|as to|regarding|when)\b)"
+_COMPARISONS = tuple(
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"\b(?:compare|contrast|comparing) (?P<first>{_SIDE}) (?:and|with|to|against|versus|vs\.?)"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
+        rf"\b(?:differences?|comparison|distinction|contrast) between (?P<first>{_SIDE}) and"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow (?:does|do|did|is|are|was|were) (?P<first>{_SIDE}) (?:differ(?:ent)? from"
+        rf"|compare (?:to|with)) (?P<second>{_SIDE}){_CLOSED}",
+        rf"\bhow do(?:es)? (?P<first>{_SIDE}) and (?P<second>{_SIDE}) (?:differ|compare)\b",
+        rf"(?P<first>{_SIDE}) (?:versus|vs\.?|compared (?:to|with)|as opposed to)"
+        rf" (?P<second>{_SIDE}){_CLOSED}",
+    )
+)
+_LINKS = frozenset("of in by at for from on".split())
+"""What stands before the name that a side ends with."""
 
 _INSTRUCTIONS = f"""\
 Split the question into the questions that must be answered to answer it, as few as possible, at
@@ -90,6 +109,28 @@ def split_with_model(
         note = f"sub-questions by rule: {model.name} did not answer with a list of questions"
         return split_question(question), (note,)
     return parts, ()
+
+
+def compared_sides(question: str) -> tuple[str, str] | None:
+    """The two sides of a comparison, each as a question of its own; None where it is none.
+
+    "Compare the harbour of Vell and that of Ostby" has the sides "the harbour of Vell" and "that of
+    Ostby". What stands around both is asked of each, and so is what only the first side says: "the
+    fees of Vell and Ostby" are "the fees of Vell" and "the fees of Ostby".
+    """
+    question = one_line(question)
+    found = next(filter(None, (form.search(question) for form in _COMPARISONS)), None)
+    if found is None:
+        return None
+    first, second = found["first"].split(), found["second"].split()
+    links = [place for place, word in enumerate(first) if word.lower() in _LINKS]
+    if links and not _LINKS.intersection(second):
+        second = [*first[: links[-1] + 1], *second]
+    before, behind = (
+        question[: found.start()].split(),
+        question[found.end() :].strip(" ?.!,").split(),
+    )
+    return " ".join([*before, *first, *behind]), " ".join([*before, *second, *behind])
 
 
 def fuse_by_max(rankings: Sequence[Ranking]) -> Ranking:

@@ -131,6 +131,13 @@ def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:
     return _add(ids, np.concatenate([1 / (RRF_K + 1 + np.arange(len(r.ids))) for r in rankings]))
 
 
+def in_turn(groups: Sequence[Ids]) -> Ids:
+    """The first of each group, then the second of each, …; each once."""
+    turns = [(place, number) for number, ids in enumerate(groups) for place in range(len(ids))]
+    ids = [int(groups[number][place]) for place, number in sorted(turns)]
+    return np.array(list(dict.fromkeys(ids)), dtype=np.int64)
+
+
 def weighted_fusion(first: Ranking, second: Ranking, alpha: float) -> Ranking:
     """α · first + (1 − α) · second, the scores of each scaled to 0 to 1; ties go to the smaller id.
 

@@ -40,8 +40,10 @@ def answer_by_keywords(resources: SearchResources, question: str, options: Optio
     """What can be found without the model; the notes say so."""
     if options.strategy == "vector":
         options = replace(options, strategy="keyword")
-    result = ask(_WithoutModel(resources), question, options)
-    return replace(result, notes=(NOTE, *result.notes))
+    result = ask(_WithoutModel(resources), question, replace(options, min_confidence=0.0))
+    # How sure an answer is follows from its meaning, too.
+    hits = tuple(replace(hit, confidence=None) for hit in result.hits)
+    return replace(result, hits=hits, notes=(NOTE, *result.notes))
 
 
 class _WithoutModel:

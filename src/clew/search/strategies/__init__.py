@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.analysis.question_patterns import is_look_up
+from clew.search.analysis.sub_questions import compared_sides
 from clew.search.answer.result import RetrievalResult, after
-from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion, weighted_fusion
+from clew.search.retrieval.channels import (
+    Ranking,
+    in_turn,
+    reciprocal_rank_fusion,
+    weighted_fusion,
+)
+from clew.search.strategies.asked_section import asked_sections
 from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
@@ -19,6 +27,10 @@ if TYPE_CHECKING:
     from clew.search.session import QuerySession
 
     Strategy = Callable[[QuerySession], RetrievalResult]
+
+
+FROM_EACH_SIDE = 2
+"""Passages of each side of a comparison that come first."""
 
 
 def vector(session: QuerySession) -> RetrievalResult:
@@ -48,8 +60,13 @@ def graph(session: QuerySession) -> RetrievalResult:
 
 
 def parent_child(session: QuerySession) -> RetrievalResult:
-    """The parents whose children answer together; the children tell which they are."""
-    return rank_parents(session, session.channels.by_vector())
+    """The parents whose children answer together; the children tell which they are.
+
+    The sections that the question names ("section 4.2", "the chapter on …") go first.
+    """
+    found = rank_parents(session, session.channels.by_vector())
+    named = asked_sections(session)
+    return replace(found, ranking=found.ranking.led_by(named))
 
 
 def topic(session: QuerySession) -> RetrievalResult:
@@ -177,4 +194,16 @@ def _fuse(session: QuerySession) -> Ranking:
 def _follow(session: QuerySession) -> Ranking:
     if not session.views.snapshot.size:
         return _fuse(session)
-    return session.rank(session.gather()).then(_fuse(session))
+    ranking = session.rank(session.gather()).then(_fuse(session))
+    sides = compared_sides(session.question)
+    return _both_sides(session, ranking, sides) if sides else ranking
+
+
+def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str]) -> Ranking:
+    """The best of all, then the best two of each side in turn, then the others.
+
+    What is best for the whole question may all speak of one side.
+    """
+    found = [session.for_question(side) for side in sides]
+    best = [side.rank(side.gather()).ids[:FROM_EACH_SIDE] for side in found]
+    return ranking.led_by(in_turn([ranking.ids[:1], *best]))

@@ -9,19 +9,34 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.search.analysis.question_patterns import EVENTS
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
+from clew.search.retrieval.channels import in_turn
 from clew.text import one_line
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from clew.search.answer.result import RetrievalResult
+    from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
     from clew.types import Hit, Ids
 
+ANSWERS = 0.75
+"""Share of the best score from which on a passage of the period counts as an answer, too."""
+ALIKE = 0.7
+"""Share of the best cosine and the best BM25, on the average, from which on it does."""
+IN_VIEW = 2
+"""Passages of the period that take turns with the best of all where none of them answers."""
+NEWER = 0.25
+"""What being the newest adds to a score, as a share of it."""
+NEWEST_AMONG = 50
+"""Passages, from the best, that may change places for being newer."""
+RELATIONS = 200
+"""Relations of the question's entities of which it is looked up when they held."""
 HALF_LIFE_DAYS = 365.0
 """Distance from the period asked for (or from today) at which time counts half."""
 UNDATED = "undated"
@@ -33,35 +48,104 @@ SAID = 300
 def in_period(
     session: QuerySession, strategy: Callable[[QuerySession], RetrievalResult]
 ) -> RetrievalResult:
-    """What the strategy finds within the period that the question names, told in order of time.
+    """What the strategy finds, told in order of time; what is of the period asked for goes first.
 
-    A period that is a filter already is that. Else the one that the question names goes first, and
-    what lies outside of it follows.
+    A period that is a filter already is that. One that the question names is preferred: of the
+    passages that answer, those of the period come first, and what does not answer stays behind. Of
+    several periods that are compared each has its turn. Where the question asks for what holds
+    now, the newer of two passages that answer as well comes first.
     """
-    if session.applied != "filtered":
-        session.applied = "ordered"
-    period = session.named_period
-    if period is None or session.applied == "filtered":
-        return replace(strategy(session), arrange=by_time)
-    inside = session.filtered(session.resources.store.chunks_within(period))
-    if inside.allowed is None or not len(inside.allowed):
-        session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
-        return replace(strategy(session), arrange=by_time)
+    found = replace(strategy(session), arrange=by_time)
+    if session.applied == "filtered":
+        return found
+    session.applied = "ordered"
+    period, asked = session.named_period, session.asked_time
+    if period is None:
+        newest = asked.newest and session.options.temporal is not False
+        return replace(found, ranking=_newest_first(session, found.ranking)) if newest else found
+    insides = list(_insides(session, asked.compared or (period,)))
+    if not insides:
+        return found
     session.applied = "preferred"
-    within, found = strategy(inside), strategy(session)
-    ranking = within.ranking.then(found.ranking)
-    return replace(
-        found, ranking=ranking, arrange=by_time, scores=_scores(session, inside, ranking.ids)
-    )
+    rankings = [strategy(inside).ranking for inside in insides]
+    answering = [
+        _answering(session, inside, found.ranking, ranking)
+        for inside, ranking in zip(insides, rankings, strict=True)
+    ]
+    if not any(map(len, answering)):
+        session.note(f"what answers is not of the period {_describe(period)!r}")
+        # The best of all stays first; the best of the period are in view.
+        answering = [found.ranking.ids[:IN_VIEW], *(ranking.ids[:IN_VIEW] for ranking in rankings)]
+    ranking = found.ranking.led_by(in_turn(answering))
+    for within in rankings:
+        ranking = ranking.then(within)
+    return replace(found, ranking=ranking, scores=_scores(session, insides, ranking.ids))
 
 
-def _scores(session: QuerySession, inside: QuerySession, ids: Ids) -> dict[str, dict[int, float]]:
+def _insides(session: QuerySession, periods: Sequence[Period]) -> Iterator[QuerySession]:
+    """The session limited to each of the periods of which there is anything."""
+    for period in periods:
+        inside = session.filtered(_chunks_of(session, period))
+        if inside.allowed is not None and len(inside.allowed):
+            yield inside
+        else:
+            session.note(f"no passage is of the period {_describe(period)!r}; it was ignored")
+
+
+def _chunks_of(session: QuerySession, period: Period) -> Ids:
+    """Chunks of the period, and those that state what held then of the question's entities."""
+    store = session.resources.store
+    seeds = [seed.entity_id for seed in session.analysis.seeds]
+    relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
+    held = {
+        relation.chunk_id
+        for relation in relations
+        if relation.chunk_id is not None
+        and relation.valid_from is not None
+        and Period(start=relation.valid_from, end=relation.valid_until).overlaps(period)
+    }
+    return np.union1d(store.chunks_within(period), np.array(sorted(held), dtype=np.int64))
+
+
+def _answering(session: QuerySession, inside: QuerySession, found: Ranking, within: Ranking) -> Ids:
+    """Of passages of a period, best first, those that answer about as well as any.
+
+    They have a good share of the best score of all, or, where many passages are alike and these are
+    not among the best, of the best by meaning and by words. Of "what happened in …?" and "what was
+    repaired in …?" the period itself is the answer: all of its passages are.
+    """
+    if EVENTS.match(session.question):
+        return within.ids
+    best = float(found.scores.max(initial=0.0)) or 1.0
+    enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
+    shares = np.zeros(len(within.ids))
+    everywhere = (session.channels.by_vector(), session.channels.by_keyword())
+    for of_all, own in zip(everywhere, inside.channels.both(), strict=True):
+        top = float(of_all.scores.max(initial=0.0)) or 1.0
+        scores = dict(zip(own.ids.tolist(), (own.scores / top).tolist(), strict=True))
+        shares += [scores.get(id_, 0.0) / 2 for id_ in within.ids.tolist()]
+    alike = shares >= ALIKE
+    return within.ids[alike | np.isin(within.ids, list(enough))]
+
+
+def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
+    """By score, up to a quarter more for what is new: what answers best is not overridden."""
+    top = ranking.top(NEWEST_AMONG)
+    nearness = closeness(session, top.ids)
+    order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
+    return ranking.led_by(top.ids[order])
+
+
+def _scores(
+    session: QuerySession, insides: Sequence[QuerySession], ids: Ids
+) -> dict[str, dict[int, float]]:
     """Nearness to the period, and what the channels found of it, who see the best of each alone."""
     ids = ids[: session.options.limit]
     scores = {"temporal": dict(zip(ids.tolist(), closeness(session, ids).tolist(), strict=True))}
     everything = session.channels.scores()
-    for name, found in inside.channels.scores().items():
-        scores[name] = {**everything.get(name, {}), **found}
+    for inside in insides:
+        for name, found in inside.channels.scores().items():
+            scores[name] = {**everything.get(name, {}), **scores.get(name, {}), **found}
     return scores
 
 
@@ -80,10 +164,11 @@ def keep_to_period(session: QuerySession) -> None:
 def closeness(session: QuerySession, ids: Ids) -> NDArray[np.float64]:
     """(n,) 0 to 1: 1 within the period asked for, else ½ for each half-life from it; 0 undated.
 
-    Without a period, from today.
+    Without a period, from the newest date of the store: what is new in an old archive is not new
+    today.
     """
-    now = session.options.now
-    period = session.options.period or session.named_period or Period(start=now, end=None)
+    newest = session.newest or session.options.now
+    period = session.options.period or session.named_period or Period(start=newest, end=None)
     times = session.resources.store.chunk_times(ids.tolist())
     nearest = [min((_days(period, t) for t in times.get(i, ())), default=np.inf) for i in ids]
     return np.asarray(0.5 ** (np.array(nearest, dtype=np.float64) / HALF_LIFE_DAYS))

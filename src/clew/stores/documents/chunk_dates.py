@@ -152,9 +152,10 @@ class ChunkDates(StoreState):
         """See `ports.TimeIndex`; what a chunk speaks of comes in order of time."""
         return periods_by_chunk(self.backend.rows(statements.CHUNK_DATES, ids=distinct(chunk_ids)))
 
-    def is_dated(self) -> bool:
+    def newest_date(self, until: datetime) -> datetime | None:
         """See `ports.TimeIndex`."""
-        return bool(self.backend.rows(statements.ANY_DATE))
+        found = self.backend.rows(statements.NEWEST_DATE, second=seconds(until))
+        return moment_of(found[0][0]) if found else None
 
     def published_at(self, chunk_ids: Sequence[int]) -> dict[int, datetime]:
         """See `ports.TimeIndex`; to the second."""

@@ -44,6 +44,9 @@ from clew.stores.statements.relations import (
 from clew.text import entity_key
 from clew.types import NewEntity, NewRelation, Observation, Relation
 
+_LARGEST_ID = 2**63 - 1
+"""What a column of either database holds."""
+
 
 class ManualGraph(EntityMerging, Relations):
     """`ports.ManualGraph` and `ports.EntityEditor` over a back end."""
@@ -202,6 +205,8 @@ class ManualGraph(EntityMerging, Relations):
     @writing
     def delete_fact(self, relation_id: int) -> int:
         """See `ports.EntityEditor`."""
+        if not 0 < relation_id <= _LARGEST_ID:
+            return 0
         ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]
         rows = self.backend.rows(RELATION_ENDS, ids=ids)
         living = [row for row in rows if not row[4]]

@@ -76,11 +76,15 @@ MATCH (t:ClewTime {namespace: $namespace, chunk_id: id}) WHERE t.said = 1
 RETURN [id, t.start] AS row
 """,
 )
-ANY_DATE = Statement(
-    "SELECT 1 FROM chunk_times WHERE said = 1 LIMIT 1",
+NEWEST_DATE = Statement(
     """
-MATCH (t:ClewTime {namespace: $namespace, said: 1}) WHERE t.start IS NOT NULL
-RETURN [1] AS row LIMIT 1
+SELECT start FROM chunk_times WHERE said = 1 AND start <= :second ORDER BY start DESC LIMIT 1
+""",
+    """
+MATCH (t:ClewTime {namespace: $namespace, said: 1})
+USING INDEX t:ClewTime(namespace, said, start)
+WHERE t.start <= $second
+RETURN [t.start] AS row ORDER BY t.namespace DESC, t.said DESC, t.start DESC LIMIT 1
 """,
 )
 FIRST_RECORDED = Statement(

@@ -147,15 +147,23 @@ class TimeIndexSuite(StoreSuite):
         assert not set(old) & set(diary.chunks_within(period).tolist())
         diary.delete([document.id for document in diary.documents()])
         assert diary.chunks_within(_EVER).tolist() == []
-        assert (diary.is_dated(), diary.first_recorded()) == (False, None)
+        assert (diary.newest_date(_at(2100)), diary.first_recorded()) == (None, None)
 
     def test_a_store_is_dated_by_its_texts_and_not_by_what_they_speak_of(
         self, store: Store
     ) -> None:
         store.save(make_entry("a", "In 1990.", names={"1990": "date"}))
-        assert not store.is_dated()
+        assert store.newest_date(_at(2100)) is None
         store.save(make_entry("b", "Today.", created_at=_at(1990)))
-        assert store.is_dated()
+        assert store.newest_date(_at(2100)) == _at(1990)
+        assert store.newest_date(_at(1990)) == _at(1990)
+        assert store.newest_date(_at(1989, 12, 31)) is None
+
+    def test_the_newest_date_is_the_latest_until_then(self, diary: Store) -> None:
+        said = diary.published_at(diary.chunk_ids().tolist()).values()
+        for moment in (_at(1984), _at(1990, 6, 15), _at(2010), _at(2024)):
+            expected = max((date for date in said if date <= moment), default=None)
+            assert diary.newest_date(moment) == expected
 
     def test_as_of_a_time_before_the_store_leaves_out_what_was_said_later(
         self, diary: Store
@@ -192,7 +200,7 @@ class TimeIndexSuite(StoreSuite):
         assert store.chunks_within(_EVER).tolist() == []
         assert store.chunks_as_of(_at(2020)).tolist() == []
         assert store.chunk_times([1]) == store.published_at([1]) == {}
-        assert (store.is_dated(), store.first_recorded()) == (False, None)
+        assert (store.newest_date(_at(2100)), store.first_recorded()) == (None, None)
 
 
 class UsageLogSuite(StoreSuite):

@@ -1,0 +1,114 @@
+"""Events that a question counts time from: "before the recall", "after the merger of X and Y".
+
+Where the question names no date, the texts may: a sentence that speaks of the event says when it
+was, or the text was written on the day of which it tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import reduce
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from clew.text import terms
+from clew.times import find_periods, name_of
+from clew.types import Period
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import datetime
+
+    from clew.graph.snapshot import Ints
+    from clew.search.session import QuerySession
+
+MENTIONS = 20
+"""Sentences about an event in which its date is looked for."""
+_BOUNDS = {"before": "before", "prior to": "before", "until": "before"}
+_EVENT = re.compile(
+    r"\b(?P<bound>before|prior to|until|after|following|since)\s+"
+    r"(?P<name>(?:(?:the|his|her|its|their|our|my)\s+\w|(?-i:[A-Z]))[^,;:?!.\n]{2,80})",
+    re.IGNORECASE,
+)
+
+
+class DatedEvent(NamedTuple):
+    """An event of the question, and the period before or after it."""
+
+    name: str
+    phrase: str
+    """With its preposition."""
+    date: Period
+    """Of the event."""
+    period: Period
+    """Before it or after it."""
+
+    @property
+    def day(self) -> str:
+        """Its date in words."""
+        start = self.date.start
+        assert start is not None
+        return name_of(self.date) or f"{start:%Y-%m-%d}"
+
+
+def names_event(question: str) -> bool:
+    """Whether a question may count time from an event."""
+    return _EVENT.search(question) is not None
+
+
+def dated_event(session: QuerySession) -> DatedEvent | None:
+    """The event that the question counts time from; None where there is none, or none is dated."""
+    found = _EVENT.search(session.question)
+    if found is None:
+        return None
+    rows = _sentences_about(session, terms(found["name"]))
+    date = _date(session, rows) if len(rows) else None
+    if date is None:
+        return None
+    before = found["bound"].lower() in _BOUNDS
+    period = Period(start=None, end=date.start) if before else Period(start=date.end, end=None)
+    return DatedEvent(found["name"].strip(), found.group().strip(), date, period)
+
+
+def _sentences_about(session: QuerySession, words: Sequence[str]) -> Ints:
+    """Rows of sentences with all words of the event, else with as many of the first as there are.
+
+    At least two, where it has two: one word ("the great …") says too little.
+    """
+    snapshot = session.views.snapshot
+    for count in range(len(words), min(len(words), 2) - 1, -1):
+        rows = snapshot.term_rows(words[:count])
+        if count and len(rows) == len(set(words[:count])):
+            shared: Ints = reduce(np.intersect1d, (snapshot.postings.row(row) for row in rows))
+            # The first row of a chunk is its context, which is no sentence.
+            within = shared[shared > snapshot.sentence_starts[snapshot.sentence_chunk[shared]]]
+            within = within[session.allows(snapshot.chunk_ids[snapshot.sentence_chunk[within]])]
+            if len(within):
+                return within[:MENTIONS]
+    return np.zeros(0, np.int64)
+
+
+def _date(session: QuerySession, rows: Ints) -> Period | None:
+    """The date that most of the sentences state, else that of the earliest text with one."""
+    snapshot, store = session.views.snapshot, session.resources.store
+    chunks = snapshot.sentence_chunk[rows]
+    ids = snapshot.chunk_ids[chunks].tolist()
+    ordinals = (rows - snapshot.sentence_starts[chunks] - 1).tolist()
+    sentences, published = store.sentences(ids), store.published_at(ids)
+    stated: Counter[tuple[datetime, datetime]] = Counter()
+    for id_, ordinal in zip(ids, ordinals, strict=True):
+        stated.update(_stated(sentences[id_][ordinal], published.get(id_, session.options.now)))
+    if stated:
+        # Of those stated equally often, the most exact and then the earliest.
+        start, end = min(stated, key=lambda p: (-stated[p], p[1] - p[0], p[0]))
+        return Period(start=start, end=end)
+    first = min(published.values(), default=None)
+    return None if first is None else Period(start=first, end=first)
+
+
+def _stated(sentence: str, said: datetime) -> Iterator[tuple[datetime, datetime]]:
+    for found in find_periods(sentence, said):
+        if found.period.start and found.period.end:
+            yield found.period.start, found.period.end

@@ -1,0 +1,138 @@
+"""What a question says about time, in a store whose texts have dates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+
+import pytest
+
+import clew
+from clew.search.analysis.asked_time import read_asked_time
+from clew.testing.fakes import HashEmbedder
+from tests.unit.asked import add, day, new_session
+
+DATES = {
+    "Home 2019": "2019-02-01",
+    "Home 2021": "2021-03-05",
+    "Home 2024": "2024-06-01",
+    "Budget 2020": "2020-04-01",
+    "Budget 2022": "2022-04-01",
+    "Budget 2024": "2024-04-01",
+    "Recall": "2021-09-14",
+    "Pumps early": "2021-01-10",
+    "Pumps late": "2023-02-10",
+    "Picnic": "2022-06-07",
+    "Rain": "2022-05-02",
+}
+TEXTS = {
+    "Home 2019": "Nora Feld lives in Vell since 2019.",
+    "Home 2021": "Nora Feld moved to Ostby in 2021. The house stands at the quay.",
+    "Home 2024": "Nora Feld moved to Lisse in 2024.",
+    "Budget 2020": "The budget of the harbour was 300 crowns.",
+    "Budget 2022": "The budget of the harbour was 400 crowns.",
+    "Budget 2024": "The budget of the harbour was 500 crowns.",
+    "Recall": "The recall of the Kern pumps was announced on 14 September 2021.",
+    "Pumps early": "The works sold forty Kern pumps at the fair.",
+    "Pumps late": "The works sold nine Kern pumps at the fair.",
+    "Picnic": "The choir of Vell had its picnic at the mill.",
+    "Rain": "The choir of Vell sang in the rain.",
+}
+
+
+@pytest.fixture(scope="module")
+def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
+    with clew.open(tmp_path_factory.mktemp("store"), embedder=HashEmbedder()) as engine:
+        add(engine, TEXTS, DATES)
+        yield engine
+
+
+def found(engine: clew.Clew, question: str, strategy: str = "auto") -> list[str]:
+    result = engine.search(question, strategy=strategy)
+    assert strategy != "auto" or result.strategy == "temporal", (result.strategy, result.reason)
+    return [hit.chunk.title for hit in result.hits]
+
+
+def test_what_answers_goes_before_what_is_merely_of_the_period(engine: clew.Clew) -> None:
+    titles = found(engine, "Who announced the recall of the Kern pumps in 2022?")
+    assert titles[0] == "Recall"
+    result = engine.search("Who announced the recall of the Kern pumps in 2022?")
+    assert "what answers is not of the period 'in 2022'" in result.notes
+
+
+@pytest.mark.parametrize(
+    ("year", "home"), [("2020", "Home 2019"), ("2022", "Home 2021"), ("2023", "Home 2021")]
+)
+def test_what_held_in_the_period_counts_whenever_it_was_said(
+    engine: clew.Clew, year: str, home: str
+) -> None:
+    assert found(engine, f"Where did Nora Feld live in {year}?")[0] == home
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where does Nora Feld live now?",
+        "Where does Nora Feld currently live?",
+        "Where does Nora Feld still live?",
+    ],
+)
+def test_now_is_the_newest_that_the_texts_say(engine: clew.Clew, question: str) -> None:
+    assert found(engine, question)[0] == "Home 2024"
+
+
+def test_the_latest_is_the_newest_of_the_store(engine: clew.Clew) -> None:
+    assert found(engine, "What is the latest budget of the harbour?")[0] == "Budget 2024"
+
+
+def test_a_month_without_a_year_is_the_archives(engine: clew.Clew) -> None:
+    session = new_session(engine, "What did the choir of Vell do in June?", now=day("2042-12-01"))
+    period = read_asked_time(session).period
+    assert period is not None
+    assert period.start is not None
+    assert period.start.date() == date(2024, 6, 1)
+    session = new_session(engine, "What did the choir do in July?", now=day("2042-12-01"))
+    period = read_asked_time(session).period
+    assert period is not None
+    assert period.start == day("2023-07-01"), "July 2024 is yet to come"
+
+
+def test_of_two_periods_that_are_compared_each_has_its_turn(engine: clew.Clew) -> None:
+    for question in (
+        "How did the budget of the harbour differ between 2020 and 2024?",
+        "Compare the budget of the harbour in 2020 with 2024",
+        "budget of the harbour, 2020 versus 2024",
+    ):
+        assert found(engine, question)[:2] == ["Budget 2020", "Budget 2024"], question
+    result = engine.search("Compare the budget of the harbour in 2020 with 2024", limit=2)
+    assert result.temporal is not None
+    assert [label for label, _ in result.temporal.timeline] == ["2020", "2024"]
+
+
+@pytest.mark.parametrize(
+    ("question", "first"),
+    [
+        ("How many Kern pumps did the works sell at the fair before the recall?", "Pumps early"),
+        ("After the recall, how many Kern pumps did the works sell?", "Pumps late"),
+        ("Kern pumps sold at the fair after the recall of the Kern pumps", "Pumps late"),
+    ],
+)
+def test_an_event_that_texts_date_bounds_the_period(
+    engine: clew.Clew, question: str, first: str
+) -> None:
+    titles = [title for title in found(engine, question) if title.startswith("Pumps")]
+    assert titles[0] == first
+    result = engine.search(question)
+    assert any("was taken to be of 14 September 2021" in note for note in result.notes)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many pumps did they sell before the flood?",  # no text speaks of it
+        "Who came after that?",
+    ],
+)
+def test_what_is_no_dated_event_bounds_nothing(engine: clew.Clew, question: str) -> None:
+    session = new_session(engine, question)
+    assert read_asked_time(session).period is None
