@@ -236,11 +236,16 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
         ("Notes\n\nTuesday, 4 May 2021\n\nText.\n", "2021-05-04"),
         ("# Notes\nPublished 4 May 2021. " + "The rest of the line. " * 5, "2021-05-04"),
         ("Notiz\n\n4. März 2021\n\nText.\n", "2021-03-04"),
+        ("# Protokoll\n\nDatum: 20. November 2023\n\nText.\n", "2023-11-20"),
+        ("# Bericht\nStand: Juli 2020\n\nText.\n", "2020-07"),
+        ("# Le cidre\n\nRédigé le 14 juillet 2020\n\nTexte.\n", "2020-07-14"),
+        ("# Carta\n\nFecha: 3 de marzo de 2018\n\nTexto.\n", "2018-03-03"),
         # what a text is about, what came before or after it, quantities, entries of a list
         ("Guide\n\nVersion 2.0 of Python was released on October 16, 2000. This is new.\n", ""),
         ("Guide\n\nSuperseded by Version 1.1 ratified on June 21st, 2003.\n", ""),
         ("Guide\n\nA long sentence about the language, in which a new version was\nreleased on 3"
          " May 2001 and\nReleased on 4 May 2002, that is later\n", ""),
+        ("Guide\n\nData 2020 are shown in the table.\n", ""),
         ("History\n\n3 May 2001\n\nBegun.\n\n4 May 2001\n\nDone.\n", ""),
         ("Guide\n\n2000\n\nText.\n", ""),
         ("Copyright 2001 by Ann.\n\nIn May 2020 we met.\n", ""),

@@ -25,12 +25,18 @@ _THIS = (
     r"|policy|paper|post|memo|minutes)(?: v?\d[\w.]{0,11})?[ ,]+)?"
     r"(?:(?:was|is|were) )?(?:(?:first|last|lastly|originally|initially|most recently) )?"
 )
-_AT = r"(?::| on| in| at| as of)? (?:the )?"
+_AT = r"(?: ?:| on| in| at| as of| am| vom| le| el| il| em| den)? (?:the |den )?"
+_MADE_ELSEWHERE = (
+    r"(?:datum|stand|fecha|data)(?= ?:| vom)|geschrieben|erstellt|verfasst|veröffentlicht|rédigée?|publiée?|écrite?"
+    r"|escrit[oa]|publicad[oa]|scritt[oa]|pubblicat[oa]|geschreven|gepubliceerd"
+    r"|skrivet|publicerat"
+)
+"""The same in German, French, Spanish and Portuguese, Italian, Dutch and Swedish."""
 _MADE = re.compile(
     rf"(?:{_THIS}(?:ratified|published|adopted|approved|accepted|released|issued|written|dated"
     r"|posted|created|enacted|signed|presented|submitted|drafted|effective|prepared|printed"
     r"|recorded)|(?:(?:publication|release|issue) )?date|(?:meeting|session|call)(?: was)?"
-    rf" (?:started|held|opened|took place)(?: by [\w.-]{{1,40}})?){_AT}",
+    rf" (?:started|held|opened|took place)(?: by [\w.-]{{1,40}})?|{_MADE_ELSEWHERE}){_AT}",
     re.IGNORECASE,
 )
 _CHANGED = re.compile(
