@@ -12,6 +12,7 @@ from typing import TypeAlias
 from clew.ports import CommunityWriter, Store
 from clew.ports.copying import SHAPES, Header, Row, Table
 from clew.stores.copy import StoreCopy
+from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry, make_link
@@ -202,7 +203,7 @@ def _assert_same_graph(old: Store, new: Store) -> None:
 
 def tables_of(folder: Path) -> dict[str, list[tuple[object, ...]]]:
     """Every row of every table of the database file, but what a copy is not to bring along."""
-    ours = ("meta", "jobs", "job_items", "audit", "refusals")
+    ours = ("meta", *KEPT)
     with closing(sqlite3.connect(folder / "clew.db")) as connection:
         names = connection.execute(
             "SELECT name FROM sqlite_master WHERE type = 'table'"
