@@ -27,8 +27,8 @@ _THIS = (
 )
 _AT = r"(?: ?:| on| in| at| as of| am| vom| le| el| il| em| den)? (?:the |den )?"
 _MADE_ELSEWHERE = (
-    r"(?:datum|stand|fecha|data)(?= ?:| vom)|geschrieben|erstellt|verfasst|veröffentlicht|rédigée?|publiée?|écrite?"
-    r"|escrit[oa]|publicad[oa]|scritt[oa]|pubblicat[oa]|geschreven|gepubliceerd"
+    r"(?:datum|stand|fecha|data)(?= ?:| vom)|geschrieben|erstellt|verfasst|veröffentlicht"
+    r"|rédigée?|publiée?|écrite?|escrit[oa]|publicad[oa]|scritt[oa]|pubblicat[oa]|geschreven|gepubliceerd"
     r"|skrivet|publicerat"
 )
 """The same in German, French, Spanish and Portuguese, Italian, Dutch and Swedish."""
