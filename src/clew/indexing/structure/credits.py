@@ -24,7 +24,7 @@ _DONE_BY = re.compile(
     r"(?: and [a-z]+)?(?: mostly| mainly)? (?:by|from)\s"
 )
 _THANKS = re.compile(r"\b[Tt]hanks(?: go)?(?:,| to| also| again| very much){0,3}\s")
-_AFTER_THANKS = re.compile(r"\s*(?:[.;)]|\Z|\n|(?:for|who)\b)")
+_AFTER_THANKS = re.compile(r"(?<!\s)[^\S\n]*+(?:[.;)\n]|\Z|(?:for|who)\b)")
 _LIST = re.compile(
     r"\b(?:[Tt]hanks|[Cc]ontribut(?:ed|ors?|ions?)|[Cc]redits)\b[^\n:]{0,100}:[ \t]*\n\s*"
 )

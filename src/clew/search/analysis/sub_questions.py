@@ -64,7 +64,8 @@ _COMPARISONS = tuple(
         rf"\bhow (?:does|do|did|is|are|was|were) (?P<first>{_SIDE}) (?:differ(?:ent)? from"
         rf"|compare (?:to|with)) (?P<second>{_SIDE}){_CLOSED}",
         rf"\bhow do(?:es)? (?P<first>{_SIDE}) and (?P<second>{_SIDE}) (?:differ|compare)\b",
-        rf"(?P<first>{_SIDE}) (?:versus|vs\.?|compared (?:to|with)|as opposed to)"
+        # From where a clause begins: elsewhere every place would be tried.
+        rf"(?<![^,;:?!.\n])(?P<first>{_SIDE}) (?:versus|vs\.?|compared (?:to|with)|as opposed to)"
         rf" (?P<second>{_SIDE}){_CLOSED}",
     )
 )
