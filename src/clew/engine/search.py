@@ -33,9 +33,7 @@ _FROM_SETTINGS = (
 """Options of a question whose defaults are settings of the same name."""
 
 
-COMMUNITIES_MADE = (
-    "communities and topics were made first, for this question: the next ones need not wait for it"
-)
+COMMUNITIES_MADE = "communities and topics were made first, for this question; a store that can be written keeps them"
 
 
 class SearchOptions(TypedDict, total=False):
