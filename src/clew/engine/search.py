@@ -33,7 +33,9 @@ _FROM_SETTINGS = (
 """Options of a question whose defaults are settings of the same name."""
 
 
-COMMUNITIES_MADE = "communities and topics were made first, for this question; a store that can be written keeps them"
+COMMUNITIES_MADE = (
+    "communities and topics were made first, for this question, and kept if they may be"
+)
 
 
 class SearchOptions(TypedDict, total=False):
