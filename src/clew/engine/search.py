@@ -33,9 +33,7 @@ _FROM_SETTINGS = (
 """Options of a question whose defaults are settings of the same name."""
 
 
-COMMUNITIES_MADE = (
-    "communities and topics were made first, for this question, and kept if they may be"
-)
+COMMUNITIES_MADE = "communities and topics were made first, for this question"
 
 
 class SearchOptions(TypedDict, total=False):
