@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 import clew
 from clew.errors import ModelUnavailableError
 from clew.search.ask.check import find_words
+from clew.search.ask.pipeline import answer
 from clew.search.ask.prompt import AnswerReply
 from clew.search.ask.reader import ReplyReader
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -147,6 +149,34 @@ def test_without_a_model_the_documents_answer(library: Path) -> None:
     assert answer.statements[0].text == BUILT
     assert answer.to_dict()["model"] is None
     assert (nothing.answered, nothing.text) == (False, DO_NOT_SAY)
+
+
+def with_confidence(library: Path, *confidences: float | None) -> Answer:
+    """What is answered without a model where the passages found are judged like this."""
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        found = store.search(QUESTION)
+        hits = tuple(
+            replace(hit, confidence=confidence, answer=(hit.chunk.start, hit.chunk.end))
+            for hit, confidence in zip(found.hits, confidences, strict=True)
+        )
+        return answer(replace(found, hits=hits), None, store.settings.llm, lambda _: None)
+
+
+def test_without_a_model_only_passages_that_answer_are_quoted(library: Path) -> None:
+    def sources(given: Answer) -> list[int]:
+        return [source.number for source in given.sources]
+
+    assert sources(with_confidence(library, 0.9, 0.6)) == [1, 2]
+    assert sources(with_confidence(library, 0.9, 0.3)) == [1]
+    assert sources(with_confidence(library, 0.2, 0.9)) == [2]
+    assert sources(with_confidence(library, None, None)) == [1, 2]
+
+
+def test_without_a_model_the_documents_may_not_say(library: Path) -> None:
+    given = with_confidence(library, 0.01, 0.002)
+
+    assert (given.answered, given.statements, given.text) == (False, (), DO_NOT_SAY)
+    assert any("nearest" in note for note in given.notes)
 
 
 def test_an_answer_is_kept_until_a_document_goes(library: Path) -> None:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 MOST_SENTENCES = 3
 """Statements of an answer without a model."""
+LEAST_CONFIDENCE = 0.05
+"""Of a passage whose sentence is given as an answer without a model, at least. Low, since an answer
+in another language than English is judged with less confidence."""
+_NEAR_BEST = 0.5
+"""Of the confidence of the best passage, at least, have the others of an answer: no padding."""
 WITHOUT_MODEL = "no language model is configured: these are the documents' own sentences"
 
 
@@ -75,16 +80,24 @@ def _without_model(
     notes: Sequence[str],
     reply: Reply | None = None,
 ) -> Answer:
-    statements = tuple(_sentences(result.hits))
+    least = max(LEAST_CONFIDENCE, _NEAR_BEST * (result.confidence or 0))
+    statements = tuple(_sentences(result.hits, least))
+    if result.hits and not statements:
+        nearest = result.hits[0].chunk
+        notes = [*notes, f"the nearest passage is of {nearest.title or nearest.source!r}"]
     tell(" ".join(s.marked for s in statements) or DO_NOT_SAY)
     return _made(result, statements, began, notes=notes, reply=reply)
 
 
-def _sentences(hits: Sequence[Hit]) -> list[AnswerStatement]:
-    """The answering sentences of the best passages, each its own quotation."""
+def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
+    """The answering sentences of the best passages, each its own quotation.
+
+    Passages of a confidence below `least` do not answer; one of none (no ranker ran) may.
+    """
     found: list[AnswerStatement] = []
     for number, hit in enumerate(hits, start=1):
-        if hit.answer is None or len(found) == MOST_SENTENCES:
+        doubtful = hit.confidence is not None and hit.confidence < least
+        if hit.answer is None or doubtful or len(found) == MOST_SENTENCES:
             continue
         start, end = _prose(hit, hit.answer)
         text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
