@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 WRONG_USE = {
     "a command that is not there": (["serch", "x"], r"No such command 'serch'"),
     "no question": (["search"], r"Missing argument 'QUESTION'"),
+    "an empty path": (["index", ""], r"^Error: a path is empty; .* a variable"),
+    "namespaces that are none": (["search", "x", "--namespaces", " ,"], r"--namespaces names none"),
     "a limit of none": (["search", "x", "--limit", "0"], r"0 is not|greater than or equal to 1"),
     "an unknown strategy": (["search", "x", "--strategy", "magic"], r"^Error: .*'magic'"),
     "a time that is none": (["search", "x", "--since", "soon"], r"^Error: since 'soon' is no time"),

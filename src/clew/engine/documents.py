@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
-from clew.errors import NotFoundError, UnreadableError, not_one
+from clew.errors import InputError, NotFoundError, UnreadableError, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
@@ -60,7 +60,7 @@ class Documents:
         paths is gone; `only` leaves all other files alone. Raises `InputError` for a path that
         does not exist.
         """
-        roots = [Path(path).expanduser() for path in paths]
+        roots = _roots(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links)
         if only is not None:
@@ -77,7 +77,7 @@ class Documents:
         follow_links: bool = False,
     ) -> IndexPreview:
         """What `index` would do; nothing is read or written."""
-        roots = [Path(path).expanduser() for path in paths]
+        roots = _roots(paths)
         inputs = self._files(roots, include, exclude, follow_links)
         return self._indexer().preview(inputs, roots)
 
@@ -253,3 +253,9 @@ class Documents:
         from clew.search.options import parse_conditions
 
         return self._state.store.documents(where=parse_conditions(where))
+
+
+def _roots(paths: Sequence[str | Path]) -> list[Path]:
+    if "" in paths:
+        raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
+    return [Path(path).expanduser() for path in paths]

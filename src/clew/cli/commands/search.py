@@ -185,7 +185,12 @@ def search(
 
 
 def _names(namespaces: str | None) -> list[str]:
-    return [name for part in (namespaces or "").split(",") if (name := part.strip())]
+    if namespaces is None:
+        return []
+    names = [name for part in namespaces.split(",") if (name := part.strip())]
+    if not names:
+        raise typer.BadParameter("--namespaces names none; expected names with commas between them")
+    return names
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:
