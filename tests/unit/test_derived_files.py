@@ -46,7 +46,10 @@ def test_what_is_written_is_read(
     assert read is not None
     assert mapped.is_sound()
     for held in (read["a"], read["b"], mapped.arrays["a"], mapped.arrays["b"]):
-        assert (held.dtype, held.shape, held.tolist()) == (array.dtype, array.shape, array.tolist())
+        assert (held.dtype, held.shape) == (array.dtype, array.shape)
+        assert (
+            held.tobytes() == array.tobytes()
+        )  # the very bytes: not a number is no equal of itself
 
 
 def test_parts_are_one_array(tmp_path: Path) -> None:

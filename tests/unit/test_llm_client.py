@@ -300,7 +300,7 @@ def test_the_budget_stops_before_the_request_beyond_it(store: SqliteStore) -> No
     asked.reply(request("a"))
     asked.reply(request("b"))
 
-    with pytest.raises(BudgetError, match=r"200 of 150 tokens are spent.*--max-tokens-spent"):
+    with pytest.raises(BudgetError, match=r"200 of 150 tokens are spent.*llm.max_tokens_spent"):
         asked.reply(request("c"))
     assert model.calls == 2
     assert asked.reply(request("a")).cached, "what is kept costs nothing"
