@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import clew
@@ -194,6 +194,8 @@ def test_an_answer_is_kept_until_a_document_goes(library: Path) -> None:
 # --- quotations ----------------------------------------------------------------------------------
 
 
+@example(text="A\U0003134b", start=0, length=2)
+@example(text="\U0003134b", start=0, length=1)
 @given(text=st.text(max_size=60), start=st.integers(0, 60), length=st.integers(1, 30))
 def test_words_that_stand_in_a_text_are_found(text: str, start: int, length: int) -> None:
     place = find_words(text[start : start + length], text)

@@ -25,7 +25,8 @@ def find_words(quoted: str, text: str) -> tuple[int, int] | None:
     """
     wanted = [fold(word) for word in _WORD.findall(quoted)]
     there = list(_WORD.finditer(text))
-    if not terms(quoted) or len(wanted) > len(there):
+    # Words that say something: a letter that is in no word of this Python's is not among them.
+    if not terms(" ".join(wanted)) or len(wanted) > len(there):
         return None
     folded = [fold(match.group()) for match in there]
     for first in range(len(folded) - len(wanted) + 1):
