@@ -64,3 +64,8 @@ OutputOption: TypeAlias = Annotated[
 def read_question(words: list[str]) -> str:
     """The question's words joined, or what standard input holds where `-` is all that is given."""
     return sys.stdin.read() if words == ["-"] else " ".join(words)
+
+
+def comma_separated(text: str) -> list[str]:
+    """The parts of an option's value between its commas, without blanks; empty ones left out."""
+    return [part.strip() for part in text.split(",") if part.strip()]

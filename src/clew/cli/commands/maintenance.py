@@ -10,6 +10,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
+from clew.cli.options import comma_separated
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import StoreCorruptError
@@ -93,8 +94,8 @@ def evaluate(
     """Measure strategies side by side on data sets; into a temporary store, or one at --store."""
     if common.store is not None and len(folders) > 1:
         raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
-    strategies = _items(strategy)
-    ks = [_rank(item) for item in _items(k)]
+    strategies = comma_separated(strategy)
+    ks = [_rank(item) for item in comma_separated(k)]
 
     from clew import evaluation
     from clew.settings import load_settings
@@ -119,10 +120,6 @@ def evaluate(
     console = stdout_console()
     for report in reports:
         console.print(evaluation.to_table(report))
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",") if item.strip()]
 
 
 def _rank(text: str) -> int:

@@ -17,6 +17,7 @@ from clew.cli.options import (
     SinceOption,
     UntilOption,
     WhereOption,
+    comma_separated,
     read_question,
 )
 from clew.cli.output import stdout_console, write_json, write_line
@@ -187,7 +188,7 @@ def search(
 def _names(namespaces: str | None) -> list[str]:
     if namespaces is None:
         return []
-    names = [name for part in namespaces.split(",") if (name := part.strip())]
+    names = comma_separated(namespaces)
     if not names:
         raise typer.BadParameter("--namespaces names none; expected names with commas between them")
     return names

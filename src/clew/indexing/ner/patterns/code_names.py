@@ -21,11 +21,6 @@ _TICKED = re.compile(
 )
 _TARGET = re.compile(r"[^<>\n]{0,100}<(?P<target>[^<>\n]{1,100})>")
 _PERSON_ROLES = word_list("user author ghuser github-user")
-_TEXT_ROLES = word_list(
-    "ref doc term issue pull gh pr bug numref download abbr math sup sub cite file emphasis strong"
-    " title title-reference guilabel menuselection kbd mailheader mimetype newsgroup regexp"
-)
-"""Roles that say nothing of code."""
 _CODE_ROLES = word_list(
     "func function meth method class attr attribute data const exc exception obj mod module envvar"
     " option program command keyword token type member macro var decorator property code literal"
