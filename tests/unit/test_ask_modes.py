@@ -39,7 +39,7 @@ def asked(
     *,
     steps: int = 4,
     max_tokens_spent: int | None = None,
-    **options: object,
+    limit: int | None = None,
 ) -> tuple[Answer, str, ScriptedLanguageModel]:
     model = ScriptedLanguageModel(list(replies))
     told: list[str] = []
@@ -50,7 +50,7 @@ def asked(
             mode="stepwise",
             steps=steps,
             max_tokens_spent=max_tokens_spent,
-            **options,
+            limit=limit,
         )
     return answer, "".join(told).strip(), model
 

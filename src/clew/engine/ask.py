@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import TYPE_CHECKING, Any, get_args
 
 from clew.errors import InputError
@@ -14,6 +13,7 @@ if TYPE_CHECKING:
 
     from clew.engine.search import Search
     from clew.engine.state import EngineState
+    from clew.types import SearchResult
     from clew.types.answers import Answer
 
 STEPS = 4
@@ -63,7 +63,10 @@ class Ask:
             # Another collection's text is not kept in this one.
             keep = not options.get("namespaces")
             model = model.limited(max_tokens_spent, max_cost, keep=keep)
-        search = partial(self._search.search, context=mode == "global", **options)
+
+        def search(asked: str) -> SearchResult:
+            return self._search.search(asked, context=mode == "global", **options)
+
         if mode == "stepwise":
             found, asked = search_in_steps(question, search, model, settings, steps)
         else:
