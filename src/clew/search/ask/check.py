@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.text import fold, terms
+from clew.quotations import find_words
+from clew.text import terms
 from clew.types.answers import AnswerStatement, Quotation, statement_text
 from clew.untrusted import escaped
 
@@ -16,23 +17,6 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 _WORD = re.compile(r"\w+")
-
-
-def find_words(quoted: str, text: str) -> tuple[int, int] | None:
-    """Where the words stand in the text, one after the other; None where they do not.
-
-    Case, accents, punctuation and spaces may differ; no word may.
-    """
-    wanted = [fold(word) for word in _WORD.findall(quoted)]
-    there = list(_WORD.finditer(text))
-    # Words that say something: a letter that is in no word of this Python's is not among them.
-    if not terms(" ".join(wanted)) or len(wanted) > len(there):
-        return None
-    folded = [fold(match.group()) for match in there]
-    for first in range(len(folded) - len(wanted) + 1):
-        if folded[first : first + len(wanted)] == wanted:
-            return there[first].start(), there[first + len(wanted) - 1].end()
-    return None
 
 
 def find_quotations(quotes: Sequence[Quote], hits: Sequence[Hit]) -> tuple[Quotation, ...]:
