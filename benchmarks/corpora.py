@@ -107,7 +107,7 @@ def _names(text: str) -> list[str]:
 
 def _renamed(value: T, rename: Callable[[str], str]) -> T:
     """A value with all texts in it renamed."""
-    return _rename_within(value, rename)  # type: ignore[no-any-return]
+    return _rename_within(value, rename)
 
 
 def _rename_within(value: Any, rename: Callable[[str], str]) -> Any:  # noqa: ANN401 - any value

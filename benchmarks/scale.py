@@ -105,9 +105,7 @@ def measure(
 
 def opened(folder: Path, store: str | None) -> clew.Clew:
     """The engine of the store, with vectors at no cost."""
-    if store:
-        return clew.open(folder, store=store, namespace="scale", embedder=FreeEmbedder())
-    return clew.open(folder, embedder=FreeEmbedder())
+    return clew.open(store or folder, namespace="scale", embedder=FreeEmbedder())
 
 
 def filled(engine: clew.Clew, prepared: Iterator[Prepared], passages: int) -> Figures:

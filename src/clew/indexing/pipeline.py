@@ -22,7 +22,7 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from clew.indexing.inputs import DocumentInput
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.linking.linker import Linker
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
     from clew.types import AliasEvidence, Document, Extraction, Vectors
@@ -65,9 +64,6 @@ class IndexingPipeline:
     link_settings: LinkSettings
     runner: Runner
     """Where documents are read, split and extracted, as `split_settings` say."""
-    _linker: Linker | None = field(default=None, init=False)
-    _terms: StoreTerms = field(default_factory=StoreTerms, init=False)
-    _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
     @property
     def pipeline_fingerprint(self) -> str:
@@ -148,13 +144,15 @@ class IndexingPipeline:
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """Names of an extraction that mean one that the store knows, or each other."""
-        return self._current_linker().links(extraction)
+        from clew.indexing.linking.linker import Linker
+
+        return Linker(self.store, self.link_settings).links(extraction)
 
     def linked(self, entry: IndexedDocument) -> IndexedDocument:
         """A document with the terms that the store knows, and its links to names there."""
-        linker = self._current_linker()
-        found = self._terms.found(entry.document, entry.split.chunks, entry.extraction)
-        return replace(entry, extraction=found, links=linker.links(found))
+        terms = StoreTerms(self.store)
+        found = terms.found(entry.document, entry.split.chunks, entry.extraction)
+        return replace(entry, extraction=found, links=self.links(found))
 
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""
@@ -168,22 +166,6 @@ class IndexingPipeline:
             extraction=item.extraction,
             pipeline_fingerprint=self.pipeline_fingerprint,
         )
-
-    def _current_linker(self) -> Linker:
-        """The linker, knowing what this and other processes have saved since."""
-        from clew.indexing.linking.linker import Linker
-
-        mentions_version, last = self._linked
-        if self._linker is None or mentions_version != self.store.mentions_version():
-            mentions_version, last = self.store.mentions_version(), 0
-            self._linker = Linker([], self.store.link_rules(), self.link_settings)
-            self._terms = StoreTerms()
-        new = self.store.aliases(after=last)
-        self._linker.add(new)
-        if new:
-            self._terms.add(self.store.known_names(after=last))
-        self._linked = (mentions_version, new[-1].id if new else last)
-        return self._linker
 
 
 def _with_vectors(
