@@ -218,6 +218,7 @@ def _take_back_to_14(connection: sqlite3.Connection) -> None:
     for name in ("block", "term"):
         connection.execute(f"DROP INDEX aliases_by_{name}")
         connection.execute(f"ALTER TABLE aliases DROP COLUMN {name}")
+    connection.execute("DROP INDEX documents_by_digest")
     connection.execute("UPDATE meta SET value = 14 WHERE name = 'schema_version'")
 
 

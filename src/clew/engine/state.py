@@ -12,6 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
+from clew.derived_files import is_outdated
 from clew.engine.vector_index import VectorIndexWithFallback
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
@@ -235,13 +236,20 @@ class EngineState:
         )
 
     def persist(self) -> None:
-        """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot import write_snapshot
+        """Write down what is derived from the store, so that the next process need not.
+
+        Of a large store a few changes are not worth it: each process takes them in by itself.
+        """
+        from clew.graph.snapshot import KIND, write_snapshot
         from clew.graph.vocabulary import persist_vocabulary
 
-        self.vectors.persist()
-        write_snapshot(self.snapshot, self.store.folder)
-        persist_vocabulary(self.store, self.store.folder)
+        folder = self.store.folder
+        outdated = is_outdated(folder, KIND, self.store.generation())
+        if outdated or self.settings.vectors != "store":
+            self.vectors.persist()
+        if outdated:
+            write_snapshot(self.snapshot, folder)
+        persist_vocabulary(self.store, folder)
 
     # --- indexing
 

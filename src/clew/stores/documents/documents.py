@@ -112,9 +112,23 @@ class Documents(Passages):
             known = self._languages = generation, found
         return known[1]
 
-    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+    def count_documents(self) -> int:
         """See `ports.DocumentStore`."""
-        (rows,) = self.backend.gather(statements.DIGESTS)
+        return self.backend.count_rows("documents")
+
+    def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        found = self.backend.rows(statements.SAME_DIGESTS, keys=list(digests))
+        return [(source, origin, sha256) for source, origin, sha256 in found]
+
+    def document_digests(
+        self, sources: Sequence[str] | None = None
+    ) -> dict[str, tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        if sources is None:
+            (rows,) = self.backend.gather(statements.DIGESTS)
+        else:
+            (rows,) = self.backend.gather(statements.DIGESTS_OF, keys=list(sources))
         return {
             source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
         }

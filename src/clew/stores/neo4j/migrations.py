@@ -185,7 +185,7 @@ def m008_replies(database: Neo4jDatabase) -> None:
 
 def m009_lookup_keys(database: Neo4jDatabase) -> None:
     """What names are looked up by: the block of those spelled alike, and the words of a term."""
-    for name in ("clew_aliases_by_block", "clew_aliases_by_term"):
+    for name in ("clew_aliases_by_block", "clew_aliases_by_term", "clew_documents_by_digest"):
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
     found = database.rows(_NAMES_AFTER, of="", after=0)
     while found:

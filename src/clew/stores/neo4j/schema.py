@@ -80,6 +80,7 @@ UNIQUE_NODES = {
 INDEXES = {
     "clew_documents_by_source": "(n:ClewDocument) ON (n.namespace, n.source)",
     "clew_documents_by_origin": "(n:ClewDocument) ON (n.namespace, n.origin)",
+    "clew_documents_by_digest": "(n:ClewDocument) ON (n.namespace, n.sha256)",
     "clew_documents_by_title": "(n:ClewDocument) ON (n.namespace, n.title_key)",
     "clew_documents_by_file": "(n:ClewDocument) ON (n.namespace, n.file_key)",
     "clew_documents_by_language": "(n:ClewDocument) ON (n.namespace, n.language)",

@@ -214,7 +214,10 @@ def m014_replies(connection: sqlite3.Connection) -> None:
 
 
 def m015_lookup_keys(connection: sqlite3.Connection) -> None:
-    """What names are looked up by: the block of those spelled alike, and the words of a term."""
+    """What names are looked up by: the block of those spelled alike, and the words of a term.
+
+    Documents are looked up by their digest.
+    """
     for name in ("block", "term"):
         connection.execute(f"ALTER TABLE aliases ADD COLUMN {name} TEXT")
     names = connection.execute("SELECT id, name FROM aliases").fetchall()
@@ -226,3 +229,4 @@ def m015_lookup_keys(connection: sqlite3.Connection) -> None:
         connection.execute(
             f"CREATE INDEX aliases_by_{name} ON aliases ({name}) WHERE {name} IS NOT NULL"
         )
+    connection.execute("CREATE INDEX documents_by_digest ON documents (sha256)")
