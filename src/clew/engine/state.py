@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
-    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+    """Called with a step, how much of it is done, and of how much (None: unknown)."""
 
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
@@ -231,25 +231,20 @@ class EngineState:
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        refresh_communities(
-            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
-        )
+        graphs = self.snapshot, self.entity_graph
+        refresh_communities(self.store, self._communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
-        """Write down what is derived from the store, so that the next process need not.
-
-        Of a large store a few changes are not worth it: each process takes them in by itself.
-        """
+        """Write down what is derived from the store where much has changed, for other processes."""
         from clew.graph.snapshot import KIND, write_snapshot
         from clew.graph.vocabulary import persist_vocabulary
 
-        folder = self.store.folder
-        outdated = is_outdated(folder, KIND, self.store.generation())
+        outdated = is_outdated(self.store.folder, KIND, self.store.generation())
         if outdated or self.settings.vectors != "store":
             self.vectors.persist()
         if outdated:
-            write_snapshot(self.snapshot, folder)
-        persist_vocabulary(self.store, folder)
+            write_snapshot(self.snapshot, self.store.folder)
+        persist_vocabulary(self.store, self.store.folder)
 
     # --- indexing
 

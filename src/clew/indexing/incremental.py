@@ -214,7 +214,8 @@ class IncrementalIndexer:
     def _drop(self, sources: Iterable[str]) -> None:
         from clew.types import document_id
 
-        self.pruned += self._store.delete([document_id(source) for source in sorted(sources)])
+        if ids := [document_id(source) for source in sorted(sources)]:
+            self.pruned += self._store.delete(ids)
 
     def _advance(self) -> None:
         self._done += 1

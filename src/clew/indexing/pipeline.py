@@ -11,8 +11,8 @@
 
 The steps up to extraction run in a worker process (`isolation`). `incremental` decides which
 documents go through, in batches: while a thread embeds one batch, the batch before it is linked and
-saved, and the one after it is read. Each document is saved in one transaction, in the order given,
-so that a run that was interrupted continues where it stopped.
+saved, and the one after it is read. Documents are saved in the order given, several in one
+transaction, so that a run that was interrupted continues where it stopped.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.errors import ClewError
 from clew.indexing.inputs import DocumentInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     from clew.types import AliasEvidence, Document, Extraction, Vectors
 
 
+GROUP_SECONDS = 0.5
+"""How long documents are saved in one transaction: other writers wait meanwhile."""
 BATCH_CHUNKS = 128
 """Chunks embedded in one go: enough to sort by length, few enough for Ctrl-C not to wait long."""
 
@@ -93,14 +96,7 @@ class IndexingPipeline:
 
         def save_first() -> None:
             batch, embedding = unsaved[0]
-            while batch:
-                item, vectors = next(_with_vectors(batch, embedding.result()))
-                with writing:
-                    if keep:
-                        keep(self._indexed(item, vectors))
-                    else:
-                        self.save(item, vectors)
-                batch.popleft()
+            for item in self._save_batch(batch, embedding.result(), keep, writing):
                 counts.documents += 1
                 counts.chunks += len(item.split.chunks)
                 saved(item.document)
@@ -123,6 +119,48 @@ class IndexingPipeline:
                     save_first()
                 raise
         return counts
+
+    def _save_batch(
+        self,
+        batch: deque[Prepared],
+        vectors: Vectors,
+        keep: Callable[[IndexedDocument], None] | None,
+        writing: AbstractContextManager[object],
+    ) -> Iterator[Prepared]:
+        """Save the documents of a batch; each leaves it when it is stored."""
+        together = keep is None
+        while batch:
+            try:
+                with writing:
+                    done = self._save_some(batch, vectors, keep, together)
+            except ClewError:
+                if not together:
+                    raise
+                together = False  # what comes before the one that cannot be saved is to last
+                continue
+            for _ in done:
+                yield batch.popleft()
+
+    def _save_some(
+        self,
+        batch: Collection[Prepared],
+        vectors: Vectors,
+        keep: Callable[[IndexedDocument], None] | None,
+        together: bool,
+    ) -> list[Prepared]:
+        """Save the first documents of a batch in one transaction, or the first; which they were."""
+        done: list[Prepared] = []
+        until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
+        with self.store.batch() if together else nullcontext():
+            for item, rows in _with_vectors(batch, vectors):
+                if keep:
+                    keep(self._indexed(item, rows))
+                else:
+                    self.save(item, rows)
+                done.append(item)
+                if time.monotonic() >= until:
+                    break
+        return done
 
     def prepare(self, document: Document) -> Prepared:
         """Split and extract one document. Raises `LimitError`."""
