@@ -92,24 +92,27 @@ def test_pieces_then_the_whole_answer(tmp_path: Path) -> None:
 def test_words_come_before_the_end(tmp_path: Path) -> None:
     model = Slow()
     headers = {"Authorization": f"Bearer {ALICE[0]}", **STREAM}
-    with site(tmp_path, model) as url, httpx2.Client(timeout=20) as http:
-        with http.stream("POST", url, json={"query": QUESTION}, headers=headers) as response:
-            lines = response.iter_lines()
-            model.go_on.release(REPLY.index("clock.") // 8)
-            first = next(line for line in lines if line.startswith("data:"))
-            assert first.startswith('data: {"text": "It')
-            model.go_on.release(100)
-            assert any(line == "event: answer" for line in lines)
+    body = {"query": QUESTION}
+    with (
+        site(tmp_path, model) as url,
+        httpx2.stream("POST", url, json=body, headers=headers, timeout=20) as response,
+    ):
+        lines = response.iter_lines()
+        model.go_on.release(REPLY.index("clock.") // 8)
+        first = next(line for line in lines if line.startswith("data:"))
+        assert first.startswith('data: {"text": "It')
+        model.go_on.release(100)
+        assert any(line == "event: answer" for line in lines)
 
 
 def test_where_nobody_listens_the_model_is_not_read_on(tmp_path: Path) -> None:
     model = Slow()
     headers = {"Authorization": f"Bearer {ALICE[0]}", **STREAM}
     with site(tmp_path, model) as url:
-        with httpx2.Client(timeout=20) as http:
-            with http.stream("POST", url, json={"query": QUESTION}, headers=headers) as response:
-                model.go_on.release(REPLY.index("Morn") // 8)
-                next(response.iter_lines())
+        body = {"query": QUESTION}
+        with httpx2.stream("POST", url, json=body, headers=headers, timeout=20) as response:
+            model.go_on.release(REPLY.index("Morn") // 8)
+            next(response.iter_lines())
         time.sleep(0.3)
         model.go_on.release(100)
         time.sleep(0.3)
