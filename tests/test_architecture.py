@@ -21,6 +21,7 @@ VALUES = frozenset(
         "settings",
         "derived_files",
         "private_files",
+        "quotations",
         "shingles",
         "untrusted",
         "word_lists",
