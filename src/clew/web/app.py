@@ -209,10 +209,14 @@ def _own(target: object) -> str:
 
 def _login_page(request: Request, *, wrong: bool = False) -> Response:
     back = _own(request.query_params.get("next"))
-    return render("login.html", status=401 if wrong else 200, wrong=wrong, next=back)
+    answer = render("login.html", wrong=wrong, next=back)
+    answer.status_code = 401 if wrong else 200
+    return answer
 
 
 def _failure(request: Request, status: int, message: str) -> Response:
     """An error that says what to do next, as a page or as the part of one that was asked for."""
     name = "error_part.html" if "hx-request" in request.headers else "error.html"
-    return render(name, status=status, code=status, message=message)
+    answer = render(name, code=status, message=message)
+    answer.status_code = status
+    return answer

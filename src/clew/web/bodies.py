@@ -1,4 +1,4 @@
-"""Bodies of requests, which nobody can make larger than they may be."""
+"""Forms, which nobody can make larger than they may be."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from clew.errors import InputError
-from clew.web.request import TooLargeError
+from clew.mcp.http.plain_requests import TooLargeError
 
 if TYPE_CHECKING:
     from starlette.types import Message
@@ -26,11 +26,6 @@ async def read_form(request: Request, megabytes: float) -> FormData:
     except HTTPException as error:
         raise InputError(f"this form cannot be read: {error.detail}") from error
     return form
-
-
-async def read_body(request: Request, megabytes: float) -> bytes:
-    """The whole body; raises `InputError` for one that is too large."""
-    return await bounded(request, megabytes).body()
 
 
 def bounded(request: Request, megabytes: float) -> Request:

@@ -43,17 +43,14 @@ def environment() -> Environment:
     return made
 
 
-def render(template: str, *, status: int = 200, **values: object) -> HTMLResponse:
+def render(template: str, /, **values: object) -> HTMLResponse:
     """A page that knows nothing of who asks."""
-    given = {"page": None, **values}
-    return HTMLResponse(environment().get_template(template).render(given), status)
+    return HTMLResponse(environment().get_template(template).render({"page": None, **values}))
 
 
-def render_page(
-    asked: PageRequest, template: str, *, status: int = 200, **values: object
-) -> HTMLResponse:
+def render_page(asked: PageRequest, template: str, **values: object) -> HTMLResponse:
     """A page for whoever asked for it."""
-    return render(template, status=status, page=asked, url=asked.url, may=asked.may, **values)
+    return render(template, page=asked, url=asked.url, may=asked.may, **values)
 
 
 @cache

@@ -15,6 +15,7 @@ from clew.errors import (
     StoreBusyError,
     StoreUnavailableError,
 )
+from clew.mcp.http.plain_requests import TooLargeError
 from clew.tools.registry import TOOLS, make_toolbox
 from clew.tools.toolbox import may_call
 
@@ -33,10 +34,6 @@ _TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 class ForbiddenError(ClewError):
     """The caller's token does not allow it."""
-
-
-class TooLargeError(InputError):
-    """A request is larger than one may be."""
 
 
 STATUSES: Mapping[type[Exception], int] = {
