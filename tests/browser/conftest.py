@@ -69,7 +69,8 @@ class Watched:
         dialog.dismiss()
 
 
-@pytest.fixture(scope="session")
+# For a module, not for the session: its event loop would stand in the way of asynchronous tests.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     if CHROMIUM is None:
         if os.environ.get("CI"):
