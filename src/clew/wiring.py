@@ -35,20 +35,20 @@ if TYPE_CHECKING:
 
 def make_store(settings: Settings) -> Store:
     """The store of the settings' namespace, made where there is none."""
-    functional = settings.relations.functional
+    functional, keep_versions = settings.relations.functional, settings.versions.keep
     if isinstance(settings.store, str):
         from clew.stores.neo4j.store import Neo4jStore
 
-        return Neo4jStore(
-            settings.store,
-            settings.neo4j,
-            settings.namespace,
-            settings.folder,
-            functional=functional,
-        )
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return Neo4jStore(*place, functional=functional, keep_versions=keep_versions)
     from clew.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
+    return SqliteStore(
+        settings.folder,
+        busy_seconds=settings.busy_seconds,
+        functional=functional,
+        keep_versions=keep_versions,
+    )
 
 
 def file_store(store: Store) -> SqliteStore | None:

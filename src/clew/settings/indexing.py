@@ -128,3 +128,14 @@ class RelationSettings(SettingsGroup):
         default=("lives_in", "works_at", "works_for", "married_to"),
         description="Relation types of which one entity has one at a time: a later one ends it.",
     )
+
+
+class VersionSettings(SettingsGroup):
+    """Earlier texts of documents that changed."""
+
+    keep: int = Field(
+        default=3,
+        ge=0,
+        le=1000,
+        description="Earlier texts of a document that `as_of` can ask, at most; 0: none.",
+    )

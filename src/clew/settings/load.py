@@ -28,6 +28,7 @@ from clew.settings.indexing import (
     ReadSettings,
     RelationSettings,
     SplitSettings,
+    VersionSettings,
 )
 from clew.settings.llm import LlmSettings
 from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
@@ -85,6 +86,7 @@ class Settings(BaseSettings):
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()
     relations: RelationSettings = RelationSettings()
+    versions: VersionSettings = VersionSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
