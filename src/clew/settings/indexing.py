@@ -139,3 +139,13 @@ class VersionSettings(SettingsGroup):
         le=1000,
         description="Earlier texts of a document that `as_of` can ask, at most; 0: none.",
     )
+
+
+class PackSettings(SettingsGroup):
+    """Packs of the user's own."""
+
+    folders: tuple[Path, ...] = Field(
+        default=(),
+        description="Folders that hold packs, each a folder of its own with an `__init__.py`. Their"
+        " code runs: named by an argument or by the environment, never by a file.",
+    )
