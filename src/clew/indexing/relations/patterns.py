@@ -195,7 +195,7 @@ def _of_subject(
     if phrase and is_whole(text, tail, len(text), gap):
         yield _Candidate(head.name, phrase, tail, head.start)
         if place and place.entity_type in ("place", "name"):
-            yield _Candidate(head.name, Phrase("located_in", 0.65), place, head.start)
+            yield _Candidate(head.name, Phrase("located_in", 0.65), place, place.start)
 
 
 def _of_roles(
