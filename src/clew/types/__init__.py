@@ -27,6 +27,7 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
     MergeSuggestion,
@@ -100,6 +101,7 @@ __all__ = [
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
     "Entity",
     "ExtractedRelation",
     "Extraction",
