@@ -27,6 +27,7 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
     MergeSuggestion,
@@ -41,6 +42,7 @@ from clew.types.entities import (
 from clew.types.extraction import (
     AliasEvidence,
     ChunkExtraction,
+    DeclaredEntity,
     ExtractedRelation,
     Extraction,
     IndexedDocument,
@@ -95,9 +97,11 @@ __all__ = [
     "ContextPart",
     "DatePrecision",
     "DateSource",
+    "DeclaredEntity",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
     "Entity",
     "ExtractedRelation",
     "Extraction",

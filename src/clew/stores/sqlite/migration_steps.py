@@ -111,6 +111,19 @@ CREATE TABLE llm_cache (
 ) WITHOUT ROWID
 """
 
+# Blobs last: a row is found, and its columns read, without them.
+_M015 = """
+CREATE TABLE earlier_texts (
+    document_id TEXT NOT NULL REFERENCES documents DEFERRABLE INITIALLY DEFERRED,
+    version INTEGER NOT NULL,
+    said_at TEXT,
+    characters INTEGER NOT NULL,
+    passages BLOB NOT NULL,
+    vectors BLOB NOT NULL,
+    PRIMARY KEY (document_id, version)
+)
+"""
+
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
     """Communities with their reports, topics with their themes; all derived, none at first."""
@@ -210,3 +223,8 @@ def m013_languages(connection: sqlite3.Connection) -> None:
 def m014_replies(connection: sqlite3.Connection) -> None:
     """What language models were asked and what they answered; nothing at first."""
     connection.execute(_M014)
+
+
+def m015_earlier_texts(connection: sqlite3.Connection) -> None:
+    """Texts that documents had before the ones held; none of those replaced until now."""
+    connection.execute(_M015)
