@@ -123,6 +123,6 @@ def fuse(head: Ranking, chosen: NDArray[np.bool_], weight: float) -> Ranking:
     # The ranker's are the logistic function of a sum; BM25's, say, are not.
     if scores.min() > 0 and scores.max() < 1:
         scores = log_odds(scores)
-    mixed = standard_units(scores) + weight * standard_units(chosen)
+    mixed = standard_units(scores) + weight * standard_units(chosen.astype(np.float64))
     order = np.argsort(-mixed, kind="stable")
     return Ranking(head.ids[order], (1 / (1 + np.exp(-mixed[order]))).astype(np.float32))
