@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
+    from clew.ports.enrichment import EnrichmentLog
     from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
@@ -217,6 +218,15 @@ def make_replies(store: Store) -> ReplyLog:
 
     assert isinstance(store, AnyStore)
     return Replies(store.backend)
+
+
+def make_enrichments(store: Store) -> EnrichmentLog:
+    """What a language model made of the passages of a store."""
+    from clew.stores.relations.enrichments import Enrichments
+    from clew.stores.store import Store as AnyStore
+
+    assert isinstance(store, AnyStore)
+    return Enrichments(store.backend)
 
 
 def make_extractor() -> Extractor:

@@ -25,6 +25,7 @@ from clew.types import (
     NewEntity,
     NewRelation,
 )
+from clew.wiring import make_enrichments
 
 Rows: TypeAlias = dict[Table, list[Row]]
 # A letter beyond the first 65,536: back ends order it before or after what follows here.
@@ -138,6 +139,7 @@ def _read(store: Store) -> None:
         ),
     )
     store.record_readings({chunks[0]: found, chunks[1]: ChunkExtraction()}, [], [])
+    make_enrichments(store).record_extraction({chunks[1]: found})
     store.log_reading({_entity(store, "Ada Morn"): 2, _entity(store, "Mill"): 0})
     store.record_use(chunks[:2], day(2024))
     store.record_use(chunks[:1], day(2024, 2))

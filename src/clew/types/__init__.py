@@ -50,6 +50,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -98,6 +99,7 @@ __all__ = [
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",

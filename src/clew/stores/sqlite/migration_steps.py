@@ -110,6 +110,13 @@ CREATE TABLE llm_cache (
     reply TEXT NOT NULL
 ) WITHOUT ROWID
 """
+# By kind of enrichment, as JSON: what a language model made of a passage.
+_M015 = """
+CREATE TABLE enrichments (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    enriched TEXT NOT NULL
+)
+"""
 
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
@@ -210,3 +217,8 @@ def m013_languages(connection: sqlite3.Connection) -> None:
 def m014_replies(connection: sqlite3.Connection) -> None:
     """What language models were asked and what they answered; nothing at first."""
     connection.execute(_M014)
+
+
+def m015_enrichments(connection: sqlite3.Connection) -> None:
+    """What language models made of passages; nothing at first."""
+    connection.execute(_M015)

@@ -24,6 +24,7 @@ from clew.stores.sqlite.migration_steps import (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_enrichments,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -41,6 +42,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_enrichments,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
