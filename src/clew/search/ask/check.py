@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.quotations import find_words
 from clew.text import terms
-from clew.types.answers import AnswerStatement, Quotation
+from clew.types.answers import AnswerStatement, Quotation, statement_text
 from clew.untrusted import escaped
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def check_statement(
         known.update(terms(passages[quotation.source]))
     new = [term for word in _telling(text) for term in terms(word) if term not in known]
     return AnswerStatement(
-        text=" ".join(text.split()),
+        text=statement_text(text),
         quotations=quotations,
         supported=bool(quotations) and not new,
     )
