@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.ports.enrichment import EnrichmentLog
     from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
+    from clew.stores.backend import Backend
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
@@ -150,10 +150,8 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
     from clew.stores.communities.communities import Communities
-    from clew.stores.store import Store as AnyStore
 
-    assert isinstance(store, AnyStore)
-    return Communities(store.backend)
+    return Communities(_backend(store))
 
 
 def make_journal(settings: Settings, store: Store) -> Database:
@@ -239,19 +237,15 @@ def make_language_model(
 def make_replies(store: Store) -> ReplyLog:
     """What language models were asked, as the store keeps it."""
     from clew.stores.replies import Replies
+
+    return Replies(_backend(store))
+
+
+def _backend(store: Store) -> Backend:
     from clew.stores.store import Store as AnyStore
 
     assert isinstance(store, AnyStore)
-    return Replies(store.backend)
-
-
-def make_enrichments(store: Store) -> EnrichmentLog:
-    """What a language model made of the passages of a store."""
-    from clew.stores.relations.enrichments import Enrichments
-    from clew.stores.store import Store as AnyStore
-
-    assert isinstance(store, AnyStore)
-    return Enrichments(store.backend)
+    return store.backend
 
 
 def make_extractor() -> Extractor:

@@ -18,9 +18,10 @@ from clew.indexing.enrichment.validation import TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.library import Clew
 from clew.ports.language_model import LanguageModel, Reply, Request
 from clew.settings import load_settings
+from clew.stores.relations.enrichments import enrichments_of
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
-from clew.wiring import make_enrichments
+from clew.types import Document
 
 CLOCK = "Ada Morn built the great clock of Vell. She had learnt it from Tobias Fenn in Dunmere."
 MILL = "The mill of Gouda was sold to Edda Rowe. Edda Rowe rebuilt the mill after the great fire."
@@ -322,7 +323,7 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_change_nothing(folder: 
         assert client is not None
         task = ModelExtraction(
             store.store,
-            make_enrichments(store.store),
+            enrichments_of(store.store),
             client,
             store.settings.llm,
             store.state.bound_ingest,

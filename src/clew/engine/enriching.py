@@ -6,12 +6,13 @@ What a task needs is imported inside the functions: opening a store needs none o
 from __future__ import annotations
 
 import time
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from clew.errors import BudgetError, InputError, ModelUnavailableError, SettingsError
-from clew.ports.enrichment import Enriched
+from clew.ports.enrichment import Enriched, EnrichmentLog
 from clew.types import EnrichmentReport, Skipped
-from clew.wiring import make_enrichments, make_language_model, make_replies
+from clew.wiring import make_language_model, make_replies
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -31,6 +32,12 @@ class Enriching:
 
     def __init__(self, state: EngineState) -> None:
         self._state = state
+
+    @cached_property
+    def _log(self) -> EnrichmentLog:
+        from clew.stores.relations.enrichments import enrichments_of
+
+        return enrichments_of(self._state.store)
 
     def enrich(
         self,
@@ -90,7 +97,7 @@ class Enriching:
     def undo(self, kind: Enriched, *, progress: Progress | None = None) -> int:
         """Take back all that the model added of a kind; in how many passages."""
         check_kinds([kind])
-        log, say = make_enrichments(self._state.store), progress or _ignore
+        log, say = self._log, progress or _ignore
         ids = sorted(log.done(kind))
         for start in range(0, len(ids), AT_ONCE):
             say("undo", start, len(ids))
@@ -102,7 +109,7 @@ class Enriching:
 
     def failures(self, kind: Enriched) -> list[Skipped]:
         """Passages where the model failed, and why."""
-        done = make_enrichments(self._state.store).done(kind)
+        done = self._log.done(kind)
         failed = {chunk_id: reason for chunk_id, reason in done.items() if reason}
         chunks = self._state.store.chunks(list(failed))
         return [Skipped(source=chunk.public_id, reason=failed[chunk.id]) for chunk in chunks]
@@ -154,7 +161,7 @@ class Enriching:
         state = self._state
         return ModelExtraction(
             state.store,
-            make_enrichments(state.store),
+            self._log,
             model,
             state.settings.llm,
             state.bound_ingest,

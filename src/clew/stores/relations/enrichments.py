@@ -19,8 +19,10 @@ from clew.stores.relations.relations import RelationRow, update_relations
 from clew.stores.state import COUNT_CHANGE, STATE, State
 from clew.stores.statements import enrichments as statements
 from clew.stores.statements.relations import STATED_BY_CHUNKS
+from clew.stores.store import Store as AnyStore
 
 if TYPE_CHECKING:
+    from clew.ports import Store
     from clew.ports.enrichment import Enriched
     from clew.stores.backend import Backend
     from clew.types import AliasEvidence, ChunkExtraction, NewEntity
@@ -78,6 +80,12 @@ class Enrichments:
     def undo_extraction(self, chunk_ids: Sequence[int]) -> None:
         """See `EnrichmentLog`."""
         self._backend.write(lambda: _undo(self._backend, list(chunk_ids)))
+
+
+def enrichments_of(store: Store) -> Enrichments:
+    """What a language model made of the passages of a store, over whichever back end."""
+    assert isinstance(store, AnyStore)
+    return Enrichments(store.backend)
 
 
 def _made(chunk_id: int, written: Written, before: Mapping[str, Any]) -> dict[str, Any]:
