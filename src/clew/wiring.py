@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     )
     from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
-    from clew.stores.backend import Backend
     from clew.stores.copy import StoreCopy
     from clew.stores.sqlite.connection import Database
     from clew.stores.sqlite.store import SqliteStore
@@ -63,18 +62,16 @@ def declare_functional(settings: Settings, store: Store) -> None:
 
 
 def _open_store(settings: Settings) -> Store:
+    keep_versions = settings.versions.keep
     if isinstance(settings.store, str):
         from clew.stores.neo4j.store import Neo4jStore
 
-        return Neo4jStore(
-            settings.store,
-            settings.neo4j,
-            settings.namespace,
-            settings.folder,
-        )
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return Neo4jStore(*place, keep_versions=keep_versions)
     from clew.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds)
+    busy_seconds = settings.busy_seconds
+    return SqliteStore(settings.folder, busy_seconds=busy_seconds, keep_versions=keep_versions)
 
 
 def file_store(store: Store) -> SqliteStore | None:
@@ -150,8 +147,10 @@ def make_spare_vectors(store: Store) -> SyncedVectorIndex:
 def make_communities(settings: Settings, store: Store) -> CommunityWriter:
     """The communities and topics of a store."""
     from clew.stores.communities.communities import Communities
+    from clew.stores.store import Store as AnyStore
 
-    return Communities(_backend(store))
+    assert isinstance(store, AnyStore)
+    return Communities(store.backend)
 
 
 def make_journal(settings: Settings, store: Store) -> Database:
@@ -237,15 +236,10 @@ def make_language_model(
 def make_replies(store: Store) -> ReplyLog:
     """What language models were asked, as the store keeps it."""
     from clew.stores.replies import Replies
-
-    return Replies(_backend(store))
-
-
-def _backend(store: Store) -> Backend:
     from clew.stores.store import Store as AnyStore
 
     assert isinstance(store, AnyStore)
-    return store.backend
+    return Replies(store.backend)
 
 
 def make_extractor() -> Extractor:

@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 Table: TypeAlias = Literal[
     "documents",
     "versions",
+    "earlier",
     "sections",
     "chunks",
     "times",
@@ -60,6 +61,8 @@ SHAPES: Mapping[Table, Shape] = {
         " metadata version derived_from date_source date_precision title_key file_key language",
     ),
     "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
+    # Texts of versions before the one held: passages as compressed JSON, their vectors in a row.
+    "earlier": _shape("document_id version", "said_at characters passages vectors"),
     "sections": _shape("id", "document_id ordinal start end headings text"),
     # With its terms, its vector (null where it has none), its uses, when it was last read, and what
     # a language model made of it.

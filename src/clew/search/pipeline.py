@@ -15,7 +15,15 @@ from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, EXACT_FIRST, FOR_PASSAGES, find_strategy, without_effect
+from clew.search.strategies import (
+    AUTO,
+    EXACT_FIRST,
+    FOR_PASSAGES,
+    WITH_EARLIER,
+    find_strategy,
+    without_effect,
+)
+from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -97,8 +105,8 @@ def _find(session: QuerySession, strategy: str) -> RetrievalResult:
     _note_early_date(session)
     found = postprocess(session, find_strategy(strategy))
     if strategy in EXACT_FIRST:
-        return exact_first(session, found)
-    return found
+        found = exact_first(session, found)
+    return with_earlier(session, found, strategy) if strategy in WITH_EARLIER else found
 
 
 def _note_early_date(session: QuerySession) -> None:
@@ -119,7 +127,7 @@ def _can_be_asked(session: QuerySession) -> bool:
     if not session.question.strip():
         session.note("the question is empty")
         return False
-    if session.allowed is not None and not len(session.allowed):
+    if session.allowed is not None and not len(session.allowed) and not session.earlier:
         session.note("no passage meets the filters")
         return False
     return True

@@ -27,6 +27,7 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
     MergeSuggestion,
@@ -101,6 +102,7 @@ __all__ = [
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
     "EnrichmentReport",
     "Entity",
     "ExtractedRelation",

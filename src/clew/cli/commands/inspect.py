@@ -32,9 +32,21 @@ class ExportFormat(StrEnum):
     jsonl = "jsonl"
 
 
-def documents(common: Common, where: WhereOption = None) -> None:
+def documents(
+    common: Common,
+    where: WhereOption = None,
+    versions: Annotated[
+        str | None,
+        typer.Option(
+            "--versions", metavar="DOCUMENT", help="List the versions of one document instead."
+        ),
+    ] = None,
+) -> None:
     """List the documents of the store."""
     with common.open() as engine:
+        if versions is not None:
+            _print_versions(common, engine.documents.versions(versions))
+            return
         found = engine.documents.list(where or ())
     if common.json:
         write_json([_with_date(document) for document in found])
@@ -69,18 +81,26 @@ def show(
     versions: Annotated[
         bool, typer.Option("--versions", help="Print the digests of the texts that it has had.")
     ] = False,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", min=1, metavar="NUMBER", help="Print the text of a version."),
+    ] = None,
 ) -> None:
     """Print a document, or one chunk of it."""
     with common.open() as engine:
         if versions:
             _print_versions(common, engine.documents.versions(name))
             return
-        content = engine.documents.text(name)
+        if version is None:
+            content = engine.documents.text(name)
+        else:
+            content = engine.documents.earlier_text(name, version)
         document = engine.documents.get(name.rpartition("#")[0] if _is_chunk(name) else name)
     if common.json:
-        write_json({**_with_date(document), "name": name, "text": content})
+        shown = {"version": version or document.version}
+        write_json({**_with_date(document), **shown, "name": name, "text": content})
         return
-    if not text:
+    if not text and version is None:
         _print_facts(document)
     write_line(content)
 
@@ -91,8 +111,11 @@ def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
         return
     from clew.cli.tables import table
 
-    rows = [(v.version, v.sha256, v.indexed_at, v.replaced_at) for v in found]
-    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced"), rows))
+    rows = [
+        (v.version, v.sha256, v.indexed_at, v.replaced_at, "yes" if v.is_kept else "no")
+        for v in found
+    ]
+    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced", "kept"), rows))
 
 
 def _is_chunk(name: str) -> bool:

@@ -24,7 +24,8 @@ from clew.stores.sqlite.migration_steps import (
     m012_name_keys,
     m013_languages,
     m014_replies,
-    m015_enrichments,
+    m015_earlier_texts,
+    m016_enrichments,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -42,7 +43,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m012_name_keys,
     m013_languages,
     m014_replies,
-    m015_enrichments,
+    m015_earlier_texts,
+    m016_enrichments,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

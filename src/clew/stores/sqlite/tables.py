@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _NAMES: Mapping[Table, str] = {
     "versions": "document_versions",
+    "earlier": "earlier_texts",
     "times": "chunk_times",
     "rules": "link_rules",
     "extraction_log": "relationship_extraction_log",

@@ -188,10 +188,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_document",
         title="Text of a document",
-        description="A document's text from a character on.",
+        description="A document's text from a character on, as it is or was in a version.",
         parameters=(
             _DOCUMENT,
             text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
+            integer("version", "An earlier text by its number; 0: the one held.", 0, 0, 1_000_000),
             MAX_TOKENS,
         ),
         result=shape(document="string", text="string", char_start="integer", char_end="integer"),
