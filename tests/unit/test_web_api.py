@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from jsonschema import validate
+from jsonschema import validate  # type: ignore[import-untyped]
 from starlette.testclient import TestClient
 
 from clew.tools.registry import TOOLS
