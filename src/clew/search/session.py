@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
+from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
-from clew.search.retrieval.channels import Channels, Ranking
+from clew.search.retrieval.channels import DEPTH, Channels, Ranking
 from clew.search.retrieval.earlier import read_earlier
 from clew.search.timings import Timings
 from clew.text import question_terms
@@ -219,12 +220,14 @@ class QuerySession:
     @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
+        kind, resources = self.options.rag_type, self.resources
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
-            vector_index=self.views.vectors,
-            keyword_index=self.resources.store,
+            vector_index=resources.text_vectors if kind == "traditional" else self.views.vectors,
+            keyword_index=resources.store,
             allowed=self.allowed,
+            depth=CONTEXTUAL_DEPTH if kind == "contextual" else DEPTH,
         )
 
     def _search_terms(self) -> list[str]:
