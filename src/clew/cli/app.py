@@ -12,6 +12,7 @@ from clew.cli.commands import (
     copies,
     demo,
     entities,
+    explorer,
     graph,
     indexing,
     inspect,
@@ -146,4 +147,5 @@ app.command("call")(command(tools.call))
 app.command("install")(command(install.install))
 app.command("mcp")(command(serving.mcp))
 app.command("serve")(command(serving.serve))
+app.command("ui")(command(explorer.ui))
 app.command("token")(command(serving.token))
