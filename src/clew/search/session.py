@@ -17,6 +17,7 @@ from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import DEPTH, Channels, Ranking
 from clew.search.retrieval.earlier import read_earlier
 from clew.search.timings import Timings
+from clew.search.views import IndexViews
 from clew.text import question_terms
 from clew.types import PassageRecords
 
@@ -26,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityStore, VectorIndex
+    from clew.graph.snapshot import Ints
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -37,30 +37,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
-
-
-@dataclass
-class IndexViews:
-    """The indexes as one question sees them: each is brought up to date once, when first used."""
-
-    resources: SearchResources
-    timings: Timings
-
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """The graph of chunks, sentences and entities."""
-        with self.timings.step("snapshot"):
-            return self.resources.snapshot
-
-    @cached_property
-    def vectors(self) -> VectorIndex:
-        """The vector index."""
-        return self.resources.vectors
-
-    @cached_property
-    def communities(self) -> CommunityStore:
-        """Communities and topics."""
-        return self.resources.communities
 
 
 @dataclass(kw_only=True)

@@ -35,8 +35,7 @@ _FEW = 4  # times as long as in their order takes it to read rows one by one
 # the worst one kept are compared again, in float64, so that order and ties are exact.
 _ROUNDING = 1e-4
 
-_SAME = 1e-3
-"""Of each value, between two embeddings of one text by one model."""
+_SAME = 1e-3  # between the values of two embeddings of one text by one model
 
 _log = logging.getLogger("clew")
 
@@ -86,7 +85,7 @@ class VectorMatrix:
     """`ports.SyncedVectorIndex` over a store's embeddings; threads may share one."""
 
     def __init__(self, store: VectorSource, folder: Path, kind: str = "vectors") -> None:
-        """Nothing is read before it is needed; `folder` is the store's, `kind` names the file."""
+        """Nothing is read before it is needed; `kind` names the file in the store's `folder`."""
         self._store = store
         self._folder = folder
         self._kind = kind
