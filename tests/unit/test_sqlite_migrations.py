@@ -214,6 +214,7 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
 
 
 def _take_back_to_14(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE enrichments")
     connection.execute("DROP TABLE earlier_texts")
     connection.execute("UPDATE meta SET value = 14 WHERE name = 'schema_version'")
 

@@ -169,6 +169,8 @@ def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
         found = _expanded(session, found)
     if session.options.rerank and session.resources.reranker is not None:
         found = _reranked(session, found)
+    if session.options.rerank and session.resources.settings.llm.filter:
+        found = _filtered(session, found)
     if session.resources.settings.usage.weight:
         found = _by_usage(session, found)
     return found
@@ -216,6 +218,25 @@ def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
             {chunk.id: f"{chunk.context}\n{chunk.text}".strip() for chunk in chunks},
             depth=settings.depth,
             weight=settings.weight,
+        )
+    session.note(*notes)
+    return replace(found, ranking=ranking)
+
+
+def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    from clew.search.ranking.filter_candidates import read_candidates
+    from clew.search.ranking.set_filter import filter_by_model
+
+    model, settings = session.resources.language_model, session.resources.settings.llm
+    if model is None:
+        session.note("not filtered: no language model is configured (setting llm.provider)")
+        return found
+    with session.timings.step("filter"):
+        candidates = read_candidates(session, found.ranking.ids[: settings.filter_depth])
+        if not candidates:
+            return found
+        ranking, notes = filter_by_model(
+            model, session.question, found.ranking, candidates, settings.filter_weight
         )
     session.note(*notes)
     return replace(found, ranking=ranking)

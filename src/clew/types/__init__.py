@@ -52,6 +52,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -102,6 +103,7 @@ __all__ = [
     "DocumentInfo",
     "DocumentVersion",
     "EarlierVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",

@@ -18,7 +18,7 @@ Nodes, with their properties beside `namespace`:
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
-  last_used, read_at, sketch (none for those that an older Clew wrote)
+  last_used, read_at, sketch (none for those that an older Clew wrote), enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier
 - ClewAlias: id, key, name, method, score, evidence

@@ -110,7 +110,6 @@ CREATE TABLE llm_cache (
     reply TEXT NOT NULL
 ) WITHOUT ROWID
 """
-
 # Blobs last: a row is found, and its columns read, without them.
 _M015 = """
 CREATE TABLE earlier_texts (
@@ -121,6 +120,13 @@ CREATE TABLE earlier_texts (
     passages BLOB NOT NULL,
     vectors BLOB NOT NULL,
     PRIMARY KEY (document_id, version)
+)
+"""
+# By kind of enrichment, as JSON: what a language model made of a passage.
+_M016 = """
+CREATE TABLE enrichments (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    enriched TEXT NOT NULL
 )
 """
 
@@ -228,3 +234,8 @@ def m014_replies(connection: sqlite3.Connection) -> None:
 def m015_earlier_texts(connection: sqlite3.Connection) -> None:
     """Texts that documents had before the ones held; none of those replaced until now."""
     connection.execute(_M015)
+
+
+def m016_enrichments(connection: sqlite3.Connection) -> None:
+    """What language models made of passages; nothing at first."""
+    connection.execute(_M016)

@@ -25,6 +25,7 @@ from clew.stores.sqlite.migration_steps import (
     m013_languages,
     m014_replies,
     m015_earlier_texts,
+    m016_enrichments,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -43,6 +44,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m013_languages,
     m014_replies,
     m015_earlier_texts,
+    m016_enrichments,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
