@@ -44,7 +44,7 @@ class LastFirst:
     def score(self, question: str, passages: Sequence[str]) -> Scores:
         self.read += len(passages)
         numbers = [int(next(w for w in text.split() if w.isdecimal())) for text in passages]
-        return np.array(numbers, np.float32) / 1000
+        return (np.array(numbers) / 1000).astype(np.float32)
 
 
 @pytest.fixture

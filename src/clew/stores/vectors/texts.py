@@ -6,22 +6,23 @@ They are made of the texts that the store holds, once a passage, and may be dele
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 if TYPE_CHECKING:
     from clew.ports import Embedder, Store
-    from clew.types import Ids, Vectors
+    from clew.types import Ids, Vector, Vectors
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class TextEmbeddings:
     """`ports.VectorSource`: embeds what is asked for."""
 
     store: Store
     embedder: Embedder
+    _known: dict[int, Vector] = field(default_factory=dict)
 
     def reading(self) -> AbstractContextManager[None]:
         """See `ports.VectorSource`."""
@@ -36,9 +37,18 @@ class TextEmbeddings:
         return self.store.chunk_ids()
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """See `ports.VectorSource`."""
+        """See `ports.VectorSource`; what the call before this one embedded is not embedded again.
+
+        A matrix asks twice: whether it is the store's by its last row, then for all that is new.
+        """
         passages = list(self.store.passages(after))
-        ids = np.array([passage.chunk_id for passage in passages], dtype=np.int64)
-        if not passages:
-            return ids, np.empty((0, self.embedder.dimension), np.float32)
-        return ids, self.embedder.embed_documents([passage.text for passage in passages])
+        known, self._known = self._known, {}
+        texts = [p.text for p in passages if p.chunk_id not in known]
+        made = iter(self.embedder.embed_documents(texts) if texts else ())
+        rows = {
+            p.chunk_id: known[p.chunk_id] if p.chunk_id in known else next(made) for p in passages
+        }
+        if after and not known:
+            self._known = rows
+        vectors = np.array(list(rows.values()), dtype=np.float32)
+        return np.array(list(rows), np.int64), vectors.reshape(-1, self.embedder.dimension)
