@@ -237,6 +237,22 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         idempotent=True,
     ),
     Tool(
+        name="enrich",
+        title="Enrich by a language model",
+        description="Let the server's language model add to what is stored, as a job: extract lists"
+        " names and facts, each with words of its passage. Says first what it takes.",
+        parameters=(
+            array("kinds", "strings", "extract.", max_items=3, max_length=20, required=True),
+            flag("dry_run", "Only say what it takes.", False),
+            flag("retry", "Also what failed before.", False),
+            integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
+        ),
+        result=shape(estimates="array", job="object"),
+        run=maintenance.enrich,
+        scope="admin",
+        profiles=FULL,
+    ),
+    Tool(
         name="backup",
         title="Back up",
         description="Keep a copy of the collection on the server, beside it, and check it.",
