@@ -67,6 +67,8 @@ class IndexingPipeline:
     link_settings: LinkSettings
     runner: Runner
     """Where documents are read, split and extracted, as `split_settings` say."""
+    extension: str = ""
+    """Fingerprint of what extends reading and extraction; see `indexing.extension`."""
 
     @property
     def pipeline_fingerprint(self) -> str:
@@ -76,6 +78,8 @@ class IndexingPipeline:
             "embedder": self.embedder.name,
             "extractor": self.extractor.name,
         }
+        if self.extension:
+            parts["extension"] = self.extension
         return json.dumps(parts, sort_keys=True)
 
     def run(

@@ -8,11 +8,13 @@ from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
     LinkSettings,
+    PackSettings,
     Precision,
     ReadSettings,
     RelationSettings,
     SplitSettings,
     SplitStrategy,
+    VersionSettings,
 )
 from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
 from clew.settings.load import SETTINGS_FILE, Settings, load_settings
@@ -43,6 +45,7 @@ __all__ = [
     "LlmTaskSettings",
     "Neo4jSettings",
     "OAuthSettings",
+    "PackSettings",
     "Precision",
     "QdrantSettings",
     "QuotaSettings",
@@ -57,5 +60,6 @@ __all__ = [
     "SplitStrategy",
     "TokenSettings",
     "UsageSettings",
+    "VersionSettings",
     "load_settings",
 ]

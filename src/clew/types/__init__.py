@@ -27,6 +27,7 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
     LinkCandidates,
@@ -42,6 +43,7 @@ from clew.types.entities import (
 from clew.types.extraction import (
     AliasEvidence,
     ChunkExtraction,
+    DeclaredEntity,
     ExtractedRelation,
     Extraction,
     IndexedDocument,
@@ -51,6 +53,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -96,9 +99,12 @@ __all__ = [
     "ContextPart",
     "DatePrecision",
     "DateSource",
+    "DeclaredEntity",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",

@@ -11,7 +11,7 @@ from clew.search.cache import RecentlyUsed
 from clew.search.pipeline import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
@@ -53,6 +53,7 @@ class _WithoutModel:
         self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
+        self.text_vectors = self.vectors
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
@@ -60,6 +61,10 @@ class _WithoutModel:
     @property
     def store(self) -> Store:
         return self._resources.store
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        return self._resources.preferred_strategies
 
     @property
     def snapshot(self) -> Snapshot:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from clew.types import PartialDate
 
 from clew.stores.neo4j.schema import (
+    EARLIER_CONSTRAINT,
     INDEXES,
     LOG_INDEX,
     PARENT_INDEX,
@@ -183,7 +184,15 @@ def m008_replies(database: Neo4jDatabase) -> None:
     )
 
 
-def m009_lookup_keys(database: Neo4jDatabase) -> None:
+def m009_earlier_texts(database: Neo4jDatabase) -> None:
+    """Texts that documents had before the ones held, found by document and version."""
+    database.define(
+        f"CREATE CONSTRAINT {EARLIER_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewEarlierText) REQUIRE (n.namespace, n.document_id, n.version) IS UNIQUE"
+    )
+
+
+def m010_lookup_keys(database: Neo4jDatabase) -> None:
     """What names are looked up by: the block of those spelled alike, and the words of a term."""
     for name in ("clew_aliases_by_block", "clew_aliases_by_term", "clew_documents_by_digest"):
         database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
@@ -204,7 +213,8 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m006_name_keys,
     m007_languages,
     m008_replies,
-    m009_lookup_keys,
+    m009_earlier_texts,
+    m010_lookup_keys,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)
