@@ -1,0 +1,1 @@
+"""A library of research: papers that cite each other."""
