@@ -21,6 +21,7 @@ VALUES = frozenset(
         "settings",
         "derived_files",
         "private_files",
+        "quotations",
         "shingles",
         "untrusted",
         "word_lists",
@@ -28,7 +29,7 @@ VALUES = frozenset(
 )
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
-ENGINE = STEPS | {"wiring", "engine"}
+ENGINE = STEPS | {"wiring", "engine", "packs"}
 LIBRARY = ENGINE | {"jobs", "tools", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
@@ -41,8 +42,12 @@ ALLOWED: dict[str, frozenset[str]] = {
     "search": PORTS | {"graph"},
     # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
     "testing": PORTS,
-    "wiring": STEPS,
-    "engine": STEPS | {"wiring"},
+    # Declaring, finding and enabling packs. What the engine sees of one it loads by name.
+    "packs": PORTS | {"indexing"},
+    # A pack itself: nothing imports it, and its tools stand where all tools do.
+    "packs.*": LIBRARY | {"packs"},
+    "wiring": STEPS | {"packs"},
+    "engine": STEPS | {"wiring", "packs"},
     # What it embeds with is handed to it.
     "attach": STEPS,
     "jobs": ENGINE,
@@ -104,7 +109,10 @@ def circle(modules: Mapping[str, str]) -> list[str] | None:
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to."""
+    """The part of the package that a module belongs to; each folder of `packs` is a pack."""
+    inside = module.removeprefix("clew.packs.").partition(".")[0]
+    if module.startswith("clew.packs.") and (PACKAGE / "packs" / inside).is_dir():
+        return "packs.*"
     return module.split(".")[1] if "." in module else "clew"
 
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import ModelUnavailableError
-from clew.search.ask.check import find_words
+from clew.quotations import find_words
 from clew.search.ask.pipeline import answer
 from clew.search.ask.prompt import AnswerReply
 from clew.search.ask.reader import ReplyReader

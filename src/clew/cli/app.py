@@ -17,6 +17,7 @@ from clew.cli.commands import (
     inspect,
     install,
     maintenance,
+    packs,
     search,
     serving,
     tools,
@@ -111,6 +112,17 @@ relation = typer.Typer(
 relation.command("delete")(command(entities.delete_relation))
 app.add_typer(relation, name="relation")
 app.command("prune")(command(entities.prune))
+
+pack = typer.Typer(
+    help="What a domain adds to a store: types, formats, tools.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+pack.command("list")(command(packs.list_packs))
+pack.command("show")(command(packs.show))
+pack.command("enable")(command(packs.enable))
+pack.command("disable")(command(packs.disable))
+app.add_typer(pack, name="pack")
 
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))

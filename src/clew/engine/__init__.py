@@ -9,6 +9,7 @@ from clew.engine.documents import Documents
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
 from clew.engine.maintenance import Maintenance
+from clew.engine.packs import Packs
 from clew.engine.search import Search, SearchOptions
 from clew.engine.state import EngineState
 
@@ -35,6 +36,7 @@ class Engine:
         self.entities = Entities(self.state)
         self.graph = Graph(self.state, self.entities)
         self.maintenance = Maintenance(self.state)
+        self.packs = Packs(self.state)
         self.index = self.documents.index
         self.add = self.documents.add
         self.add_documents = self.documents.add_documents

@@ -12,33 +12,31 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
+from clew.engine.indexing_steps import IndexingSteps
 from clew.engine.vector_index import VectorIndexWithFallback
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
 from clew.wiring import (
     make_communities,
     make_embedder,
-    make_extractor,
-    make_ingest,
     make_journal,
     make_language_model,
     make_language_provider,
     make_reranker,
     make_store,
     make_vectors,
-    make_workers,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
+    from clew.packs.enabled import EnabledPacks
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -99,7 +97,9 @@ class EngineState:
         """How often communities and topics were computed here."""
         self.writing = threading.Lock()
         """Held while something is saved."""
-        self._given_extractor = models.get("extractor")
+        self._steps = IndexingSteps(
+            settings, self.store, self.embedder, models.get("extractor"), self._load_model_early
+        )
         self._communities = make_communities(settings, self.store)
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
@@ -113,8 +113,7 @@ class EngineState:
         """Let go of files; may be called twice."""
         while self._before_close:
             self._before_close.pop()()
-        if "_runner" in self.__dict__:
-            self._runner.close()
+        self._steps.close()
         self.vector_index.close()
         self.store.close()
 
@@ -245,28 +244,30 @@ class EngineState:
 
     # --- indexing
 
-    @cached_property
+    @property
+    def packs(self) -> EnabledPacks:
+        """The packs that the store has enabled, by this process or by another."""
+        return self._steps.packs
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        """See `SearchResources`: as the packs want it."""
+        return self.packs.strategies
+
+    @property
     def ingest(self) -> IndexingPipeline:
         """The steps of indexing."""
-        return self.make_ingest(self.store)
+        return self._steps.pipeline
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
+        return self._steps.make(store)
 
     def bound_ingest(self) -> IndexingPipeline:
-        """The steps of indexing, of a store whose vectors are this embedder's."""
+        """The steps of indexing; raises where the store's vectors or packs are others."""
         self.bind_embedder()
+        self.packs.require()
         return self.ingest
-
-    @cached_property
-    def _extractor(self) -> Extractor:
-        return self._given_extractor or make_extractor()
-
-    @cached_property
-    def _runner(self) -> Runner:
-        """Where documents are read, split and extracted."""
-        return make_workers(self.settings, self.embedder, self._extractor, self._load_model_early)
 
     def _load_model_early(self) -> None:
         """Load the embedding model while a worker starts, unless that has been begun."""

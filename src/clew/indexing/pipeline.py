@@ -65,6 +65,8 @@ class IndexingPipeline:
     link_settings: LinkSettings
     runner: Runner
     """Where documents are read, split and extracted, as `split_settings` say."""
+    extension: str = ""
+    """Fingerprint of what extends reading and extraction; see `indexing.extension`."""
     _linker: Linker | None = field(default=None, init=False)
     _terms: StoreTerms = field(default_factory=StoreTerms, init=False)
     _linked: tuple[int, int] = field(default=(0, 0), init=False)
@@ -77,6 +79,8 @@ class IndexingPipeline:
             "embedder": self.embedder.name,
             "extractor": self.extractor.name,
         }
+        if self.extension:
+            parts["extension"] = self.extension
         return json.dumps(parts, sort_keys=True)
 
     def run(

@@ -109,6 +109,8 @@ class Header:
     """Name and dimension; None where no vectors were ever claimed."""
     functional: tuple[str, ...]
     """Relation types of which a later fact ends an earlier one, sorted."""
+    packs: tuple[str, ...]
+    """Names of the packs that are enabled."""
     generation: int
     mentions_version: int
     communities: int

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
@@ -55,6 +57,10 @@ class SearchResources(Protocol):
     @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date."""
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        """Strategy by kind of question, in place of the rules' own."""
 
     @property
     def ranker(self) -> Ranker:

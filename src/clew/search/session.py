@@ -173,7 +173,7 @@ class QuerySession:
         features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
-                return route(self.question, features)
+                return route(self.question, features, self.resources.preferred_strategies)
             from clew.search.analysis.route_with_model import route_with_model
 
             return route_with_model(model, self.question, features)

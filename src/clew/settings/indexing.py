@@ -128,3 +128,13 @@ class RelationSettings(SettingsGroup):
         default=("lives_in", "works_at", "works_for", "married_to"),
         description="Relation types of which one entity has one at a time: a later one ends it.",
     )
+
+
+class PackSettings(SettingsGroup):
+    """Packs of the user's own."""
+
+    folders: tuple[Path, ...] = Field(
+        default=(),
+        description="Folders that hold packs, each a folder of its own with an `__init__.py`. Their"
+        " code runs: named by an argument or by the environment, never by a file.",
+    )

@@ -50,20 +50,33 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
             if embedder is not None:
                 self.bind_embedder(*embedder)
             if functional is not None:
-                self._declare(sorted(functional))
+                self.declare_functional(functional)
         except BaseException:
             backend.close()
             raise
 
-    def _declare(self, functional: Sequence[str]) -> None:
+    def declare_functional(self, relation_types: Collection[str]) -> None:
+        """See `ports.StoreUpkeep`."""
+        functional = sorted(relation_types)
+
         def work() -> None:
-            declared = {"name": "functional", "value": json.dumps(functional)}
-            self.backend.execute_many(REMEMBER, [declared])
+            self._remember("functional", functional)
             recompute_all(self.backend, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
-        if list(functional) != self.state().functional and not self.backend.read_only:
+        if functional != self.state().functional and not self.backend.read_only:
             self.backend.write(work)
+
+    def packs(self) -> tuple[str, ...]:
+        """See `ports.StoreUpkeep`."""
+        return tuple(self.state().packs)
+
+    def set_packs(self, names: Sequence[str]) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.write(lambda: self._remember("packs", list(names)))
+
+    def _remember(self, name: str, value: list[str]) -> None:
+        self.backend.execute_many(REMEMBER, [{"name": name, "value": json.dumps(value)}])
 
     @abstractmethod
     def search_keywords(

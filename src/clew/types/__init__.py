@@ -41,6 +41,7 @@ from clew.types.entities import (
 from clew.types.extraction import (
     AliasEvidence,
     ChunkExtraction,
+    DeclaredEntity,
     ExtractedRelation,
     Extraction,
     IndexedDocument,
@@ -95,6 +96,7 @@ __all__ = [
     "ContextPart",
     "DatePrecision",
     "DateSource",
+    "DeclaredEntity",
     "Document",
     "DocumentInfo",
     "DocumentVersion",

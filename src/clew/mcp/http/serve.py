@@ -141,6 +141,7 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
+    from clew.mcp.http.asking import ask_routes
     from clew.mcp.http.callers import CallerLimits
     from clew.mcp.http.limits import RateLimit
     from clew.mcp.http.uploads import upload_routes
@@ -153,7 +154,7 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
         session_idle_timeout=serve.session_minutes * 60,
         max_sessions=serve.sessions,
     )
-    app.routes.extend(upload_routes(server, serve))
+    app.routes.extend([*upload_routes(server, serve), *ask_routes(server, serve)])
     app.user_middleware.insert(0, origin_check(serve))
     # The innermost: they have to know who calls.
     app.user_middleware += [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import time
@@ -51,8 +52,9 @@ class LanguageModelClient:
         own = threading.BoundedSemaphore(settings.concurrency)
         self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
         self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
-        """Of this client; a command may put another in its place."""
-        self._away: tuple[float, ModelUnavailableError] | None = None
+        """Of this client."""
+        self._away: list[tuple[float, ModelUnavailableError]] = []
+        """Until when it is not asked again, and why; shared with the clients of `limited`."""
 
     @property
     def name(self) -> str:
@@ -93,6 +95,18 @@ class LanguageModelClient:
             seconds=task.seconds,
         )
         return replace(request, parameters=parameters)
+
+    def limited(
+        self, max_tokens: int | None = None, max_cost: float | None = None, *, keep: bool = True
+    ) -> LanguageModelClient:
+        """The same model for one piece of work: counted by itself, within limits of its own, too.
+
+        Without `keep`, replies are neither kept nor used again.
+        """
+        client = copy.copy(self)
+        client.budget = Budget(max_tokens or 0, max_cost or 0.0, within=self.budget)
+        client.log = self.log if keep else None
+        return client
 
     # --- one request
 
@@ -167,7 +181,7 @@ class LanguageModelClient:
             return self._retried(request, work)
         except ModelUnavailableError as error:
             if not error.reached:
-                self._away = (time.monotonic() + AWAY_SECONDS, error)
+                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
                 raise
             return self._by_fallback(request, work, error)
         except ReplyError:
@@ -189,9 +203,10 @@ class LanguageModelClient:
 
     def _check_away(self) -> None:
         """Raise at once where the model could not be reached a moment ago."""
-        if self._away is not None and time.monotonic() < self._away[0]:
-            raise self._away[1]
-        self._away = None
+        for until, error in self._away:
+            if time.monotonic() < until:
+                raise error
+        self._away.clear()
 
     # --- what is kept
 

@@ -11,7 +11,7 @@ from clew.search.cache import RecentlyUsed
 from clew.search.pipeline import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Snapshot
@@ -60,6 +60,10 @@ class _WithoutModel:
     @property
     def store(self) -> Store:
         return self._resources.store
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        return self._resources.preferred_strategies
 
     @property
     def snapshot(self) -> Snapshot:

@@ -5,15 +5,15 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import NotFoundError
 from clew.sentences import sentences
 from clew.text import question_terms, terms, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.namespaces import own_namespaces
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
@@ -55,7 +55,7 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
-        namespaces=_own(call, arguments["namespaces"]),
+        namespaces=own_namespaces(call, arguments["namespaces"]),
         strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
@@ -82,15 +82,6 @@ def query(call: Call, arguments: Arguments) -> Result:
         if cut := _cut(hits[0], about, room, engine):
             return {**about, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
-
-
-def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
-    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
-    yours = call.caller.namespaces or (call.engine.settings.namespace,)
-    for name in namespaces:
-        if name not in yours:
-            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
-    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:

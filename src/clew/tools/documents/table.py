@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 from clew.tools.documents import asking, maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Tool
+from clew.types.answers import AnswerMode
 
 _JOB = shape(job_id="string", status="string", errors="array")
 
@@ -17,6 +20,13 @@ _WHERE = array(
     "Such as year>=2020, path~docs/*.md, type=pdf.",
     max_items=20,
     max_length=1000,
+)
+_NAMESPACES = array(
+    "namespaces",
+    "strings",
+    "Collections asked too. Default: this.",
+    max_items=20,
+    max_length=64,
 )
 _DOCUMENT = text("document", "Id or source of a document.", required=True)
 _JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required=True)
@@ -81,13 +91,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("until", "As since; included."),
             text("as_of", "As things stood then."),
             share("min_confidence", "", 0),
-            array(
-                "namespaces",
-                "strings",
-                "Collections asked too. Default: this.",
-                max_items=20,
-                max_length=64,
-            ),
+            _NAMESPACES,
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
@@ -107,6 +111,16 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
+            share("min_confidence", "Below it the documents do not say", 0),
+            _NAMESPACES,
+            text(
+                "mode",
+                "one_shot, stepwise (also what is missing) or global (over all reports).",
+                default="one_shot",
+                choices=get_args(AnswerMode),
+            ),
+            integer("steps", "Searches of stepwise", 4, 1, 10),
+            integer("max_tokens_spent", "Of the model; 0: no limit.", 0, 0, 10_000_000),
         ),
         result=shape(answer="string", answered="boolean", statements="array", sources="array"),
         run=asking.ask,
