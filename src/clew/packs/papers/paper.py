@@ -9,17 +9,21 @@ its record states are found again in the store's own text:
     Abstract: We show that …
 
 References:
-    - An Earlier Paper (2017) [10.1/x]
+    - An Earlier Paper [10.1000/x]
+
+The years of the references are in the metadata: of the years that it names a passage is held to
+speak.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
-from clew.indexing.reading.formats.common import clean_text, text_digest
+from clew.indexing.reading.formats.common import RawFile, clean_text
+from clew.packs.reading import record
 from clew.text import one_line
 from clew.times import to_date
 from clew.types import Document, Piece
@@ -42,9 +46,9 @@ _LISTED = {
     "Identifiers": "identifiers",
 }
 """Lines of several values, and the fields of `Paper` that they hold."""
-_REFERENCE = re.compile(
-    r"- (?P<title>[^\n]*?)(?: \((?P<year>\d{4})\))?(?: \[(?P<id>[^\[\]\n]*)\])?"
-)
+_REFERENCE = re.compile(r"- (?P<title>[^\n]*?)(?: \[(?P<id>[^\[\]\n]*)\])?")
+_MOST_YEARS = 400
+"""References whose year is kept: the metadata of a document are bounded."""
 _BRACKETS = str.maketrans("[]", "()")
 
 
@@ -94,7 +98,7 @@ class Paper:
     """Further fields, for filters."""
 
 
-def paper_document(paper: Paper, source: str, origin: str) -> Document:
+def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
     """The paper as a document, its references a passage of their own."""
     text = clean_text("\n".join(_lines(paper)))
     references = [f"- {line}" for line in map(_reference_line, paper.references[:MOST_REFERENCES])]
@@ -103,28 +107,22 @@ def paper_document(paper: Paper, source: str, origin: str) -> Document:
         start = len(text) + 2
         text = clean_text("\n".join([text, "", REFERENCES, *references]))
         pieces.append(Piece(start=start, end=len(text), key="references"))
-    date = to_date(paper.date) or to_date(str(paper.year)) if paper.date or paper.year else None
-    metadata = _metadata(paper)
-    return Document(
-        source=source,
-        text=text,
+    known = record(
+        raw,
+        paper.key or str(number),
+        text,
         title=one_line(clean_text(paper.title)),
-        sha256=text_digest("\n".join([paper.title, str(sorted(metadata.items())), text])),
         media_type=MEDIA_TYPE,
-        origin=origin,
-        created_at=date.start if date else None,
-        date_source="metadata" if date else "",
-        date_precision=date.precision if date else "",
-        metadata=metadata,
-        pieces=tuple(pieces),
+        entity_type=PAPER,
+        fields=_fields(paper),
+        date=to_date(paper.date) or to_date(str(paper.year or "")),
     )
+    return replace(known, pieces=tuple(pieces))
 
 
-def _metadata(paper: Paper) -> dict[str, Any]:
-    """For filters; what is not known is left out."""
-    found: dict[str, Any] = {
+def _fields(paper: Paper) -> dict[str, Any]:
+    return {
         **paper.more,
-        "entity_type": PAPER,
         "key": paper.key,
         "type": paper.kind,
         "author": "; ".join(paper.authors),
@@ -132,9 +130,9 @@ def _metadata(paper: Paper) -> dict[str, Any]:
         "venue": paper.venue,
         "citations": paper.citations,
         "doi": next((i for i in paper.identifiers if i.startswith("10.")), ""),
+        "cited_years": " ".join(str(r.year or 0) for r in paper.references[:_MOST_YEARS]),
         "arxiv": next((i[6:] for i in paper.identifiers if i.startswith("arXiv:")), ""),
     }
-    return {name: value for name, value in found.items() if value not in (None, "")}
 
 
 def _lines(paper: Paper) -> Iterator[str]:
@@ -157,9 +155,12 @@ def _lines(paper: Paper) -> Iterator[str]:
 
 
 def _reference_line(reference: Reference) -> str:
-    year = f" ({reference.year})" if reference.year else ""
-    identifier = f" [{reference.identifier.translate(_BRACKETS)}]" if reference.identifier else ""
-    return f"{one_line(reference.title)}{year}{identifier}".strip()
+    title = one_line(reference.title)
+    if not title:
+        return reference.identifier
+    return (
+        f"{title} [{reference.identifier.translate(_BRACKETS)}]" if reference.identifier else title
+    )
 
 
 def paper_of(document: Document) -> tuple[Paper, Places]:
@@ -176,7 +177,8 @@ def paper_of(document: Document) -> tuple[Paper, Places]:
         if colon and name not in values:
             values[name], places[name] = value, (at, at + len(line))
         at += len(line) + 1
-    references = list(_references(tail, len(document.text) - len(tail), places))
+    years = str(document.metadata.get("cited_years", "")).split()
+    references = list(_references(tail, len(document.text) - len(tail), years, places))
     year = values.get("Year", "")
     return Paper(
         key=str(document.metadata.get("key", "")),
@@ -189,16 +191,13 @@ def paper_of(document: Document) -> tuple[Paper, Places]:
     ), places
 
 
-def _references(text: str, at: int, places: dict[str, tuple[int, int]]) -> Iterator[Reference]:
-    count = 0
-    for line in text.split("\n"):
+def _references(
+    text: str, at: int, years: Sequence[str], places: dict[str, tuple[int, int]]
+) -> Iterator[Reference]:
+    for count, line in enumerate(text.split("\n") if text else ()):
         match = _REFERENCE.fullmatch(line)
         if match:
             places[f"ref {count}"] = (at, at + len(line))
-            count += 1
-            year = match["year"]
-            identifier = match["id"] or ""
-            yield Reference(
-                title=match["title"], year=int(year) if year else None, identifier=identifier
-            )
+            year = int(years[count]) if count < len(years) else 0
+            yield Reference(title=match["title"], year=year or None, identifier=match["id"] or "")
         at += len(line) + 1

@@ -25,8 +25,8 @@ _AFTER_ABSTRACT = re.compile(
     re.IGNORECASE,
 )
 _REFERENCES = re.compile(
-    r"\n[ \t]{0,9}(?:\d{1,2}\.?[ \t]{1,9})?(?:references|bibliography|literature cited)"
-    r"[ \t]{0,9}(?:\n|(?=\[1\]|1\. ))",
+    r"(?:\n|(?<=[.!?] ))[ \t]{0,9}(?:\d{1,2}\.?[ \t]{1,9})?"
+    r"(?:references|bibliography|literature cited)[ \t]{0,9}(?:\n|(?=\[1\]|1\. ))",
     re.IGNORECASE,
 )
 _ENTRY = re.compile(r"(?:\A|\n+|(?<=[.\d]) )(?=\[\d{1,4}\] )|\n\n|\n(?=\d{1,4}\. )")

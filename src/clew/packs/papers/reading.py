@@ -82,14 +82,14 @@ def _result(raw: RawFile, papers: Sequence[Paper], failed: Sequence[tuple[str, s
     documents = {}
     characters = 0
     for number, paper in enumerate(linked(papers), 1):
-        source = f"{raw.source}#{paper.key or number}"
-        document = paper_document(paper, source, raw.source)
+        document = paper_document(raw, paper, number)
         characters += len(document.text)
         check_limit(raw.limits, "characters", characters, raw.source)
-        if source in documents:
-            skipped.append(Skipped(source=source, reason=f"same key again (record {number})"))
+        if document.source in documents:
+            reason = f"same key again (record {number})"
+            skipped.append(Skipped(source=document.source, reason=reason))
         else:
-            documents[source] = document
+            documents[document.source] = document
     return ReadResult(documents=tuple(documents.values()), skipped=tuple(skipped))
 
 

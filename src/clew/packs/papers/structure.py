@@ -20,7 +20,7 @@ _LISTED = (
     ("Tasks", "tasks", "addresses", "task"),
 )
 """Lines, fields, and what they state."""
-_SHORT_NAME = re.compile(r"(?P<name>\S{2,30}(?: \S{1,20}){0,2}): \S")
+_SHORT_NAME = re.compile(r"(?P<name>\S{2,30}?(?:(?=, )|(?: \S{1,20}){0,2}(?=: )))")
 _SPECIAL = re.compile(r"[A-Z].*[A-Z0-9]|[a-z].*[A-Z0-9]")
 _NAME = (
     r"[A-Z][\w+.-]{0,30}\w(?:[ -](?:[A-Z][\w+.-]{0,30}\w|\d{1,4})){0,3}"
@@ -86,7 +86,9 @@ def short_name(title: str) -> str:
     if match is None:
         return ""
     name = match["name"]
-    is_name = any(map(_SPECIAL.search, name.split())) or not is_ordinary(name)
+    is_name = (
+        any(map(_SPECIAL.search, name.split())) or name[-1].isdecimal() or not is_ordinary(name)
+    )
     return name if is_name and any(map(str.isupper, name)) else ""
 
 
