@@ -14,6 +14,7 @@ from clew.settings.indexing import (
     RelationSettings,
     SplitSettings,
     SplitStrategy,
+    VersionSettings,
 )
 from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
 from clew.settings.load import SETTINGS_FILE, Settings, load_settings
@@ -60,5 +61,6 @@ __all__ = [
     "SplitStrategy",
     "TokenSettings",
     "UsageSettings",
+    "VersionSettings",
     "load_settings",
 ]

@@ -130,6 +130,17 @@ class RelationSettings(SettingsGroup):
     )
 
 
+class VersionSettings(SettingsGroup):
+    """Earlier texts of documents that changed."""
+
+    keep: int = Field(
+        default=3,
+        ge=0,
+        le=1000,
+        description="Earlier texts of a document that `as_of` can ask, at most; 0: none.",
+    )
+
+
 class PackSettings(SettingsGroup):
     """Packs of the user's own."""
 

@@ -29,6 +29,7 @@ from clew.settings.indexing import (
     ReadSettings,
     RelationSettings,
     SplitSettings,
+    VersionSettings,
 )
 from clew.settings.llm import LlmSettings
 from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
@@ -100,6 +101,7 @@ class Settings(BaseSettings):
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()
     relations: RelationSettings = RelationSettings()
+    versions: VersionSettings = VersionSettings()
     packs: PackSettings = PackSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()

@@ -188,10 +188,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_document",
         title="Text of a document",
-        description="A document's text from a character on.",
+        description="A document's text from a character on, as it is or was in a version.",
         parameters=(
             _DOCUMENT,
             text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
+            integer("version", "An earlier text by its number; 0: the one held.", 0, 0, 1_000_000),
             MAX_TOKENS,
         ),
         result=shape(document="string", text="string", char_start="integer", char_end="integer"),
@@ -233,6 +234,22 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         scope="admin",
         profiles=FULL,
         idempotent=True,
+    ),
+    Tool(
+        name="enrich",
+        title="Enrich by a language model",
+        description="Let the server's language model add to what is stored, as a job: extract lists"
+        " names and facts, each with words of its passage. Says first what it takes.",
+        parameters=(
+            array("kinds", "strings", "extract.", max_items=3, max_length=20, required=True),
+            flag("dry_run", "Only say what it takes.", False),
+            flag("retry", "Also what failed before.", False),
+            integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
+        ),
+        result=shape(estimates="array", job="object"),
+        run=maintenance.enrich,
+        scope="admin",
+        profiles=FULL,
     ),
     Tool(
         name="backup",
