@@ -116,7 +116,7 @@ REAL = r"""
 	date = {2021-05-03},
 	author = {Garc{\'i}a, Ana and {World Health Organization}},
 	langid = {english},
-	file = {Full Text:/home/x/Zotero/storage/ABC/x.pdf:application/pdf},
+	file = {Full Text:storage/ABC/x.pdf:application/pdf},
 }
 @book{knuth:ct:a,
   author = "Donald E. Knuth",
