@@ -18,6 +18,7 @@ from clew.stores.documents.metadata import check_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
+from clew.stores.statements import digests as by_digest
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
 from clew.stores.statements.versions import VERSIONS
@@ -124,7 +125,7 @@ class Documents(Passages, EarlierVersions):
 
     def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
-        found = self.backend.rows(statements.SAME_DIGESTS, keys=list(digests))
+        found = self.backend.rows(by_digest.SAME_DIGESTS, keys=list(digests))
         return [(source, origin, sha256) for source, origin, sha256 in found]
 
     def document_digests(
@@ -132,9 +133,9 @@ class Documents(Passages, EarlierVersions):
     ) -> dict[str, tuple[str, str, str]]:
         """See `ports.DocumentStore`."""
         if sources is None:
-            (rows,) = self.backend.gather(statements.DIGESTS)
+            (rows,) = self.backend.gather(by_digest.DIGESTS)
         else:
-            (rows,) = self.backend.gather(statements.DIGESTS_OF, keys=list(sources))
+            (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
         return {
             source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
         }
