@@ -23,6 +23,7 @@ VALUES = frozenset(
         "private_files",
         "quotations",
         "shingles",
+        "spelling",
         "untrusted",
         "word_lists",
     }
@@ -57,7 +58,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "clew": PORTS | {"engine", "library"},
     "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
-    "cli": LIBRARY | {"attach", "evaluation", "mcp"},
+    # The explorer is served by the same server, with the same rights.
+    "web": LIBRARY | {"mcp"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from clew.engine.indexing_steps import IndexingSteps
-from clew.engine.vector_index import VectorIndexWithFallback
+from clew.engine.vector_index import make_vector_index
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
 from clew.wiring import (
@@ -24,7 +24,6 @@ from clew.wiring import (
     make_language_provider,
     make_reranker,
     make_store,
-    make_vectors,
 )
 
 if TYPE_CHECKING:
@@ -52,7 +51,7 @@ if TYPE_CHECKING:
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
-    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+    """Called with a step, how much of it is done, and of how much (None: unknown)."""
 
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
@@ -88,9 +87,7 @@ class EngineState:
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
         """Embeddings of entities' names."""
-        self.vector_index = VectorIndexWithFallback(
-            make_vectors(settings, self.store), self.store, fallback=settings.vectors != "store"
-        )
+        self.vector_index = make_vector_index(settings, self.store, self.embedder)
         self.progress: Progress | None = None
         """Told of the steps that a question has to wait for."""
         self.communities_made = 0
@@ -172,6 +169,11 @@ class EngineState:
         return self.vector_index.current()
 
     @property
+    def text_vectors(self) -> SyncedVectorIndex:
+        """Of the texts alone, where the settings ask for vectors of these, too."""
+        return self.vector_index.of_texts()
+
+    @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
         from clew.graph.snapshot import current_snapshot
@@ -229,18 +231,14 @@ class EngineState:
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        refresh_communities(
-            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
-        )
+        graphs = self.snapshot, self.entity_graph
+        refresh_communities(self.store, self._communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
-        """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot import write_snapshot
-        from clew.graph.vocabulary import persist_vocabulary
+        """Write down what is derived from the store where much has changed, for other processes."""
+        from clew.engine.persisting import persist
 
-        self.vectors.persist()
-        write_snapshot(self.snapshot, self.store.folder)
-        persist_vocabulary(self.store, self.store.folder)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
 
     # --- indexing
 

@@ -27,8 +27,10 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
+    LinkCandidates,
     MergeSuggestion,
     NewEntity,
     NewRelation,
@@ -51,6 +53,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -100,6 +103,8 @@ __all__ = [
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",
@@ -110,6 +115,7 @@ __all__ = [
     "IndexReport",
     "IndexedDocument",
     "KnownName",
+    "LinkCandidates",
     "Mention",
     "MergeSuggestion",
     "Metadata",

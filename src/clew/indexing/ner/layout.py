@@ -82,6 +82,11 @@ def heading_end(text: str, start: int, position: int, end: int) -> int:
     return min(last, end) if is_whole and capitals * 4 >= len(words) * 3 else position
 
 
+def is_heading(text: str, start: int, end: int) -> bool:
+    """Whether a sentence is a heading, by the marks before it or the line below it."""
+    return bool(_MARK.match(text, start) or _UNDERLINE.match(text, end))
+
+
 def find_fences(text: str) -> list[tuple[int, int]]:
     """Ranges of the fenced code of a text; one that does not end goes on to the end."""
     if "```" not in text and "~~~" not in text:

@@ -24,6 +24,9 @@ from clew.stores.sqlite.migration_steps import (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_earlier_texts,
+    m016_enrichments,
+    m017_lookup_keys,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -41,6 +44,9 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_earlier_texts,
+    m016_enrichments,
+    m017_lookup_keys,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
