@@ -57,7 +57,9 @@ ALLOWED: dict[str, frozenset[str]] = {
     "clew": PORTS | {"engine", "library"},
     "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
-    "cli": LIBRARY | {"attach", "evaluation", "mcp"},
+    # The explorer is served by the same server, with the same rights.
+    "web": LIBRARY | {"mcp"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
     "__main__": frozenset({"cli"}),
 }
 

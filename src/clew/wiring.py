@@ -62,18 +62,16 @@ def declare_functional(settings: Settings, store: Store) -> None:
 
 
 def _open_store(settings: Settings) -> Store:
+    keep_versions = settings.versions.keep
     if isinstance(settings.store, str):
         from clew.stores.neo4j.store import Neo4jStore
 
-        return Neo4jStore(
-            settings.store,
-            settings.neo4j,
-            settings.namespace,
-            settings.folder,
-        )
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return Neo4jStore(*place, keep_versions=keep_versions)
     from clew.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds)
+    busy_seconds = settings.busy_seconds
+    return SqliteStore(settings.folder, busy_seconds=busy_seconds, keep_versions=keep_versions)
 
 
 def file_store(store: Store) -> SqliteStore | None:

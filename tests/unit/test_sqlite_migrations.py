@@ -213,7 +213,30 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_14(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE enrichments")
+    connection.execute("DROP TABLE earlier_texts")
+    connection.execute("UPDATE meta SET value = 14 WHERE name = 'schema_version'")
+
+
+def test_an_old_store_keeps_the_texts_that_change_from_now_on(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    for text in ("One.", "Two."):
+        store.save(make_entry("a", text))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_14(connection)
+    store = SqliteStore(tmp_path)
+    store.save(make_entry("a", "Three."))
+    versions = store.lineage(make_entry("a").document.id)
+    assert [version.is_kept for version in versions] == [False, True, True]
+    assert store.earlier_text(make_entry("a").document.id, 2) == "Two."
+    assert store.check().problems == ()
+    store.close()
+
+
 def _take_back_to_13(connection: sqlite3.Connection) -> None:
+    _take_back_to_14(connection)
     connection.execute("DROP TABLE llm_cache")
     connection.execute("UPDATE meta SET value = 13 WHERE name = 'schema_version'")
 

@@ -12,6 +12,7 @@ from clew.cli.commands import (
     copies,
     demo,
     entities,
+    explorer,
     graph,
     indexing,
     inspect,
@@ -23,7 +24,7 @@ from clew.cli.commands import (
     tools,
     watching,
 )
-from clew.cli.commands.llm import ask
+from clew.cli.commands.llm import ask, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
@@ -83,6 +84,7 @@ app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("ask")(command(ask.ask))
+app.command("enrich")(command(enrich.enrich))
 app.command("documents")(command(inspect.documents))
 app.command("show")(command(inspect.show))
 app.command("delete")(command(indexing.delete))
@@ -146,4 +148,5 @@ app.command("call")(command(tools.call))
 app.command("install")(command(install.install))
 app.command("mcp")(command(serving.mcp))
 app.command("serve")(command(serving.serve))
+app.command("ui")(command(explorer.ui))
 app.command("token")(command(serving.token))

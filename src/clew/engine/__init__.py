@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from clew.engine.ask import Ask
 from clew.engine.documents import Documents
+from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
 from clew.engine.maintenance import Maintenance
@@ -44,6 +45,8 @@ class Engine:
         self.searching = Search(self.state)
         self.search = self.searching.search
         self.ask = Ask(self.state, self.searching).ask
+        self.enriching = Enriching(self.state)
+        self.enrich = self.enriching.enrich
 
     def __enter__(self) -> Self:
         """The engine itself."""

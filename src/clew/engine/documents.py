@@ -237,8 +237,29 @@ class Documents:
         """A document's chunks in order."""
         return self._state.store.document_chunks(self.get(name).id)
 
+    def earlier_text(self, name: str, version: int) -> str:
+        """The text of a version of a document; raises `NotFoundError` where it is not kept."""
+        document = self.get(name)
+        if version == document.version:
+            return self.text(document.id)
+        text = self._state.store.earlier_text(document.id, version)
+        if text is None:
+            kept = [str(v.version) for v in self.versions(document.id) if v.is_kept]
+            raise NotFoundError(
+                f"the text of version {version} of {document.source!r} is not kept; there are"
+                f" {', '.join(kept)} (the setting versions.keep says how many are)"
+            )
+        return text
+
     def text(self, name: str) -> str:
-        """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it."""
+        """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it.
+
+        `<document id>@<version>` is the text of an earlier version.
+        """
+        whole, _, version = name.partition("#")[0].rpartition("@")
+        earlier = whole_number(version)
+        if earlier is not None and self._state.store.documents(ids=[whole]):
+            return self.earlier_text(whole, earlier)
         document, _, ordinal = name.rpartition("#")
         number = whole_number(ordinal)
         if number is not None and self._state.store.documents(ids=[document]):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -11,6 +11,7 @@ from clew.types import (
     Condition,
     DocumentInfo,
     DocumentVersion,
+    EarlierVersion,
     IndexedDocument,
     NamedDocument,
     PassageRecords,
@@ -83,6 +84,20 @@ class DocumentStore(Protocol):
 
     def lineage(self, document_id: str) -> list[DocumentVersion]:
         """The versions of a document, oldest first; none for an unknown document."""
+        ...
+
+    def earlier_text(self, document_id: str, version: int) -> str | None:
+        """The text of a version that was replaced; None where it is not kept."""
+        ...
+
+    def earlier_at(
+        self, moment: datetime, where: Sequence[Condition] = ()
+    ) -> Iterator[EarlierVersion]:
+        """The versions that were the last at that moment and were replaced since.
+
+        A version was there where the store held it by then, unless the store itself is younger, and
+        where its own date is not a later one. Of each, the passages that meet every condition.
+        """
         ...
 
 

@@ -29,9 +29,10 @@ from clew.settings.indexing import (
     ReadSettings,
     RelationSettings,
     SplitSettings,
+    VersionSettings,
 )
 from clew.settings.llm import LlmSettings
-from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
     AccessSettings,
@@ -100,10 +101,12 @@ class Settings(BaseSettings):
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()
     relations: RelationSettings = RelationSettings()
+    versions: VersionSettings = VersionSettings()
     packs: PackSettings = PackSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    boost: BoostSettings = BoostSettings()
     llm: LlmSettings = LlmSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     qdrant: QdrantSettings = QdrantSettings()

@@ -11,6 +11,7 @@ from clew.stores.backend import Backend
 from clew.stores.copy import refuse_unfinished
 from clew.stores.documents.chunk_dates import ChunkDates
 from clew.stores.documents.documents import Documents
+from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.relations.extractions import Extractions
 from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
@@ -34,6 +35,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
         *,
         embedder: tuple[str, int] | None,
         functional: Collection[str] | None,
+        keep_versions: int = KEEP_VERSIONS,
     ) -> None:
         """Open the store that the back end holds.
 
@@ -42,9 +44,10 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
 
         `functional` are the relation types of which a later fact ends an earlier one, see
         `validity`; they are remembered, and every end is derived again where they change. A store
-        that can only be read keeps its own.
+        that can only be read keeps its own. `keep_versions`: see `Documents`.
         """
         super().__init__(backend)
+        self.keep_versions = keep_versions
         try:
             refuse_unfinished(self.state().copying, backend.place)
             if embedder is not None:

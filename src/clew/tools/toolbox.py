@@ -37,6 +37,8 @@ class Outcome:
     content: Result
     """The result with `success`; of a failure, `success: false` and `error`."""
     is_error: bool
+    error: Exception | None = None
+    """Why it failed."""
 
     @property
     def text(self) -> str:
@@ -109,11 +111,11 @@ class Toolbox:
             )
             result = self._run(call, tool, complete_arguments)
         except ClewError as error:
-            return _failure(name_tools(str(error)))
-        except Exception:
+            return _failure(name_tools(str(error)), error)
+        except Exception as error:
             logger.exception("tool %s failed", name)
             return _failure(
-                f"{name} failed inside Clew; the server's log says why. Try another way"
+                f"{name} failed inside Clew; the server's log says why. Try another way", error
             )
         return Outcome(content={"success": True, **result}, is_error=False)
 
@@ -153,7 +155,7 @@ def may_call(caller: Caller, tool: Tool) -> bool:
     return tool.scope in caller.scopes and (caller.tools is None or tool.name in caller.tools)
 
 
-def _failure(message: str) -> Outcome:
+def _failure(message: str, error: Exception) -> Outcome:
     # The end says what to do next: what goes is the middle.
-    error = shortened(message, ERROR_CHARACTERS)
-    return Outcome(content={"success": False, "error": error}, is_error=True)
+    content = {"success": False, "error": shortened(message, ERROR_CHARACTERS)}
+    return Outcome(content=content, is_error=True, error=error)

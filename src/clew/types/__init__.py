@@ -27,6 +27,7 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
     MergeSuggestion,
@@ -51,6 +52,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -100,6 +102,8 @@ __all__ = [
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",

@@ -47,6 +47,13 @@ class Usage:
             output_tokens=self.output_tokens + other.output_tokens,
         )
 
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            cached_tokens=self.cached_tokens - other.cached_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
+        )
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Quotation:

@@ -95,8 +95,8 @@ def estimate(
 ) -> Estimate:
     """What requests would take that are not answered yet, judged by those of the past.
 
-    `past` are requests of the same model and task; without any, a token is four characters and a
-    reply has `output_tokens`.
+    `past` are requests of the same model and task, be it that they failed; without any, a token is
+    four characters and a reply has `output_tokens`.
     """
     done = [entry for entry in past if entry.usage.input_tokens and entry.characters]
     characters = sum(entry.characters for entry in done)

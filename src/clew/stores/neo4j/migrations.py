@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.types import PartialDate
 
 from clew.stores.neo4j.schema import (
+    EARLIER_CONSTRAINT,
     INDEXES,
     LOG_INDEX,
     PARENT_INDEX,
@@ -172,6 +173,14 @@ def m008_replies(database: Neo4jDatabase) -> None:
     )
 
 
+def m009_earlier_texts(database: Neo4jDatabase) -> None:
+    """Texts that documents had before the ones held, found by document and version."""
+    database.define(
+        f"CREATE CONSTRAINT {EARLIER_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewEarlierText) REQUIRE (n.namespace, n.document_id, n.version) IS UNIQUE"
+    )
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -181,6 +190,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m006_name_keys,
     m007_languages,
     m008_replies,
+    m009_earlier_texts,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -14,10 +14,11 @@ Nodes, with their properties beside `namespace`:
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
   derived_from, title_key, file_key, language
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
+- ClewEarlierText: document_id, version, said_at, characters, passages (compressed JSON), vectors
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
 - ClewChunk: id, document_id, section_id, ordinal, start, end, page, key, metadata (JSON),
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
-  last_used, read_at, sketch (none for those that an older Clew wrote)
+  last_used, read_at, sketch (none for those that an older Clew wrote), enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier
 - ClewAlias: id, key, name, method, score, evidence
@@ -108,6 +109,7 @@ UNIQUE_OF_COMMUNITIES = {
 PARENT_INDEX = "clew_communities_by_parent"
 LOG_INDEX = "clew_extraction_log_by_entity"
 REPLY_CONSTRAINT = "clewreply_unique"
+EARLIER_CONSTRAINT = "clewearliertext_unique"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
     "clewalias_key_unique",
@@ -117,6 +119,7 @@ SHARED_INDEXES = (
     PARENT_INDEX,
     LOG_INDEX,
     REPLY_CONSTRAINT,
+    EARLIER_CONSTRAINT,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 

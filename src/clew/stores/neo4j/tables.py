@@ -25,6 +25,7 @@ AT_ONCE = 400
 PATTERNS: Mapping[Table, str] = {
     "documents": "(n:ClewDocument {namespace: $namespace})",
     "versions": "(n:ClewVersion {namespace: $namespace})",
+    "earlier": "(n:ClewEarlierText {namespace: $namespace})",
     "sections": "(n:ClewSection {namespace: $namespace})",
     "chunks": "(n:ClewChunk {namespace: $namespace})",
     "times": "(n:ClewTime {namespace: $namespace})",

@@ -110,6 +110,25 @@ CREATE TABLE llm_cache (
     reply TEXT NOT NULL
 ) WITHOUT ROWID
 """
+# Blobs last: a row is found, and its columns read, without them.
+_M015 = """
+CREATE TABLE earlier_texts (
+    document_id TEXT NOT NULL REFERENCES documents DEFERRABLE INITIALLY DEFERRED,
+    version INTEGER NOT NULL,
+    said_at TEXT,
+    characters INTEGER NOT NULL,
+    passages BLOB NOT NULL,
+    vectors BLOB NOT NULL,
+    PRIMARY KEY (document_id, version)
+)
+"""
+# By kind of enrichment, as JSON: what a language model made of a passage.
+_M016 = """
+CREATE TABLE enrichments (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    enriched TEXT NOT NULL
+)
+"""
 
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
@@ -210,3 +229,13 @@ def m013_languages(connection: sqlite3.Connection) -> None:
 def m014_replies(connection: sqlite3.Connection) -> None:
     """What language models were asked and what they answered; nothing at first."""
     connection.execute(_M014)
+
+
+def m015_earlier_texts(connection: sqlite3.Connection) -> None:
+    """Texts that documents had before the ones held; none of those replaced until now."""
+    connection.execute(_M015)
+
+
+def m016_enrichments(connection: sqlite3.Connection) -> None:
+    """What language models made of passages; nothing at first."""
+    connection.execute(_M016)

@@ -24,6 +24,8 @@ from clew.stores.sqlite.migration_steps import (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_earlier_texts,
+    m016_enrichments,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -41,6 +43,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m012_name_keys,
     m013_languages,
     m014_replies,
+    m015_earlier_texts,
+    m016_enrichments,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

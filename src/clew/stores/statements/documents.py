@@ -1,4 +1,4 @@
-"""Documents with their sections, chunks and versions."""
+"""Documents with their sections and chunks."""
 
 from __future__ import annotations
 
@@ -98,18 +98,6 @@ MATCH (c:ClewChunk {{namespace: $namespace, document_id: d.id}})
 RETURN [d.id, d.source, d.title_key, d.file_key, c.id] AS row ORDER BY d.source, c.ordinal
 """,
 )
-VERSIONS = Statement(
-    """
-SELECT version, sha256, derived_from, indexed_at, replaced_at FROM document_versions
-WHERE document_id = :id ORDER BY version
-""",
-    """
-MATCH (v:ClewVersion {namespace: $namespace, document_id: $id}) WHERE v.version > 0
-RETURN [v.version, v.sha256, v.derived_from, v.indexed_at, v.replaced_at] AS row
-ORDER BY v.version
-""",
-)
-
 # --- chunks and sections
 
 CHUNK = {
