@@ -85,7 +85,7 @@ class ForeignNames:
             elif bare[stem] >= needed:
                 told.add(word)
         # A name may be written small now and then: in a command, a folder, by oversight.
-        often = {word for word in small if small[word] * RARELY_SMALL >= capitals[word.title()]}
+        often = {word for word in small if small[word] * RARELY_SMALL > capitals[word.title()]}
         return cls(words, frozenset(often), frozenset(told), frozenset(nouns))
 
     def filter(self, text: str, start: int, spans: Iterable[NameSpan]) -> list[NameSpan]:
