@@ -44,7 +44,7 @@ def test_a_conversation_without_a_model_says_so(in_process: Run, workshop: Libra
     forbidden = in_process("chat", "--tools", "delete_document", "x", "--store", workshop.store)
 
     assert done.returncode == 0, done.stderr
-    assert "Ostby" in done.stdout
+    assert "Tarnholm" in done.stdout
     assert "no language model is configured" in done.stderr
     assert json.loads(listed.stdout) == []
     for failed, says in ((unknown, "clew chat --list"), (forbidden, "--allow delete_document")):

@@ -97,14 +97,14 @@ class Conversation:
         """
         tell = tell or _ignore
         if self._model is None:
-            return self._by_documents(text, tell, "no language model is configured")
+            return self._by_documents(text, tell)
         before = self._model.budget.spent
         turn = [Message(role="user", text=text)]
         calls: list[CalledTool] = []
         try:
             answer = self._answer(self._model, turn, calls, tell)
-        except ModelUnavailableError as error:
-            return self._by_documents(text, tell, str(error))
+        except ModelUnavailableError:
+            return self._by_documents(text, tell)
         except ModelError as error:
             answer, notes = "", [str(error)]
         else:
@@ -192,11 +192,10 @@ class Conversation:
         except ModelError as error:
             return (), [f"nothing was remembered: {error}"]
 
-    def _by_documents(self, text: str, tell: Callable[[str], None], reason: str) -> ChatTurn:
-        """The sentences that `ask` finds without a model."""
+    def _by_documents(self, text: str, tell: Callable[[str], None]) -> ChatTurn:
+        """The sentences that `ask` finds; its notes say that there is no model, or why."""
         found = self._engine.ask(text, tell=tell)
-        notes = dict.fromkeys([f"{reason}; these are the documents' own sentences", *found.notes])
-        return ChatTurn(text=found.text, notes=tuple(notes))
+        return ChatTurn(text=found.text, model=found.model, usage=found.usage, notes=found.notes)
 
 
 def _said(reply: Reply) -> Message:
