@@ -94,6 +94,17 @@ class Enriching:
             found[kind] = estimate(asked, cached, same, task.reply_tokens)
         return found
 
+    def left(self, *kinds: Enriched, retry: bool = False) -> list[str]:
+        """Sources of the documents of which the model has not read everything."""
+        check_kinds(kinds)
+        store, skipped = self._state.store, set[int]()
+        for kind in kinds:
+            done = self._log.done(kind)
+            read = {i for i, reason in done.items() if not (retry and reason)}
+            skipped = read if kind == kinds[0] else skipped & read
+        ids = [int(i) for i in store.chunk_ids() if int(i) not in skipped]
+        return sorted({chunk.source for chunk in store.chunks(ids)})
+
     def undo(self, kind: Enriched, *, progress: Progress | None = None) -> int:
         """Take back all that the model added of a kind; in how many passages."""
         check_kinds([kind])
@@ -113,6 +124,10 @@ class Enriching:
         failed = {chunk_id: reason for chunk_id, reason in done.items() if reason}
         chunks = self._state.store.chunks(list(failed))
         return [Skipped(source=chunk.public_id, reason=failed[chunk.id]) for chunk in chunks]
+
+    def all_failures(self) -> list[Skipped]:
+        """The same of every kind."""
+        return [one for kind in KINDS for one in self.failures(kind)]
 
     # --- one kind
 

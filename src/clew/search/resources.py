@@ -31,6 +31,10 @@ class SearchResources(Protocol):
         """Vector index over the chunks."""
 
     @property
+    def text_vectors(self) -> VectorIndex:
+        """Vector index over the chunks' texts without their context, or the one over both."""
+
+    @property
     def embedder(self) -> Embedder:
         """Embeds questions and names."""
 
@@ -55,6 +59,10 @@ class SearchResources(Protocol):
         """The graph of entities alone."""
 
     @property
+    def entity_ranks(self) -> EntityRanks:
+        """How important each entity is."""
+
+    @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date."""
 
@@ -77,11 +85,3 @@ class SearchResources(Protocol):
     @property
     def settings(self) -> Settings:
         """Settings of the engine."""
-
-
-class EntitySearchResources(SearchResources, Protocol):
-    """What a search for entities needs."""
-
-    @property
-    def entity_ranks(self) -> EntityRanks:
-        """How important each entity is."""

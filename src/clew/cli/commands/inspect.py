@@ -148,7 +148,8 @@ def stats(
         bool, typer.Option("--llm", help="Requests to language models in place of it.")
     ] = False,
     failures: Annotated[
-        bool, typer.Option("--failures", help="With --llm: each request that failed, and why.")
+        bool,
+        typer.Option("--failures", help="With --llm: what failed, and why."),
     ] = False,
 ) -> None:
     """Print what the store holds, by number."""
@@ -175,8 +176,9 @@ def _print_requests(common: Common, failures: bool) -> None:
     with common.open() as engine:
         found = engine.maintenance.language_model()
         failed = engine.maintenance.language_model_failures() if failures else []
+        passages = engine.enriching.all_failures() if failures else []
     if common.json:
-        write_json({**found, "failed": failed} if failures else found)
+        write_json({**found, "failed": failed, "passages": passages} if failures else found)
         return
     from clew.cli.tables import facts, table
 
@@ -188,6 +190,9 @@ def _print_requests(common: Common, failures: bool) -> None:
             (entry.at, entry.task, entry.model, entry.subject, entry.reason) for entry in failed
         ]
         console.print(table(("asked", "task", "model", "about", "reason"), rows))
+    if passages:
+        console.print()
+        console.print(table(("passage", "reason"), [(one.source, one.reason) for one in passages]))
 
 
 def _print_graph(console: Console, overview: GraphOverview) -> None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph
+    from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import (
@@ -53,6 +54,7 @@ class _WithoutModel:
         self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
+        self.text_vectors = self.vectors
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
@@ -76,6 +78,10 @@ class _WithoutModel:
     @property
     def entity_graph(self) -> EntityGraph:
         return self._resources.entity_graph
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        return self._resources.entity_ranks
 
     @property
     def communities(self) -> CommunityStore:

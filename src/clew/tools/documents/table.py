@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from clew.search.options import RAG_TYPES
 from clew.tools.documents import asking, maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
@@ -79,12 +80,12 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             _QUERY,
             text(
                 "rag_type",
-                "traditional (meaning), contextual (and words) or graph.",
+                "traditional (text, by meaning), contextual (and words) or graph.",
                 default="graph",
-                choices=reading.STRATEGIES,
+                choices=RAG_TYPES,
             ),
             text("strategy", "Instead, such as hybrid.", max_length=40),
-            integer("top_k", "Passages", 10, 1, 100),
+            integer("top_k", "Default 10; contextual 20", None, 1, 100),
             integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date, or last week."),
@@ -234,6 +235,22 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         scope="admin",
         profiles=FULL,
         idempotent=True,
+    ),
+    Tool(
+        name="enrich",
+        title="Enrich by a language model",
+        description="Let the server's language model add to what is stored, as a job: extract lists"
+        " names and facts, each with words of its passage. Says first what it takes.",
+        parameters=(
+            array("kinds", "strings", "extract.", max_items=3, max_length=20, required=True),
+            flag("dry_run", "Only say what it takes.", False),
+            flag("retry", "Also what failed before.", False),
+            integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
+        ),
+        result=shape(estimates="array", job="object"),
+        run=maintenance.enrich,
+        scope="admin",
+        profiles=FULL,
     ),
     Tool(
         name="backup",
