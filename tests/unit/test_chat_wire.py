@@ -121,7 +121,7 @@ def openai_events(number: int) -> Iterator[dict[str, Any]]:
 def anthropic_events(number: int) -> Iterator[dict[str, Any]]:
     """Messages."""
     usage = {"input_tokens": 12, "output_tokens": 1}
-    message = {
+    message: dict[str, Any] = {
         "id": f"msg_{number}",
         "type": "message",
         "role": "assistant",
@@ -169,7 +169,9 @@ def compatible_events(number: int) -> str:
     if number > 1:
         deltas = [{"role": "assistant", "content": part} for part in (ANSWER[:6], ANSWER[6:])]
     ends = "tool_calls" if number == 1 else "stop"
-    choices = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    choices: list[dict[str, Any]] = [
+        {"index": 0, "delta": delta, "finish_reason": None} for delta in deltas
+    ]
     choices.append({"index": 0, "delta": {}, "finish_reason": ends})
     lines = [f"data: {json.dumps({**whole, 'choices': [choice]})}\n\n" for choice in choices]
     return "".join(lines) + "data: [DONE]\n\n"
@@ -179,7 +181,10 @@ def ollama_lines(number: int) -> str:
     """Its own interface."""
     asked = [{"function": {"name": "search", "arguments": {"query": q}}} for q in CALLS.values()]
     said: dict[str, Any] = {"content": ANSWER} if number > 1 else {"tool_calls": asked}
-    message = {"model": "small", "message": {"role": "assistant", "content": "", **said}}
+    message: dict[str, Any] = {
+        "model": "small",
+        "message": {"role": "assistant", "content": "", **said},
+    }
     end = {"done": True, "done_reason": "stop", "prompt_eval_count": 4000, "eval_count": 5}
     return f"{json.dumps(message)}\n{json.dumps({**message, 'message': {}, **end})}\n"
 
