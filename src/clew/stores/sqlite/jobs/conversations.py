@@ -28,7 +28,7 @@ _TITLE = 80
 """Characters of a conversation's title."""
 
 
-def m017_conversations(connection: sqlite3.Connection) -> None:
+def m018_conversations(connection: sqlite3.Connection) -> None:
     """Conversations; none at first."""
     connection.execute(_TABLE)
 
