@@ -6,7 +6,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from clew.engine import Engine
-from clew.wiring import make_conversations
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,7 +29,9 @@ class Clew(Engine):
     @cached_property
     def conversations(self) -> ConversationLog:
         """Conversations that are kept, and forgetting them."""
-        return make_conversations(self.state.journal)
+        from clew.stores.sqlite.jobs.conversations import SqliteConversations
+
+        return SqliteConversations(self.state.journal)
 
     def chat(
         self,

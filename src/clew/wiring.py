@@ -28,7 +28,6 @@ if TYPE_CHECKING:
         Store,
         SyncedVectorIndex,
     )
-    from clew.ports.conversations import ConversationLog
     from clew.ports.language_model import LanguageModel, ReplyLog
     from clew.settings import Settings
     from clew.stores.copy import StoreCopy
@@ -179,13 +178,6 @@ def make_refusals(journal: Database) -> RefusalLog:
     from clew.stores.sqlite.jobs.audit import SqliteRefusals
 
     return SqliteRefusals(journal)
-
-
-def make_conversations(journal: Database) -> ConversationLog:
-    """Conversations with a language model."""
-    from clew.stores.sqlite.jobs.conversations import SqliteConversations
-
-    return SqliteConversations(journal)
 
 
 def make_audit(journal: Database) -> AuditLog:
