@@ -125,6 +125,7 @@ pack.command("list")(command(packs.list_packs))
 pack.command("show")(command(packs.show))
 pack.command("enable")(command(packs.enable))
 pack.command("disable")(command(packs.disable))
+pack.command("test")(command(packs.test))
 app.add_typer(pack, name="pack")
 
 app.command("path")(command(graph.path))
