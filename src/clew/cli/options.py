@@ -24,6 +24,15 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+RagTypeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rag-type",
+        metavar="NAME",
+        help="In place of a strategy: traditional, contextual or graph.",
+        show_default=False,
+    ),
+]
 SinceOption: TypeAlias = Annotated[
     str | None,
     typer.Option(

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from clew.engine.indexing_steps import IndexingSteps
-from clew.engine.vector_index import VectorIndexWithFallback
+from clew.engine.vector_index import make_vector_index
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
 from clew.wiring import (
@@ -24,7 +24,6 @@ from clew.wiring import (
     make_language_provider,
     make_reranker,
     make_store,
-    make_vectors,
 )
 
 if TYPE_CHECKING:
@@ -88,9 +87,7 @@ class EngineState:
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
         """Embeddings of entities' names."""
-        self.vector_index = VectorIndexWithFallback(
-            make_vectors(settings, self.store), self.store, fallback=settings.vectors != "store"
-        )
+        self.vector_index = make_vector_index(settings, self.store, self.embedder)
         self.progress: Progress | None = None
         """Told of the steps that a question has to wait for."""
         self.communities_made = 0
@@ -172,6 +169,11 @@ class EngineState:
         return self.vector_index.current()
 
     @property
+    def text_vectors(self) -> SyncedVectorIndex:
+        """Of the texts alone, where the settings ask for vectors of these, too."""
+        return self.vector_index.of_texts()
+
+    @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
         from clew.graph.snapshot import current_snapshot
@@ -238,7 +240,7 @@ class EngineState:
         from clew.graph.snapshot import write_snapshot
         from clew.graph.vocabulary import persist_vocabulary
 
-        self.vectors.persist()
+        self.vector_index.persist()
         write_snapshot(self.snapshot, self.store.folder)
         persist_vocabulary(self.store, self.store.folder)
 

@@ -31,6 +31,10 @@ class SearchResources(Protocol):
         """Vector index over the chunks."""
 
     @property
+    def text_vectors(self) -> VectorIndex:
+        """Vector index over the chunks' texts without their context, or the one over both."""
+
+    @property
     def embedder(self) -> Embedder:
         """Embeds questions and names."""
 

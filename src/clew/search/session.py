@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
+from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
-from clew.search.retrieval.channels import Channels, Ranking
+from clew.search.retrieval.channels import DEPTH, Channels, Ranking
 from clew.search.retrieval.earlier import read_earlier
 from clew.search.timings import Timings
+from clew.search.views import IndexViews
 from clew.text import question_terms
 from clew.types import PassageRecords
 
@@ -25,8 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityStore, VectorIndex
+    from clew.graph.snapshot import Ints
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -36,30 +37,6 @@ if TYPE_CHECKING:
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
-
-
-@dataclass
-class IndexViews:
-    """The indexes as one question sees them: each is brought up to date once, when first used."""
-
-    resources: SearchResources
-    timings: Timings
-
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """The graph of chunks, sentences and entities."""
-        with self.timings.step("snapshot"):
-            return self.resources.snapshot
-
-    @cached_property
-    def vectors(self) -> VectorIndex:
-        """The vector index."""
-        return self.resources.vectors
-
-    @cached_property
-    def communities(self) -> CommunityStore:
-        """Communities and topics."""
-        return self.resources.communities
 
 
 @dataclass(kw_only=True)
@@ -219,12 +196,14 @@ class QuerySession:
     @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
+        kind, resources = self.options.rag_type, self.resources
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
-            vector_index=self.views.vectors,
-            keyword_index=self.resources.store,
+            vector_index=resources.text_vectors if kind == "traditional" else self.views.vectors,
+            keyword_index=resources.store,
             allowed=self.allowed,
+            depth=CONTEXTUAL_DEPTH if kind == "contextual" else DEPTH,
         )
 
     def _search_terms(self) -> list[str]:

@@ -12,6 +12,7 @@ from clew.settings.group import SettingsGroup
 Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
+VectorSets = Literal["one", "both"]
 
 
 class ReadSettings(SettingsGroup):
@@ -106,6 +107,11 @@ class EmbedSettings(SettingsGroup):
     threads: int = Field(default=0, ge=0, description="Threads of the model; 0 for one a core.")
     batch_size: int = Field(
         default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU."
+    )
+    vectors: VectorSets = Field(
+        default="one",
+        description="`one`: of each passage with its context; `both`: also of its text alone, for"
+        " the rag_type `traditional`, at the price of embedding it twice.",
     )
     cache: Path | None = Field(
         default=None, description="Where converted models are kept; default the user's cache."

@@ -17,6 +17,7 @@ from clew.cli.options import (
     MinConfidenceOption,
     NamespacesOption,
     QuestionArgument,
+    RagTypeOption,
     SinceOption,
     TemporalOption,
     UntilOption,
@@ -51,6 +52,7 @@ def search(
             show_default=False,
         ),
     ] = None,
+    rag_type: RagTypeOption = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
     ] = None,
@@ -129,6 +131,7 @@ def search(
             result = engine.search(
                 read_question(question),
                 strategy=strategy,
+                rag_type=rag_type,
                 limit=limit,
                 max_tokens=max_tokens,
                 where=where or (),

@@ -53,6 +53,7 @@ class _WithoutModel:
         self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
+        self.text_vectors = self.vectors
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)

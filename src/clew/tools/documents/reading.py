@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, StoredChunk
 
-STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
-"""Strategy by `rag_type`; each searches chunks that were embedded with their context."""
 FOUND = 10
 """Documents that `search` finds, at most."""
 ECHOED, NAMED, MOST = 200, 60, 10
@@ -58,7 +56,8 @@ def query(call: Call, arguments: Arguments) -> Result:
     found = engine.search(
         arguments["query"],
         namespaces=own_namespaces(call, arguments["namespaces"]),
-        strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
+        rag_type=arguments["rag_type"],
+        strategy=arguments["strategy"],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
         max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],

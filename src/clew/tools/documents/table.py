@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import get_args
 
+from clew.search.options import RAG_TYPES
 from clew.tools.documents import asking, maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
@@ -79,12 +80,12 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             _QUERY,
             text(
                 "rag_type",
-                "traditional (meaning), contextual (and words) or graph.",
+                "traditional (text, by meaning), contextual (and words) or graph.",
                 default="graph",
-                choices=reading.STRATEGIES,
+                choices=RAG_TYPES,
             ),
             text("strategy", "Instead, such as hybrid.", max_length=40),
-            integer("top_k", "Passages", 10, 1, 100),
+            integer("top_k", "Default 10; contextual 20", None, 1, 100),
             integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date, or last week."),
