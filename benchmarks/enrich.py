@@ -73,7 +73,11 @@ def measure(folder: Path, place: Path, strategies: Sequence[str]) -> dict[str, A
 def read_triples(file: Path) -> dict[str, dict[str, Any]]:
     """The model's records, by the passage's `_id`."""
     lines = (json.loads(line) for line in file.read_text("utf-8").splitlines())
-    return {record["_id"]: record for record in lines}
+    # A few triples have more or fewer parts than three: the model did not keep to the form.
+    return {
+        record["_id"]: {**record, "triples": [t for t in record["triples"] if len(t) == 3]}
+        for record in lines
+    }
 
 
 def recorded(

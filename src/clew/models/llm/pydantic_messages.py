@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
+    CachePoint,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -61,7 +63,7 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     return Sent(
         client=client,
         model=model,
-        messages=_messages(request.messages, instructions),
+        messages=_messages(_marked(settings, request.messages), instructions),
         settings={**common, **_of_provider(settings)},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
@@ -168,9 +170,23 @@ def _messages(messages: tuple[Message, ...], instructions: str) -> list[ModelMes
     return [_message(message, instructions, named) for message in messages]
 
 
+def _marked(settings: LlmSettings, messages: tuple[Message, ...]) -> tuple[Message, ...]:
+    """What only Anthropic has to be told; others keep prompts by themselves, or not at all."""
+    if settings.provider == "anthropic":
+        return messages
+    return tuple(replace(message, shared=0) for message in messages)
+
+
+def _content(message: Message) -> str | list[str | CachePoint]:
+    """The text, with a mark behind what is to be kept."""
+    if not message.shared:
+        return message.text
+    return [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
+
+
 def _message(message: Message, instructions: str, named: dict[str, str]) -> ModelMessage:
     if message.role == "user":
-        return ModelRequest(parts=[UserPromptPart(message.text)], instructions=instructions)
+        return ModelRequest(parts=[UserPromptPart(_content(message))], instructions=instructions)
     if message.role == "tool":
         returned = ToolReturnPart(
             tool_name=named.get(message.answers, ""),
