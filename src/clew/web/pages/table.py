@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.web.pages import ask, documents, entities
+from clew.web.pages import ask, documents, entities, graph
 from clew.web.request import Page
 
 PAGES = (
@@ -14,4 +14,5 @@ PAGES = (
     Page(path="/entities", run=entities.entities, right="graph_enhanced_search"),
     Page(path="/entity", run=entities.named, right="graph_enhanced_search"),
     Page(path="/entities/{entity:int}", run=entities.entity, right="graph_enhanced_search"),
+    Page(path="/graph", run=graph.graph, right="view_graph"),
 )
