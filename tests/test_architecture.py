@@ -21,15 +21,17 @@ VALUES = frozenset(
         "settings",
         "derived_files",
         "private_files",
+        "quotations",
         "shingles",
+        "spelling",
         "untrusted",
         "word_lists",
     }
 )
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
-ENGINE = STEPS | {"wiring", "engine"}
-LIBRARY = ENGINE | {"jobs", "tools", "library", "clew"}
+ENGINE = STEPS | {"wiring", "engine", "packs"}
+LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
 # "clew" is the package's own `__init__`.
@@ -41,18 +43,26 @@ ALLOWED: dict[str, frozenset[str]] = {
     "search": PORTS | {"graph"},
     # Shipped fakes and conformance suites stand beside the steps: they know the ports alone.
     "testing": PORTS,
-    "wiring": STEPS,
-    "engine": STEPS | {"wiring"},
+    # Declaring, finding and enabling packs. What the engine sees of one it loads by name.
+    "packs": PORTS | {"indexing"},
+    # A pack itself: nothing imports it, and its tools stand where all tools do.
+    "packs.*": LIBRARY | {"packs"},
+    "wiring": STEPS | {"packs"},
+    "engine": STEPS | {"wiring", "packs"},
     # What it embeds with is handed to it.
     "attach": STEPS,
     "jobs": ENGINE,
     "tools": ENGINE | {"jobs"},
-    # `clew.open`: the engine, and the tools that call it.
-    "library": ENGINE | {"tools"},
+    # A model that calls the tools.
+    "chat": ENGINE | {"tools"},
+    # `clew.open`: the engine, the tools that call it, and a model that calls these.
+    "library": ENGINE | {"tools", "chat"},
     "clew": PORTS | {"engine", "library"},
     "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
-    "cli": LIBRARY | {"attach", "evaluation", "mcp"},
+    # The explorer is served by the same server, with the same rights.
+    "web": LIBRARY | {"mcp"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
     "__main__": frozenset({"cli"}),
 }
 
@@ -104,7 +114,10 @@ def circle(modules: Mapping[str, str]) -> list[str] | None:
 
 
 def part_of(module: str) -> str:
-    """The part of the package that a module belongs to."""
+    """The part of the package that a module belongs to; each folder of `packs` is a pack."""
+    inside = module.removeprefix("clew.packs.").partition(".")[0]
+    if module.startswith("clew.packs.") and (PACKAGE / "packs" / inside).is_dir():
+        return "packs.*"
     return module.split(".")[1] if "." in module else "clew"
 
 

@@ -62,7 +62,7 @@ NAMED = re.compile(
 """A Python file or a folder of the package in a text: `graph/pagerank.py`, `clew/search`."""
 
 
-EXAMPLES = {"test_my_store.py"}
+EXAMPLES = {"test_my_store.py", "garden/__init__.py", "garden/tools.py"}
 """Files that a reader is to write."""
 
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Unpack
 from clew.errors import ClewError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from clew.engine.state import Models
@@ -64,14 +65,16 @@ def open(
     *,
     namespace: str | None = None,
     settings: Settings | None = None,
+    packs: Sequence[str] = (),
     **models: Unpack[Models],
 ) -> Clew:
     """Open a store, made where there is none; use it as a context manager, or call `close`.
 
     `store` is the folder (default `.clew`, or `CLEW_STORE`), `namespace` the tenant, user or
-    project within it. The models given (`embedder`, `extractor`, `reranker`, `language_model`)
-    stand in for those that the settings name. Raises `SettingsError` for settings that cannot be,
-    `StoreError` for a store that cannot be opened.
+    project within it. `packs` are enabled for the store (docs/packs.md). The models given
+    (`embedder`, `extractor`, `reranker`, `language_model`) stand in for those that the settings
+    name. Raises `SettingsError` for settings that cannot be, `StoreError` for a store that cannot
+    be opened, `NotFoundError` for an unknown pack.
     """
     from clew.library import Clew
     from clew.settings import load_settings
@@ -83,4 +86,11 @@ def open(
         known = {name: value for name, value in given.items() if value is not None}
         if known:
             settings = load_settings(**{**settings.model_dump(), **known})
-    return Clew(settings, **models)
+    opened = Clew(settings, **models)
+    try:
+        for name in packs:
+            opened.packs.enable(name)
+    except BaseException:
+        opened.close()
+        raise
+    return opened

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clew.indexing.extension import Extension
     from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
+    from clew.packs.enabled import EnabledPacks
     from clew.ports import (
         AuditLog,
         CommunityWriter,
@@ -35,20 +37,41 @@ if TYPE_CHECKING:
 
 def make_store(settings: Settings) -> Store:
     """The store of the settings' namespace, made where there is none."""
-    functional = settings.relations.functional
+    store = _open_store(settings)
+    try:
+        declare_functional(settings, store)
+    except BaseException:
+        store.close()
+        raise
+    return store
+
+
+def enabled_packs(settings: Settings, store: Store) -> EnabledPacks:
+    """The packs that a store has enabled; one that is not to be found here is left out."""
+    from clew.packs.enabled import EnabledPacks
+
+    return EnabledPacks(store.packs(), settings.packs.folders)
+
+
+def declare_functional(settings: Settings, store: Store) -> None:
+    """Tell a store which relation types are functional: by the settings, or by its packs."""
+    packs = enabled_packs(settings, store)
+    if len(packs.packs) < len(packs.names):
+        return  # what a missing pack says of relations stays as it is
+    store.declare_functional({*settings.relations.functional, *packs.functional})
+
+
+def _open_store(settings: Settings) -> Store:
+    keep_versions = settings.versions.keep
     if isinstance(settings.store, str):
         from clew.stores.neo4j.store import Neo4jStore
 
-        return Neo4jStore(
-            settings.store,
-            settings.neo4j,
-            settings.namespace,
-            settings.folder,
-            functional=functional,
-        )
+        place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
+        return Neo4jStore(*place, keep_versions=keep_versions)
     from clew.stores.sqlite.store import SqliteStore
 
-    return SqliteStore(settings.folder, busy_seconds=settings.busy_seconds, functional=functional)
+    busy_seconds = settings.busy_seconds
+    return SqliteStore(settings.folder, busy_seconds=busy_seconds, keep_versions=keep_versions)
 
 
 def file_store(store: Store) -> SqliteStore | None:
@@ -232,6 +255,7 @@ def make_ingest(
     embedder: Embedder,
     extractor: Extractor,
     runner: Runner,
+    extension: Extension,
 ) -> IndexingPipeline:
     """The steps of indexing."""
     from clew.indexing.pipeline import IndexingPipeline
@@ -243,11 +267,16 @@ def make_ingest(
         split_settings=settings.split,
         link_settings=settings.link,
         runner=runner,
+        extension=extension.fingerprint,
     )
 
 
 def make_workers(
-    settings: Settings, embedder: Embedder, extractor: Extractor, on_start: Callable[[], None]
+    settings: Settings,
+    embedder: Embedder,
+    extractor: Extractor,
+    extension: Extension,
+    on_start: Callable[[], None],
 ) -> Runner:
     """Where documents are read, split and extracted: in worker processes, or in this one.
 
@@ -261,5 +290,6 @@ def make_workers(
         extractor=extractor,
         split_settings=settings.split,
         limits=settings.limits,
+        extension=extension,
     )
     return pool.make_runner(steps, on_start)

@@ -12,6 +12,7 @@ from typing import TypeAlias
 from clew.ports import CommunityWriter, Store
 from clew.ports.copying import SHAPES, Header, Row, Table
 from clew.stores.copy import StoreCopy
+from clew.stores.relations.enrichments import enrichments_of
 from clew.stores.sqlite.backup import KEPT
 from clew.stores.sqlite.store import SqliteStore, open_for_copying
 from clew.testing.conformance.communities import make_changes
@@ -138,6 +139,7 @@ def _read(store: Store) -> None:
         ),
     )
     store.record_readings({chunks[0]: found, chunks[1]: ChunkExtraction()}, [], [])
+    enrichments_of(store).record_extraction({chunks[1]: found})
     store.log_reading({_entity(store, "Ada Morn"): 2, _entity(store, "Mill"): 0})
     store.record_use(chunks[:2], day(2024))
     store.record_use(chunks[:1], day(2024, 2))

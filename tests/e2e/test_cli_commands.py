@@ -224,8 +224,24 @@ def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library
     assert [version["version"] for version in found] == [1, 2]
     assert found[1]["derived_from"] == found[0]["sha256"] != found[1]["sha256"]
     assert [version["replaced_at"] is None for version in found] == [False, True]
-    assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced"]
+    assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced", "kept"]
     assert len(printed.splitlines()) >= 3
+    assert in_process("documents", "--versions", "bells", *store).stdout == printed
+
+
+def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:
+    store = ("--store", library.store)
+    for text in ("Edda Rowe cast a bell.", "Edda Rowe cast two bells."):
+        given = json.dumps({"source": "bells", "text": text})
+        assert in_process("call", "ingest_document", given, *store).returncode == 0
+
+    def show(version: str) -> str:
+        return in_process("show", "bells", "--version", version, "--text", *store).stdout.strip()
+
+    assert (show("1"), show("2")) == ("Edda Rowe cast a bell.", "Edda Rowe cast two bells.")
+    unknown = in_process("show", "bells", "--version", "7", *store)
+    assert unknown.returncode != 0
+    assert "version 7 of 'bells' is not kept; there are 1, 2" in unknown.stderr
 
 
 def test_delete_by_name(in_process: Run, library: Library) -> None:

@@ -171,7 +171,7 @@ def test_records_that_are_known_are_left_out(pool: WorkerPool, tmp_path: Path) -
     path = tmp_path / "a.jsonl"
     path.write_bytes(dict(files())["a.jsonl"])
     item = FileInput(path, ReadSettings())
-    every = item.read(STEPS.limits).documents
+    every = item.read(STEPS.limits, {}).documents
     known = {document.source: document.sha256 for document in every[1:]}
     contents, *prepared = pool.run(Prepare(input=item, known=known))
     assert contents.sources == tuple(document.source for document in every)  # type: ignore[union-attr]

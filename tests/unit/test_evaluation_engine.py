@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from clew.evaluation import evaluate
+from clew.evaluation import evaluate, to_markdown
 from clew.settings import Settings
 from clew.testing.fakes import HashEmbedder
 
@@ -112,3 +112,15 @@ def test_unknown_judgements_are_reported(folder: Path) -> None:
 
     assert report["unknown_judgements"] == {"questions": 1, "passages": 1}
     assert report["rows"][0]["recall@20"] == 0.75
+
+
+def test_kinds_of_retrieval_stand_side_by_side(folder: Path) -> None:
+    report = evaluate(folder, strategies=(), rag_types=True, store=None, settings=Settings())
+    assert [row["strategy"] for row in report["rows"]] == ["traditional", "contextual", "graph"]
+    for row in report["rows"]:
+        assert row["failures@20"] == 0.0
+        assert 20 < row["context_tokens"] < 400
+        assert 0 < row["query_ms"]["p50"] <= row["query_ms"]["p95"]
+    header, *lines = to_markdown([report]).split("\n\n")[1].splitlines()
+    assert header == "| strategy | failures@20 | context_tokens | p50 ms | p95 ms |"
+    assert lines[1].startswith("| traditional | 0.0 | ")

@@ -366,7 +366,7 @@ def test_a_message_that_is_there_twice_is_read_once(tmp_path: Path) -> None:
 def test_a_mailbox_in_hand_is_read_by_its_name(tmp_path: Path) -> None:
     data = (message(1, "One.") + message(2, "Two.")).encode()
     given = RawInput(source="upload:x", data=data, name="lens.mbox", settings=SETTINGS)
-    found = given.read(LimitSettings()).documents
+    found = given.read(LimitSettings(), {}).documents
     assert [d.source for d in found] == ["upload:x#1@x", "upload:x#2@x"]
     assert {d.origin for d in found} == {"upload:x"}
 

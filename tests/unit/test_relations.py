@@ -359,3 +359,78 @@ def test_examples_kinds_and_roles(text: str, triples: set[tuple[str, str, str]])
 )
 def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
     assert not [r for r in relations(text) if r.relation_type == "is_a"]
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        (
+            "The Larch Mill in Stennick was founded by Ann Lee.",
+            ("Larch Mill", "founded_by", "Ann Lee"),
+        ),
+        (
+            "The Larch Mill in Stennick was founded by Ann Lee.",
+            ("Larch Mill", "located_in", "Stennick"),
+        ),
+        ("Quux Labs, a maker of looms, bought Zorblax.", ("Quux Labs", "bought", "Zorblax")),
+        ("Quux Labs, a maker of looms, bought Zorblax.", ("Quux Labs", "is_a", "maker")),
+        ("Quux Labs (formerly Zorblax) was led by Ann Lee.", ("Quux Labs", "led_by", "Ann Lee")),
+        ("Ann Lee, who married Bob Ray, founded Zorblax.", ("Ann Lee", "founded", "Zorblax")),
+        ("The chair of the Quux Council is Ann Lee.", ("Ann Lee", "chair_of", "Quux Council")),
+        ("Then Quux Group's founder is Ann Lee.", ("Ann Lee", "founder_of", "Quux Group")),
+        ("Then Ann Lee is Quux Group's founder.", ("Ann Lee", "founder_of", "Quux Group")),
+        ("The capital of Zorblax is Quux.", ("Quux", "capital_of", "Zorblax")),
+        (
+            "Ann Lee serves as chief executive of Quux Labs.",
+            ("Ann Lee", "chief_executive_of", "Quux Labs"),
+        ),
+        (
+            "The headquarters of Quux Labs are in Stennick.",
+            ("Quux Labs", "headquartered_in", "Stennick"),
+        ),
+        ("Quux Labs and Zorblax merged in 2020.", ("Quux Labs", "merged_with", "Zorblax")),
+        ('Then Ann Lee wrote "The Long Ferry".', ("Ann Lee", "wrote", "The Long Ferry")),
+        ("Then `foo_bar` uses `baz_qux` to run.", ("foo_bar", "uses", "baz_qux")),
+        ("It is new in Zorblax 0.21 and later.", ("Zorblax 0.21", "version_of", "Zorblax")),
+        ("There is a company called Zorblax Seven.", ("Zorblax Seven", "is_a", "company")),
+    ],
+)
+def test_what_is_said_beside_a_name(text: str, fact: Fact) -> None:
+    assert fact in candidates(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The mother of Ann Lee of Stennick was born in Quux.",
+        "Its founder is Ann Lee.",
+        "Bob Ray met Ann Lee. His brother is Jon Barrow.",
+        "Stores in Quux, a company of Zorblax, may close.",
+        "The Gryphon answered `Come Here!' and ran.",
+        "Ann Lee and Bob Ray merged with Zorblax.",
+    ],
+)
+def test_what_is_not_said_of_the_name_beside_it(text: str) -> None:
+    assert not [
+        fact
+        for fact in candidates(text, title="A report")
+        if fact[1] not in ("met", "merged_with") or fact[::2] == ("Ann Lee", "Bob Ray")
+    ]
+
+
+def test_the_subject_owns_what_the_next_sentence_calls_its() -> None:
+    text = "The Larch Mill in Stennick was founded by Ann Lee. Its chief executive is Corwin Hale."
+    assert ("Corwin Hale", "chief_executive_of", "Larch Mill") in candidates(text)
+
+
+def test_a_heading_owns_what_the_sentence_below_it_calls_its() -> None:
+    text = "# Quux Labs\n\nIts headquarters are in Stennick.\n\n# More\n\nIts founder is Bob Ray."
+    assert candidates(text) == [("Quux Labs", "headquartered_in", "Stennick")]
+
+
+def test_a_date_that_opens_a_sentence_tells_when() -> None:
+    stated = relations("On 3 May 2020, the Larch Mill in Stennick was sold to Quux Labs.")
+    assert {r.relation_type: r.valid_from for r in stated} == {
+        "sold_to": datetime(2020, 5, 3, tzinfo=UTC),
+        "located_in": None,
+    }

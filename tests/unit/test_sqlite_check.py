@@ -163,6 +163,11 @@ def test_what_is_lost_or_wrong_is_found_and_cannot_be_mended(
             "references",
             "1 rows of document_versions have a document_id",
         ),
+        (
+            "INSERT INTO earlier_texts SELECT id, 1, NULL, 3, x'', x'' FROM documents",
+            "earlier texts",
+            "which is none",
+        ),
         ("INSERT INTO usage VALUES (99, 1, '')", "references", "1 rows of usage"),
         (
             "UPDATE relations SET valid_until = '2020-01-01T00:00:00+00:00'",

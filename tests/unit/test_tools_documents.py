@@ -278,6 +278,8 @@ def stocked(desk: Desk) -> Desk:
 def test_kinds_of_retrieval_are_strategies(stocked: Desk, rag_type: str, strategy: str) -> None:
     found = stocked.call("query_documents", query="weir 7", rag_type=rag_type)
     assert found["strategy"] == strategy
+    named = stocked.call("query_documents", query="w", rag_type=rag_type, strategy="keyword")
+    assert named["strategy"] == "keyword"
     assert stocked.call("query_documents", query="w", strategy="keyword")["strategy"] == "keyword"
 
 

@@ -12,17 +12,19 @@ from clew.cli.commands import (
     copies,
     demo,
     entities,
+    explorer,
     graph,
     indexing,
     inspect,
     install,
     maintenance,
+    packs,
     search,
     serving,
     tools,
     watching,
 )
-from clew.cli.commands.llm import ask
+from clew.cli.commands.llm import ask, chat, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
@@ -82,6 +84,8 @@ app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("ask")(command(ask.ask))
+app.command("chat")(command(chat.chat))
+app.command("enrich")(command(enrich.enrich))
 app.command("documents")(command(inspect.documents))
 app.command("show")(command(inspect.show))
 app.command("delete")(command(indexing.delete))
@@ -112,6 +116,18 @@ relation.command("delete")(command(entities.delete_relation))
 app.add_typer(relation, name="relation")
 app.command("prune")(command(entities.prune))
 
+pack = typer.Typer(
+    help="What a domain adds to a store: types, formats, tools.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+pack.command("list")(command(packs.list_packs))
+pack.command("show")(command(packs.show))
+pack.command("enable")(command(packs.enable))
+pack.command("disable")(command(packs.disable))
+pack.command("test")(command(packs.test))
+app.add_typer(pack, name="pack")
+
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))
 app.command("communities")(command(graph.communities))
@@ -134,4 +150,5 @@ app.command("call")(command(tools.call))
 app.command("install")(command(install.install))
 app.command("mcp")(command(serving.mcp))
 app.command("serve")(command(serving.serve))
+app.command("ui")(command(explorer.ui))
 app.command("token")(command(serving.token))

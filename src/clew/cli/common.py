@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
@@ -55,8 +55,8 @@ class Common:
     json: bool = False
     verbose: bool = False
 
-    def open(self, *, make: bool = False) -> Clew:
-        """The engine on the store that the options name; a context manager.
+    def open(self, *, make: bool = False, packs: Sequence[str] = ()) -> Clew:
+        """The engine on the store that the options name, with packs enabled; a context manager.
 
         Raises `NotFoundError` where there is no store, unless one may be made.
         """
@@ -65,7 +65,7 @@ class Common:
         settings = clew.load_settings(store=self.store, namespace=self.namespace)
         if not make:
             _check_exists(settings)
-        return clew.open(settings=settings)
+        return clew.open(settings=settings, packs=packs)
 
     def over(self, before: Common) -> Common:
         """These values, and for those not given the ones given before the command's name."""

@@ -24,6 +24,15 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+RagTypeOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rag-type",
+        metavar="NAME",
+        help="In place of a strategy: traditional, contextual or graph.",
+        show_default=False,
+    ),
+]
 SinceOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -49,10 +58,60 @@ AsOfOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+TemporalOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--temporal/--no-temporal",
+        help="Keep to the period that the question names, or ignore it; else it goes first.",
+        show_default=False,
+    ),
+]
+MaxHopsOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", min=1, max=5, help="Steps from entity to entity.", show_default=False
+    ),
+]
+MinConfidenceOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        metavar="SHARE",
+        min=0,
+        max=1,
+        help="Probability from which the best passage is an answer; below it: exit status 1.",
+        show_default=False,
+    ),
+]
+NamespacesOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        help="Namespaces to ask together, separated by commas; in place of --namespace.",
+        show_default=False,
+    ),
+]
 MaxTokensOption: TypeAlias = Annotated[
     int | None,
     typer.Option(
         metavar="N", min=1, help="Tokens of the assembled context, at most.", show_default=False
+    ),
+]
+MaxTokensSpentOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=1,
+        help="Tokens that the model may read and write; else the setting llm.max_tokens_spent.",
+        show_default=False,
+    ),
+]
+MaxCostOption: TypeAlias = Annotated[
+    float | None,
+    typer.Option(
+        metavar="DOLLARS",
+        min=0,
+        help="What the model may cost, where prices are known; else the setting llm.max_cost.",
+        show_default=False,
     ),
 ]
 OutputOption: TypeAlias = Annotated[
@@ -69,3 +128,13 @@ def read_question(words: list[str]) -> str:
 def comma_separated(text: str) -> list[str]:
     """The parts of an option's value between its commas, without blanks; empty ones left out."""
     return [part.strip() for part in text.split(",") if part.strip()]
+
+
+def read_namespaces(namespaces: str | None) -> list[str]:
+    """The names of `--namespaces`; none where it was not given."""
+    if namespaces is None:
+        return []
+    names = comma_separated(namespaces)
+    if not names:
+        raise typer.BadParameter("--namespaces names none; expected names with commas between them")
+    return names

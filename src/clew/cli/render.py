@@ -108,13 +108,14 @@ def print_passages(
 def citation(number: int, hit: Hit) -> Text:
     """`[1] Title, Ada Ray, 2020-01-02, page 3, source`: author and date where there is an author.
 
-    Without pages, the range of characters.
+    Without pages, the range of characters; of an earlier version, which and until when it stood.
     """
     chunk = hit.chunk
     place = f"characters {chunk.start}–{chunk.end}" if chunk.page is None else f"page {chunk.page}"
     source = shown_source(chunk.source)
     title = one_line(chunk.title) or source
     title = f"{hit.namespace}: {title}" if hit.namespace else title
+    place = f"{chunk.earlier}, {place}" if chunk.earlier else place
     text = Text.assemble((f"[{number}] {title}", "bold"), _said_by(hit), (f", {place}", FAINT))
     return text if title == source else text.append(f", {source}", style=FAINT)
 

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from clew.engine.ask import Ask
 from clew.engine.documents import Documents
+from clew.engine.enriching import Enriching
 from clew.engine.entities import Entities
 from clew.engine.graph import NEIGHBOR_DEPTH, Graph, Neighbor
 from clew.engine.maintenance import Maintenance
+from clew.engine.packs import Packs
 from clew.engine.search import Search, SearchOptions
 from clew.engine.state import EngineState
 
@@ -35,6 +37,7 @@ class Engine:
         self.entities = Entities(self.state)
         self.graph = Graph(self.state, self.entities)
         self.maintenance = Maintenance(self.state)
+        self.packs = Packs(self.state)
         self.index = self.documents.index
         self.add = self.documents.add
         self.add_documents = self.documents.add_documents
@@ -42,6 +45,8 @@ class Engine:
         self.searching = Search(self.state)
         self.search = self.searching.search
         self.ask = Ask(self.state, self.searching).ask
+        self.enriching = Enriching(self.state)
+        self.enrich = self.enriching.enrich
 
     def __enter__(self) -> Self:
         """The engine itself."""

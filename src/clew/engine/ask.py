@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, get_args
+
+from clew.errors import InputError
+from clew.types.answers import AnswerMode
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.engine.search import Search
     from clew.engine.state import EngineState
+    from clew.types import SearchResult
     from clew.types.answers import Answer
+
+STEPS = 4
+"""Searches of one question, at most, where `mode` is `stepwise` and nothing is said."""
+_OVERVIEW_PASSAGES = 60
+"""Passages behind the reports of one answer, at most."""
 
 
 class Ask:
@@ -22,6 +32,10 @@ class Ask:
         self,
         question: str,
         *,
+        mode: AnswerMode = "one_shot",
+        steps: int = STEPS,
+        max_tokens_spent: int | None = None,
+        max_cost: float | None = None,
         tell: Callable[[str], None] | None = None,
         **options: Any,  # noqa: ANN401 - those of `search`
     ) -> Answer:
@@ -29,17 +43,66 @@ class Ask:
 
         Args:
             question: In words.
+            mode: `one_shot`: one search; `stepwise`: the question's parts, and what is still
+                missing, are searched for, too; `global`: each community report is asked.
+            steps: Searches of `stepwise`, 1 to 10.
+            max_tokens_spent: Tokens that the model may read and write; None: those of the settings.
+            max_cost: US dollars, where prices are known; None: those of the settings.
             tell: Called with each piece of the answer as soon as it was checked.
             options: Those of `search`.
 
         Without a language model, or where it fails, the statements are sentences of the documents.
-        Raises what `search` raises.
+        Raises what `search` raises, and `InputError` for a mode or steps that cannot be.
         """
         from clew.search.ask.pipeline import answer
+        from clew.search.ask.stepwise import search_in_steps
 
-        found = self._search.search(question, context=False, **options)
-        settings = self._state.settings.llm
-        return answer(found, self._state.language_model, settings, tell or _ignore)
+        options = _checked(mode, steps, options)
+        settings, model = self._state.settings.llm, self._state.language_model
+        if model is not None:
+            # Another collection's text is not kept in this one.
+            keep = not options.get("namespaces")
+            model = model.limited(max_tokens_spent, max_cost, keep=keep)
+
+        def search(asked: str) -> SearchResult:
+            return self._search.search(asked, context=mode == "global", **options)
+
+        if mode == "stepwise":
+            found, asked = search_in_steps(question, search, model, settings, steps)
+        else:
+            found, asked = search(question), ()
+        made = answer(found, model, settings, tell or _ignore, by_reports=mode == "global")
+        made = replace(made, mode=mode, questions=asked)
+        if model is None:
+            return made
+        spent = model.budget.spent
+        return replace(
+            made,
+            usage=spent.usage,
+            cost=spent.cost,
+            calls=spent.requests,
+            cached_calls=spent.cached,
+        )
+
+
+def _checked(mode: str, steps: int, options: dict[str, Any]) -> dict[str, Any]:
+    """The options of the search that the mode needs; raises `InputError`."""
+    from clew.search.ask.stepwise import MOST_STEPS
+
+    if mode not in get_args(AnswerMode):
+        modes = ", ".join(get_args(AnswerMode))
+        raise InputError(f"mode {mode!r} cannot be; expected one of {modes}")
+    if not 1 <= steps <= MOST_STEPS:
+        raise InputError(f"steps {steps!r} cannot be; expected 1 to {MOST_STEPS}")
+    if mode != "global":
+        return options
+    if options.get("strategy") not in (None, "global"):
+        raise InputError(
+            f"mode 'global' asks community reports, not passages by {options['strategy']!r}; leave"
+            " the strategy out, or the mode"
+        )
+    limit = options.get("limit") or _OVERVIEW_PASSAGES
+    return {**options, "strategy": "global", "limit": limit}
 
 
 def _ignore(piece: str) -> None:

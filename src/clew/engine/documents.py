@@ -144,7 +144,8 @@ class Documents:
         """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
-        run = self._indexer(retry=retry, progress=progress)
+        sources = None if prune else [item.source for item in inputs]
+        run = self._indexer(sources, retry=retry, progress=progress)
         with state.store.grouping():
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         with state.writing:
@@ -160,11 +161,15 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
-            moved=() if prune else tuple(run.moved),
+            moved=() if prune else tuple(run.moved()),
         )
 
     def _indexer(
-        self, *, retry: bool = False, progress: Progress | None = None
+        self,
+        sources: Sequence[str] | None = None,
+        *,
+        retry: bool = False,
+        progress: Progress | None = None,
     ) -> IncrementalIndexer:
         from clew.indexing.incremental import IncrementalIndexer
 
@@ -175,6 +180,7 @@ class Documents:
             make_refusals(state.journal),
             state.settings.limits,
             full=self.quota_reached,
+            sources=sources,
             retry=retry,
             progress=progress,
         )
@@ -237,8 +243,29 @@ class Documents:
         """A document's chunks in order."""
         return self._state.store.document_chunks(self.get(name).id)
 
+    def earlier_text(self, name: str, version: int) -> str:
+        """The text of a version of a document; raises `NotFoundError` where it is not kept."""
+        document = self.get(name)
+        if version == document.version:
+            return self.text(document.id)
+        text = self._state.store.earlier_text(document.id, version)
+        if text is None:
+            kept = [str(v.version) for v in self.versions(document.id) if v.is_kept]
+            raise NotFoundError(
+                f"the text of version {version} of {document.source!r} is not kept; there are"
+                f" {', '.join(kept)} (the setting versions.keep says how many are)"
+            )
+        return text
+
     def text(self, name: str) -> str:
-        """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it."""
+        """A document's text, or a chunk's for `<document id>#<ordinal>`, as hits name it.
+
+        `<document id>@<version>` is the text of an earlier version.
+        """
+        whole, _, version = name.partition("#")[0].rpartition("@")
+        earlier = whole_number(version)
+        if earlier is not None and self._state.store.documents(ids=[whole]):
+            return self.earlier_text(whole, earlier)
         document, _, ordinal = name.rpartition("#")
         number = whole_number(ordinal)
         if number is not None and self._state.store.documents(ids=[document]):

@@ -78,6 +78,7 @@ class Search:
         as_of: Moment | None = None,
         temporal: bool | None = None,
         namespaces: Sequence[str] = (),
+        rag_type: str | None = None,
         **options: Unpack[SearchOptions],
     ) -> SearchResult:
         """The passages that answer the question, best first, each with why it was found.
@@ -95,6 +96,7 @@ class Search:
             as_of: Ask the store as it stood, and of what held, at the end of that day.
             temporal: Keep to the period that the question names, ignore it, or prefer it (None).
             namespaces: Collections to ask in place of this one, their answers fused by rank.
+            rag_type: `traditional`, `contextual` or `graph`, in place of a strategy.
             options: See `SearchOptions`.
 
         Raises `NotFoundError` for a namespace that there is not, `InputError` for an unknown
@@ -102,9 +104,17 @@ class Search:
         the setting `limits.question_characters`.
         """
         self._state.check_length("question", question)
-        from clew.search.options import Options, parse_conditions, read_end, read_last, read_start
+        from clew.search.options import (
+            Options,
+            parse_conditions,
+            rag_defaults,
+            read_end,
+            read_last,
+            read_start,
+        )
 
         defaults, now = self._state.settings.search, self._state.now()
+        kind = rag_type if rag_type and strategy is None else ""
         given = {"strategy": strategy, "limit": limit, "max_tokens": max_tokens, **options}
         checked = Options(
             where=parse_conditions(where),
@@ -113,9 +123,11 @@ class Search:
             as_of=read_last("as_of", as_of, now),
             temporal=temporal,
             now=now,
+            rag_type=kind,
             given=frozenset(name for name, value in options.items() if value is not None),
             **{
                 **{name: getattr(defaults, name) for name in _FROM_SETTINGS},
+                **(rag_defaults(rag_type) if rag_type else {}),
                 **{name: value for name, value in given.items() if value is not None},
             },
         )

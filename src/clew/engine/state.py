@@ -12,33 +12,30 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
-from clew.engine.vector_index import VectorIndexWithFallback
+from clew.engine.indexing_steps import IndexingSteps
+from clew.engine.vector_index import make_vector_index
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
 from clew.wiring import (
     make_communities,
     make_embedder,
-    make_extractor,
-    make_ingest,
     make_journal,
     make_language_model,
     make_language_provider,
     make_reranker,
     make_store,
-    make_vectors,
-    make_workers,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
-    from clew.indexing.isolation.requests import Runner
     from clew.indexing.pipeline import IndexingPipeline
     from clew.models.llm.client import LanguageModelClient
+    from clew.packs.enabled import EnabledPacks
     from clew.ports import (
         CommunityStore,
         Embedder,
@@ -54,7 +51,7 @@ if TYPE_CHECKING:
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
-    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+    """Called with a step, how much of it is done, and of how much (None: unknown)."""
 
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
@@ -90,16 +87,16 @@ class EngineState:
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
         """Embeddings of entities' names."""
-        self.vector_index = VectorIndexWithFallback(
-            make_vectors(settings, self.store), self.store, fallback=settings.vectors != "store"
-        )
+        self.vector_index = make_vector_index(settings, self.store, self.embedder)
         self.progress: Progress | None = None
         """Told of the steps that a question has to wait for."""
         self.communities_made = 0
         """How often communities and topics were computed here."""
         self.writing = threading.Lock()
         """Held while something is saved."""
-        self._given_extractor = models.get("extractor")
+        self._steps = IndexingSteps(
+            settings, self.store, self.embedder, models.get("extractor"), self._load_model_early
+        )
         self._communities = make_communities(settings, self.store)
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
@@ -113,8 +110,7 @@ class EngineState:
         """Let go of files; may be called twice."""
         while self._before_close:
             self._before_close.pop()()
-        if "_runner" in self.__dict__:
-            self._runner.close()
+        self._steps.close()
         self.vector_index.close()
         self.store.close()
 
@@ -171,6 +167,11 @@ class EngineState:
     def vectors(self) -> SyncedVectorIndex:
         """The vector index, brought up to the store's generation, or what stands in for it."""
         return self.vector_index.current()
+
+    @property
+    def text_vectors(self) -> SyncedVectorIndex:
+        """Of the texts alone, where the settings ask for vectors of these, too."""
+        return self.vector_index.of_texts()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -230,43 +231,41 @@ class EngineState:
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        refresh_communities(
-            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
-        )
+        graphs = self.snapshot, self.entity_graph
+        refresh_communities(self.store, self._communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
-        """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot import write_snapshot
-        from clew.graph.vocabulary import persist_vocabulary
+        """Write down what is derived from the store where much has changed, for other processes."""
+        from clew.engine.persisting import persist
 
-        self.vectors.persist()
-        write_snapshot(self.snapshot, self.store.folder)
-        persist_vocabulary(self.store, self.store.folder)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
 
     # --- indexing
 
-    @cached_property
+    @property
+    def packs(self) -> EnabledPacks:
+        """The packs that the store has enabled, by this process or by another."""
+        return self._steps.packs
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        """See `SearchResources`: as the packs want it."""
+        return self.packs.strategies
+
+    @property
     def ingest(self) -> IndexingPipeline:
         """The steps of indexing."""
-        return self.make_ingest(self.store)
+        return self._steps.pipeline
 
     def make_ingest(self, store: Store) -> IndexingPipeline:
         """The steps of indexing into a store, with this engine's models and workers."""
-        return make_ingest(self.settings, store, self.embedder, self._extractor, self._runner)
+        return self._steps.make(store)
 
     def bound_ingest(self) -> IndexingPipeline:
-        """The steps of indexing, of a store whose vectors are this embedder's."""
+        """The steps of indexing; raises where the store's vectors or packs are others."""
         self.bind_embedder()
+        self.packs.require()
         return self.ingest
-
-    @cached_property
-    def _extractor(self) -> Extractor:
-        return self._given_extractor or make_extractor()
-
-    @cached_property
-    def _runner(self) -> Runner:
-        """Where documents are read, split and extracted."""
-        return make_workers(self.settings, self.embedder, self._extractor, self._load_model_early)
 
     def _load_model_early(self) -> None:
         """Load the embedding model while a worker starts, unless that has been begun."""

@@ -8,10 +8,11 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import StoreBusyError, StoreError, StoreUnavailableError
-from clew.wiring import make_spare_vectors
+from clew.wiring import make_spare_vectors, make_vectors
 
 if TYPE_CHECKING:
-    from clew.ports import Store, SyncedVectorIndex
+    from clew.ports import Embedder, Store, SyncedVectorIndex
+    from clew.settings import Settings
 
 logger = logging.getLogger("clew")
 
@@ -21,14 +22,36 @@ AWAY = (StoreUnavailableError, StoreBusyError)
 """What a vector index raises that cannot be asked for a while."""
 
 
+def make_vector_index(
+    settings: Settings, store: Store, embedder: Embedder
+) -> VectorIndexWithFallback:
+    """The vectors that the settings ask for: of passages with their context, and of texts alone."""
+    texts: SyncedVectorIndex | None = None
+    if settings.embed.vectors == "both":
+        from clew.stores.vectors.matrix import VectorMatrix
+        from clew.stores.vectors.texts import TextEmbeddings
+
+        texts = VectorMatrix(TextEmbeddings(store, embedder), store.folder, "textvectors")
+    configured, fallback = make_vectors(settings, store), settings.vectors != "store"
+    return VectorIndexWithFallback(configured, store, fallback=fallback, texts=texts)
+
+
 class VectorIndexWithFallback:
     """The vector index that is configured, or the store's own while that one is away. Thread-safe.
 
     Without `fallback`, the configured one is the store's own, and nothing stands in for it.
     """
 
-    def __init__(self, configured: SyncedVectorIndex, store: Store, *, fallback: bool) -> None:
+    def __init__(
+        self,
+        configured: SyncedVectorIndex,
+        store: Store,
+        *,
+        fallback: bool,
+        texts: SyncedVectorIndex | None = None,
+    ) -> None:
         self._configured = configured
+        self._texts = texts
         self._store = store
         self._fallback = fallback
         self._spare: SyncedVectorIndex | None = None
@@ -52,6 +75,16 @@ class VectorIndexWithFallback:
                 self._spare = make_spare_vectors(self._store)
             self._spare.refresh()
             return self._spare
+
+    def of_texts(self) -> SyncedVectorIndex:
+        """The vectors of the texts without their context, else those that there are."""
+        return self._texts or self.current()
+
+    def persist(self) -> None:
+        """Bring the vectors up to the store now, so that the next process need not."""
+        self.current().persist()
+        if self._texts is not None:
+            self._texts.persist()
 
     @property
     def away(self) -> str | None:

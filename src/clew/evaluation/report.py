@@ -76,4 +76,7 @@ def _cells(report: Mapping[str, Any]) -> Iterator[list[str]]:
 
 
 def _percent(row: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    return [f"{100 * row[name]:.1f}" for name in names]
+    return [
+        f"{row[name]:,.0f}" if name == "context_tokens" else f"{100 * row[name]:.1f}"
+        for name in names
+    ]

@@ -15,6 +15,7 @@ import clew
 from clew.errors import InputError
 from clew.evaluation.beir import BeirDataset, load_beir
 from clew.evaluation.metrics import ALL_DEPTH, NDCG_DEPTH, mean_scores, score_rankings
+from clew.search.options import RAG_TYPES
 from clew.settings import Settings
 from clew.types import Hit, SearchResult
 
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LEARNED = frozenset({"graph", "multi_hop", "temporal", "local", "drift", "auto"})
 """Strategies that rank by what was learned."""
 DEFAULT_KS = (2, 5, 10, 20)
+FAILURES_DEPTH = 20
+"""Passages among which a gold one must be to count as found, for kinds of retrieval."""
 
 # Several chunks of one passage count once, so more hits are asked for than passages are needed.
 _HITS_PER_PASSAGE = 3
@@ -37,6 +40,14 @@ class Searcher(Protocol):
         ...
 
 
+class RagSearcher(Protocol):
+    """What measuring kinds of retrieval needs of an engine."""
+
+    def search(self, question: str, *, rag_type: str, limit: int | None = None) -> SearchResult:
+        """The passages that answer the question, best first."""
+        ...
+
+
 def evaluate(
     folder: Path,
     *,
@@ -45,9 +56,12 @@ def evaluate(
     store: Path | str | None,
     settings: Settings,
     split: str = "test",
+    rag_types: bool = False,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
     """Index a BEIR folder, ask its questions by each strategy, and measure.
+
+    With `rag_types`, by each kind of retrieval in place of a strategy; see `measure_rag_type`.
 
     Indexes into `store`, or into a temporary one. The answer has the keys `dataset`, `passages`,
     `questions` (those with gold), `index_seconds` (`total`, `embedding`) and `rows`, one a
@@ -58,17 +72,23 @@ def evaluate(
 
     Raises `InputError` for a folder that is not BEIR, `MissingExtraError` without `clew[eval]`.
     """
-    if not strategies:
+    if not strategies and not rag_types:
         raise InputError("no strategy given; name at least one, such as 'graph'")
     if not ks or min(ks) < 1:
         raise InputError(f"ks must be one or more ranks of at least 1, not {tuple(ks)!r}")
     dataset = load_beir(folder, split=split)
     with _store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
         indexed = engine.add_documents(dataset.documents, progress=progress)
-        rows = [
-            measure_strategy(engine, dataset, strategy, ks, progress=progress)
-            for strategy in strategies
-        ]
+        if rag_types:
+            strategies = tuple(RAG_TYPES)
+            rows = [
+                measure_rag_type(engine, dataset, kind, progress=progress) for kind in RAG_TYPES
+            ]
+        else:
+            rows = [
+                measure_strategy(engine, dataset, strategy, ks, progress=progress)
+                for strategy in strategies
+            ]
     return {
         "dataset": dataset.name,
         "passages": dataset.passages,
@@ -113,6 +133,40 @@ def measure_strategy(
         **mean_scores(scores.values()),
         "query_ms": {"p50": p50, "p95": p95},
         "by_type": _by_type(dataset, scores),
+    }
+
+
+def measure_rag_type(
+    engine: RagSearcher, dataset: BeirDataset, rag_type: str, *, progress: Progress | None = None
+) -> dict[str, Any]:
+    """One row of the report of kinds of retrieval: each as its callers get it.
+
+    `failures@20` (0 to 1) is the share of gold passages that are not among the first 20,
+    `context_tokens` the mean size of the context, `query_ms` as in `measure_strategy`.
+    """
+    engine.search(dataset.questions[0].text, rag_type=rag_type)
+    missed: list[float] = []
+    tokens: list[int] = []
+    milliseconds: list[float] = []
+    for done, question in enumerate(dataset.questions, start=1):
+        began = time.perf_counter()
+        tokens.append(engine.search(question.text, rag_type=rag_type).context.tokens)
+        milliseconds.append(1000 * (time.perf_counter() - began))
+        deep = engine.search(
+            question.text, rag_type=rag_type, limit=_HITS_PER_PASSAGE * FAILURES_DEPTH
+        )
+        found = rank_passages(deep.hits, dataset)[:FAILURES_DEPTH]
+        gold = {passage for passage, grade in dataset.qrels[question.id].items() if grade > 0}
+        missed.append(len(gold.difference(found)) / len(gold))
+        if progress is not None:
+            progress(rag_type, done, len(dataset.questions))
+    p50, p95 = np.percentile(milliseconds, [50, 95]).tolist()
+    return {
+        "strategy": rag_type,
+        f"failures@{FAILURES_DEPTH}": float(np.mean(missed)),
+        "context_tokens": float(np.mean(tokens)),
+        "query_ms": {"p50": p50, "p95": p95},
+        "by_type": {},
     }
 
 

@@ -20,10 +20,13 @@ from clew.indexing.reading.reader import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from clew.indexing.reading.formats.common import Reader
     from clew.settings import LimitSettings, ReadSettings
     from clew.types import Document
+
+    Readers = Mapping[str, Sequence[Reader]]
 
 
 class Input(Protocol):
@@ -43,8 +46,8 @@ class Input(Protocol):
         """Tells one state of it from another. Raises `UnreadableError` where it cannot be read."""
         ...
 
-    def read(self, limits: LimitSettings) -> ReadResult:
-        """Its documents. Raises `UnreadableError`, `LimitError`."""
+    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
+        """Its documents; `readers` as in `RawFile`. Raises `UnreadableError`, `LimitError`."""
         ...
 
 
@@ -72,9 +75,9 @@ class FileInput:
         """See `Input`."""
         return file_digest(self.path, self.settings)
 
-    def read(self, limits: LimitSettings) -> ReadResult:
+    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
-        return read_file(self.path, self.settings, limits=limits)
+        return read_file(self.path, self.settings, limits=limits, readers=readers)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -131,11 +134,16 @@ class RawInput:
 
         return self.overrides.digest(hashlib.sha256(self.data).hexdigest())
 
-    def read(self, limits: LimitSettings) -> ReadResult:
+    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
         data = self.data if isinstance(self.data, bytes) else _file_bytes(self.data)
         raw = RawFile(
-            source=self.source, data=data, settings=self.settings, name=self.name, limits=limits
+            source=self.source,
+            data=data,
+            settings=self.settings,
+            name=self.name,
+            limits=limits,
+            readers=readers,
         )
         found = read_raw(raw)
         return replace(found, documents=tuple(map(self.overrides.of, found.documents)))
@@ -159,7 +167,7 @@ class TextInput:
         """See `Input`."""
         return self.overrides.digest(text_digest(f"{self.media_type}\n{self.text}"))
 
-    def read(self, limits: LimitSettings) -> ReadResult:
+    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
         document = document_from_text(
             self.text,
@@ -191,7 +199,7 @@ class DocumentInput:
         """See `Input`."""
         return self.document.sha256 or text_digest(self.document.text)
 
-    def read(self, limits: LimitSettings) -> ReadResult:
+    def read(self, limits: LimitSettings, readers: Readers) -> ReadResult:
         """See `Input`."""
         if not self.document.text.strip():
             raise UnreadableError(self.source, "empty")

@@ -1,4 +1,4 @@
-"""What jobs do: reading and indexing, or indexing again; and the runner of an engine's jobs."""
+"""What jobs do: indexing, indexing again, enriching; and the runner of an engine's jobs."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from clew.engine.reindexing import SWITCH
+from clew.jobs.enrichment import Enrichment
 from clew.jobs.ingestion import Ingestion
 from clew.jobs.runner import LEASE_SECONDS, JobRunner
 from clew.jobs.uploads import Uploads
@@ -57,7 +58,11 @@ def make_runner(engine: Engine, *, lease_seconds: float = LEASE_SECONDS) -> JobR
     """
     runner = JobRunner(
         make_jobs(engine.state.journal),
-        {"ingest": Ingestion(engine), "reindex": Reindexing(engine)},
+        {
+            "ingest": Ingestion(engine),
+            "reindex": Reindexing(engine),
+            "enrich": Enrichment(engine),
+        },
         engine.settings.jobs,
         lease_seconds=lease_seconds,
         most=engine.settings.quota.jobs,

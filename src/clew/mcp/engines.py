@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.errors import NotFoundError, StoreBusyError, StoreError
 from clew.mcp.http.threads import Threads
+from clew.tools.toolbox import may_call
 from clew.wiring import make_embedder, make_language_provider, make_reranker, store_exists
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from clew.engine.search import Search
     from clew.jobs.runner import JobRunner
     from clew.settings import Settings
-    from clew.tools.spec import Tool
+    from clew.tools.spec import Caller, Tool
     from clew.tools.toolbox import Toolbox
 
 OPEN = 32
@@ -61,6 +62,8 @@ class Engines:
         self.settings = settings
         self.tools = tuple(tool for tool in tools if settings.serve.profile in tool.profiles)
         """Those of the profile that is served."""
+        self.with_packs = settings.serve.profile == "full"
+        """Whether the tools of packs are served, too."""
         self.threads = Threads()
         """Those that calls run in."""
         self._first = first
@@ -88,6 +91,15 @@ class Engines:
                 opened.in_use -= 1
                 self._lock.notify_all()
                 self._close_idle()
+
+    def offered(self, namespace: str, caller: Caller) -> list[Tool]:
+        """The tools that a caller may use in a namespace, those of its packs among them."""
+        own = [tool for tool in self.tools if may_call(caller, tool)]
+        settings = self.settings.model_copy(update={"namespace": namespace})
+        if not store_exists(settings):
+            return own
+        with self.acquire(namespace) as opened:
+            return opened.toolbox.allowed(caller)
 
     def prepare(self) -> None:
         """Open the engine that will probably be asked first, so that its model is loaded early."""
@@ -170,7 +182,8 @@ class Engines:
         engine.searching.collection = self._searching
         jobs = make_runner(engine)
         jobs.start()
-        return Opened(engine, make_toolbox(engine, self.tools, jobs), jobs)
+        toolbox = make_toolbox(engine, self.tools, jobs, packs=self.with_packs)
+        return Opened(engine, toolbox, jobs)
 
     @contextmanager
     def _searching(self, namespace: str) -> Iterator[Search]:

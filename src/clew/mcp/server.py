@@ -172,13 +172,16 @@ class ClewServer(MCPServer[None]):
 
     async def list_tools(self) -> list[ProtocolTool]:
         """The tools that the caller may use."""
-        caller = self.requests.scope.caller
-        own = [
-            ProtocolTool.model_validate(mcp_definition(tool))
-            for tool in self._engines.tools
-            if may_call(caller, tool)
-        ]
+        offered = await self._offered()
+        own = [ProtocolTool.model_validate(mcp_definition(tool)) for tool in offered]
         return [*own, *await super().list_tools()]
+
+    async def _offered(self) -> list[Tool]:
+        """The tools that the caller may use, those of the namespace's packs among them."""
+        scope, engines = self.requests.scope, self._engines
+        if not engines.with_packs:
+            return [tool for tool in engines.tools if may_call(scope.caller, tool)]
+        return await self.requests.look_up(partial(engines.offered, scope.namespace, scope.caller))
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[None, Any] | None = None
@@ -186,8 +189,7 @@ class ClewServer(MCPServer[None]):
         """Call a tool; a failure is a result that says what to do next."""
         if context is None or any(tool.name == name for tool in await super().list_tools()):
             return await super().call_tool(name, arguments, context)
-        caller = self.requests.scope.caller
-        known = {tool.name: tool for tool in self._engines.tools if may_call(caller, tool)}
+        known = {tool.name: tool for tool in await self._offered()}
         if name in known and known[name].confirm:
             confirmed = await calls.confirm(known[name], arguments, context)
             if isinstance(confirmed, InputRequiredResult):

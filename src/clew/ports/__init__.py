@@ -18,7 +18,13 @@ from clew.ports.communities import (
     ReportBasis,
     TopicSet,
 )
-from clew.ports.derived import EmbeddingSource, PassageRow, RelationRows, SnapshotSource
+from clew.ports.derived import (
+    EmbeddingSource,
+    PassageRow,
+    RelationRows,
+    SnapshotSource,
+    VectorSource,
+)
 from clew.ports.documents import (
     DocumentStore,
     HybridIndex,
@@ -89,6 +95,7 @@ __all__ = [
     "TopicSet",
     "UsageLog",
     "VectorIndex",
+    "VectorSource",
 ]
 
 

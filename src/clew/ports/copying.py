@@ -15,6 +15,7 @@ from typing import Literal, NamedTuple, TypeAlias
 Table: TypeAlias = Literal[
     "documents",
     "versions",
+    "earlier",
     "sections",
     "chunks",
     "times",
@@ -60,16 +61,19 @@ SHAPES: Mapping[Table, Shape] = {
         " metadata version derived_from date_source date_precision title_key file_key language",
     ),
     "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
+    # Texts of versions before the one held: passages as compressed JSON, their vectors in a row.
+    "earlier": _shape("document_id version", "said_at characters passages vectors"),
     "sections": _shape("id", "document_id ordinal start end headings text"),
-    # With its terms, its vector (null where it has none), its uses and when it was last read.
+    # With its terms, its vector (null where it has none), its uses, when it was last read, and what
+    # a language model made of it.
     "chunks": _shape(
         "id",
         "document_id section_id ordinal start end page key metadata sentences context text terms"
-        " vector uses last_used read_at sketch",
+        " vector uses last_used read_at sketch enriched",
     ),
     "times": _shape("chunk_id said start end", "text"),
     "entities": _shape("id", "name key entity_type content tier"),
-    "aliases": _shape("id", "key name entity_id method score evidence"),
+    "aliases": _shape("id", "key name entity_id method score evidence block term"),
     "rules": _shape("key", "target name"),
     "mentions": _shape("chunk_id sentence alias_id", "start end count"),
     "relations": _shape(
@@ -109,6 +113,8 @@ class Header:
     """Name and dimension; None where no vectors were ever claimed."""
     functional: tuple[str, ...]
     """Relation types of which a later fact ends an earlier one, sorted."""
+    packs: tuple[str, ...]
+    """Names of the packs that are enabled."""
     generation: int
     mentions_version: int
     communities: int

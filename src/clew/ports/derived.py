@@ -47,8 +47,8 @@ class RelationRows:
     """(n,) ordinals within the chunk; -1 where no sentence states it"""
 
 
-class SnapshotSource(Protocol):
-    """What derived structures are built from.
+class VectorSource(Protocol):
+    """What a matrix of vectors is built from.
 
     Chunk ids grow and are never used again, and a chunk never changes, so that ids tell what a
     structure lacks and what it holds too much.
@@ -62,12 +62,20 @@ class SnapshotSource(Protocol):
         """A number that grows with every commit that changes anything."""
         ...
 
-    def mentions_version(self) -> int:
-        """A number that grows when mentions of old chunks change hands (merge, split)."""
-        ...
-
     def chunk_ids(self) -> Ids:
         """Ids of all chunks, sorted."""
+        ...
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """Chunks with an id above `after`, by id, and their embeddings."""
+        ...
+
+
+class SnapshotSource(VectorSource, Protocol):
+    """What derived structures are built from."""
+
+    def mentions_version(self) -> int:
+        """A number that grows when mentions of old chunks change hands (merge, split)."""
         ...
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
@@ -84,10 +92,6 @@ class SnapshotSource(Protocol):
 
     def entities_of_type(self, entity_type: str) -> Ids:
         """Ids (sorted) of the entities of a type, such as `date`."""
-        ...
-
-    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
-        """Chunks with an id above `after`, by id, and their embeddings."""
         ...
 
 

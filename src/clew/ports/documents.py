@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -11,6 +11,7 @@ from clew.types import (
     Condition,
     DocumentInfo,
     DocumentVersion,
+    EarlierVersion,
     IndexedDocument,
     NamedDocument,
     PassageRecords,
@@ -69,8 +70,21 @@ class DocumentStore(Protocol):
         """
         ...
 
-    def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-        """(origin, sha256, pipeline fingerprint) by source, of every document."""
+    def count_documents(self) -> int:
+        """How many there are."""
+        ...
+
+    def document_digests(
+        self, sources: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[str, str, str]]:
+        """(origin, sha256, pipeline fingerprint) by source: of every document, or of some.
+
+        `sources` are those documents' own, or what they were read from.
+        """
+        ...
+
+    def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+        """(source, origin, sha256) of the documents with these digests."""
         ...
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:
@@ -83,6 +97,20 @@ class DocumentStore(Protocol):
 
     def lineage(self, document_id: str) -> list[DocumentVersion]:
         """The versions of a document, oldest first; none for an unknown document."""
+        ...
+
+    def earlier_text(self, document_id: str, version: int) -> str | None:
+        """The text of a version that was replaced; None where it is not kept."""
+        ...
+
+    def earlier_at(
+        self, moment: datetime, where: Sequence[Condition] = ()
+    ) -> Iterator[EarlierVersion]:
+        """The versions that were the last at that moment and were replaced since.
+
+        A version was there where the store held it by then, unless the store itself is younger, and
+        where its own date is not a later one. Of each, the passages that meet every condition.
+        """
         ...
 
 

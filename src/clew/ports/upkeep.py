@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -26,6 +27,21 @@ class StoreUpkeep(Protocol):
 
         Raises `StoreMismatchError` where they are another's.
         """
+        ...
+
+    def declare_functional(self, relation_types: Collection[str]) -> None:
+        """Say of which relation types a later fact ends an earlier one.
+
+        Every end is derived again where they change; a store that can only be read keeps its own.
+        """
+        ...
+
+    def packs(self) -> tuple[str, ...]:
+        """Names of the packs that are enabled, in the order in which they were."""
+        ...
+
+    def set_packs(self, names: Sequence[str]) -> None:
+        """Say which packs are enabled; every process that opens the store knows it."""
         ...
 
     def grouping(self) -> AbstractContextManager[None]:

@@ -13,7 +13,8 @@ from clew.errors import InputError
 from clew.types import Condition, Operator, Period
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from clew.types import Fusion
 
@@ -23,6 +24,18 @@ Moment: TypeAlias = datetime | date | str
 _MONTH = re.compile(r"\d{4}-\d{2}", re.ASCII)
 _INSTANT = timedelta(microseconds=1)
 
+RAG_TYPES: Mapping[str, Mapping[str, Any]] = {
+    "traditional": {"strategy": "vector"},
+    "contextual": {"strategy": "hybrid", "limit": 20},
+    "graph": {"strategy": "auto"},
+}
+"""Kinds of retrieval by what they mean where the caller says nothing else.
+
+`traditional`: the text alone, by meaning. `contextual`: text and context, by meaning and by words.
+`graph`: whatever strategy suits the question.
+"""
+CONTEXTUAL_DEPTH = 150
+"""Passages that each channel finds for `contextual`."""
 MAX_HOPS = 5
 """Steps from entity to entity, at most."""
 
@@ -41,6 +54,8 @@ class Options:
     """Tokens of the context, at most; at least 1."""
     now: datetime
     """When "today" is, in the zone that it is meant in."""
+    rag_type: str = ""
+    """`traditional` or `contextual`, where that chose the strategy; see `RAG_TYPES`."""
     where: tuple[Condition, ...] = ()
     since: datetime | None = None
     until: datetime | None = None
@@ -110,6 +125,13 @@ def _check(name: str, value: float, least: float, most: float | None) -> None:
     if value < least or (most is not None and value > most):
         expected = f"at least {least}" if most is None else f"{least} to {most}"
         raise InputError(f"{name} {value!r} cannot be; expected {expected}")
+
+
+def rag_defaults(rag_type: str) -> Mapping[str, Any]:
+    """What a kind of retrieval means; raises `InputError` for one that there is not."""
+    if rag_type not in RAG_TYPES:
+        raise InputError(f"unknown rag_type {rag_type!r}; expected one of {', '.join(RAG_TYPES)}")
+    return RAG_TYPES[rag_type]
 
 
 # --- filters: `year>=2020`, `author=Ada`, `path~docs/*.md` -----------------------------------

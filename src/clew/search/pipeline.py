@@ -15,7 +15,15 @@ from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
-from clew.search.strategies import AUTO, EXACT_FIRST, FOR_PASSAGES, find_strategy, without_effect
+from clew.search.strategies import (
+    AUTO,
+    EXACT_FIRST,
+    FOR_PASSAGES,
+    WITH_EARLIER,
+    find_strategy,
+    without_effect,
+)
+from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -97,8 +105,8 @@ def _find(session: QuerySession, strategy: str) -> RetrievalResult:
     _note_early_date(session)
     found = postprocess(session, find_strategy(strategy))
     if strategy in EXACT_FIRST:
-        return exact_first(session, found)
-    return found
+        found = exact_first(session, found)
+    return with_earlier(session, found, strategy) if strategy in WITH_EARLIER else found
 
 
 def _note_early_date(session: QuerySession) -> None:
@@ -119,7 +127,7 @@ def _can_be_asked(session: QuerySession) -> bool:
     if not session.question.strip():
         session.note("the question is empty")
         return False
-    if session.allowed is not None and not len(session.allowed):
+    if session.allowed is not None and not len(session.allowed) and not session.earlier:
         session.note("no passage meets the filters")
         return False
     return True
@@ -161,8 +169,12 @@ def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
         found = _expanded(session, found)
     if session.options.rerank and session.resources.reranker is not None:
         found = _reranked(session, found)
+    if session.options.rerank and session.resources.settings.llm.filter:
+        found = _filtered(session, found)
     if session.resources.settings.usage.weight:
         found = _by_usage(session, found)
+    if session.resources.settings.boost.any:
+        found = _boosted(session, found)
     return found
 
 
@@ -213,6 +225,25 @@ def _reranked(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     return replace(found, ranking=ranking)
 
 
+def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    from clew.search.ranking.filter_candidates import read_candidates
+    from clew.search.ranking.set_filter import filter_by_model
+
+    model, settings = session.resources.language_model, session.resources.settings.llm
+    if model is None:
+        session.note("not filtered: no language model is configured (setting llm.provider)")
+        return found
+    with session.timings.step("filter"):
+        candidates = read_candidates(session, found.ranking.ids[: settings.filter_depth])
+        if not candidates:
+            return found
+        ranking, notes = filter_by_model(
+            model, session.question, found.ranking, candidates, settings.filter_weight
+        )
+    session.note(*notes)
+    return replace(found, ranking=ranking)
+
+
 def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     from clew.search.ranking.usage_boost import apply_usage
 
@@ -220,3 +251,9 @@ def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     settings = session.resources.settings.usage
     ranking = apply_usage(found.ranking, used, session.options.now, settings)
     return replace(found, ranking=ranking)
+
+
+def _boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    from clew.search.ranking.boost import boosted
+
+    return boosted(session, found)

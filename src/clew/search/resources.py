@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
@@ -27,6 +29,10 @@ class SearchResources(Protocol):
     @property
     def vectors(self) -> VectorIndex:
         """Vector index over the chunks."""
+
+    @property
+    def text_vectors(self) -> VectorIndex:
+        """Vector index over the chunks' texts without their context, or the one over both."""
 
     @property
     def embedder(self) -> Embedder:
@@ -53,8 +59,16 @@ class SearchResources(Protocol):
         """The graph of entities alone."""
 
     @property
+    def entity_ranks(self) -> EntityRanks:
+        """How important each entity is."""
+
+    @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date."""
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        """Strategy by kind of question, in place of the rules' own."""
 
     @property
     def ranker(self) -> Ranker:
@@ -71,11 +85,3 @@ class SearchResources(Protocol):
     @property
     def settings(self) -> Settings:
         """Settings of the engine."""
-
-
-class EntitySearchResources(SearchResources, Protocol):
-    """What a search for entities needs."""
-
-    @property
-    def entity_ranks(self) -> EntityRanks:
-        """How important each entity is."""

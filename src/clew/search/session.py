@@ -9,55 +9,34 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
+from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
-from clew.search.retrieval.channels import Channels, Ranking
+from clew.search.retrieval.channels import DEPTH, Channels, Ranking
+from clew.search.retrieval.earlier import read_earlier
 from clew.search.timings import Timings
+from clew.search.views import IndexViews
 from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints, Snapshot
-    from clew.ports import CommunityStore, VectorIndex
+    from clew.graph.snapshot import Ints
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
     from clew.search.options import Options
     from clew.search.resources import SearchResources
+    from clew.search.retrieval.earlier import EarlierPassage
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
 
     Applied = Literal["filtered", "preferred", "ordered", "none"]
-
-
-@dataclass
-class IndexViews:
-    """The indexes as one question sees them: each is brought up to date once, when first used."""
-
-    resources: SearchResources
-    timings: Timings
-
-    @cached_property
-    def snapshot(self) -> Snapshot:
-        """The graph of chunks, sentences and entities."""
-        with self.timings.step("snapshot"):
-            return self.resources.snapshot
-
-    @cached_property
-    def vectors(self) -> VectorIndex:
-        """The vector index."""
-        return self.resources.vectors
-
-    @cached_property
-    def communities(self) -> CommunityStore:
-        """Communities and topics."""
-        return self.resources.communities
 
 
 @dataclass(kw_only=True)
@@ -77,6 +56,8 @@ class QuerySession:
     """What was done about the period asked for."""
     timings: Timings
     views: IndexViews
+    earlier: Mapping[int, EarlierPassage] = field(default_factory=dict)
+    """By chunk id: passages that stood at the moment asked for and were replaced since."""
     notes: list[str] = field(default_factory=list)
     records: PassageRecords = field(default_factory=lambda: PassageRecords(passages={}, names={}))
     """Filled by `read_records`."""
@@ -102,6 +83,7 @@ class QuerySession:
             applied="filtered" if by_caller else "none",
             timings=timings,
             views=IndexViews(resources, timings),
+            earlier=read_earlier(resources.store, options),
         )
 
     def for_question(self, question: str) -> QuerySession:
@@ -126,9 +108,11 @@ class QuerySession:
     def read_records(self, chunk_ids: Sequence[int], entity_ids: Sequence[int]) -> PassageRecords:
         """Read in one trip all that the hits show of chunks and entities."""
         seeds = [seed.entity_id for seed in self.known_seeds]
-        self.records = self.resources.store.passage_records(
-            list(dict.fromkeys(chunk_ids)), [*entity_ids, *seeds], as_of=self.options.as_of
-        )
+        held = [id_ for id_ in dict.fromkeys(chunk_ids) if id_ not in self.earlier]
+        entities, as_of = [*entity_ids, *seeds], self.options.as_of
+        records = self.resources.store.passage_records(held, entities, as_of=as_of)
+        earlier = {id_: self.earlier[id_].record for id_ in chunk_ids if id_ in self.earlier}
+        self.records = replace(records, passages={**records.passages, **earlier})
         return self.records
 
     def sections(self, section_ids: Sequence[int]) -> list[StoredSection]:
@@ -173,7 +157,7 @@ class QuerySession:
         features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
-                return route(self.question, features)
+                return route(self.question, features, self.resources.preferred_strategies)
             from clew.search.analysis.route_with_model import route_with_model
 
             return route_with_model(model, self.question, features)
@@ -212,12 +196,14 @@ class QuerySession:
     @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
+        kind, resources = self.options.rag_type, self.resources
         return Channels(
             vector=lambda: self.vector,
             terms=self._search_terms(),
-            vector_index=self.views.vectors,
-            keyword_index=self.resources.store,
+            vector_index=resources.text_vectors if kind == "traditional" else self.views.vectors,
+            keyword_index=resources.store,
             allowed=self.allowed,
+            depth=CONTEXTUAL_DEPTH if kind == "contextual" else DEPTH,
         )
 
     def _search_terms(self) -> list[str]:

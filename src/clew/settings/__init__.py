@@ -8,15 +8,17 @@ from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
     LinkSettings,
+    PackSettings,
     Precision,
     ReadSettings,
     RelationSettings,
     SplitSettings,
     SplitStrategy,
+    VersionSettings,
 )
 from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
 from clew.settings.load import SETTINGS_FILE, Settings, load_settings
-from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
     AccessSettings,
@@ -33,6 +35,7 @@ __all__ = [
     "NAMESPACE",
     "SETTINGS_FILE",
     "AccessSettings",
+    "BoostSettings",
     "ChromaSettings",
     "EmbedSettings",
     "JobSettings",
@@ -43,6 +46,7 @@ __all__ = [
     "LlmTaskSettings",
     "Neo4jSettings",
     "OAuthSettings",
+    "PackSettings",
     "Precision",
     "QdrantSettings",
     "QuotaSettings",
@@ -57,5 +61,6 @@ __all__ = [
     "SplitStrategy",
     "TokenSettings",
     "UsageSettings",
+    "VersionSettings",
     "load_settings",
 ]

@@ -12,6 +12,7 @@ from clew.settings.group import SettingsGroup
 Isolation = Literal["process", "none"]
 SplitStrategy = Literal["recursive", "semantic", "page", "code", "fixed"]
 Precision = Literal["fp32", "int8"]
+VectorSets = Literal["one", "both"]
 
 
 class ReadSettings(SettingsGroup):
@@ -107,8 +108,19 @@ class EmbedSettings(SettingsGroup):
     batch_size: int = Field(
         default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU."
     )
+    vectors: VectorSets = Field(
+        default="one",
+        description="`one`: of each passage with its context; `both`: also of its text alone, for"
+        " the rag_type `traditional`, at the price of embedding it twice.",
+    )
     cache: Path | None = Field(
         default=None, description="Where converted models are kept; default the user's cache."
+    )
+    remembered: int = Field(
+        default=50_000,
+        ge=0,
+        description="Passages whose embeddings are remembered in that cache, by digests of their"
+        " texts, so that the same text is embedded once, whatever store it comes to; 0 for none.",
     )
 
 
@@ -127,4 +139,25 @@ class RelationSettings(SettingsGroup):
     functional: tuple[str, ...] = Field(
         default=("lives_in", "works_at", "works_for", "married_to"),
         description="Relation types of which one entity has one at a time: a later one ends it.",
+    )
+
+
+class VersionSettings(SettingsGroup):
+    """Earlier texts of documents that changed."""
+
+    keep: int = Field(
+        default=3,
+        ge=0,
+        le=1000,
+        description="Earlier texts of a document that `as_of` can ask, at most; 0: none.",
+    )
+
+
+class PackSettings(SettingsGroup):
+    """Packs of the user's own."""
+
+    folders: tuple[Path, ...] = Field(
+        default=(),
+        description="Folders that hold packs, each a folder of its own with an `__init__.py`. Their"
+        " code runs: named by an argument or by the environment, never by a file.",
     )

@@ -72,8 +72,27 @@ class LlmSettings(SettingsGroup):
     think: bool = Field(
         default=False, description="`ollama`: let a model that can think do so before it answers."
     )
+    store: bool = Field(
+        default=False,
+        description="`openai`: let OpenAI keep conversations of `clew chat`, so that each turn"
+        " sends only what is new.",
+    )
     routing: bool = Field(
         default=False, description="Let the model choose the strategy of each question."
+    )
+    filter: bool = Field(
+        default=False,
+        description="Let the model choose, of the best passages with their bridges, those that"
+        " answer together; its choice is weighed against the ranking.",
+    )
+    filter_depth: int = Field(
+        default=30, ge=2, le=100, description="Passages that it chooses from; 20 to 40 are usual."
+    )
+    filter_weight: float = Field(
+        default=0.5,
+        ge=0,
+        le=10,
+        description="Weight of its choice next to the ranking, both in standard units.",
     )
     cache: bool = Field(default=True, description="Keep replies in the store and use them again.")
     max_tokens_spent: int = Field(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import zlib
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 from platformdirs import user_cache_path
 from pydantic import (
@@ -25,12 +25,14 @@ from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
     LinkSettings,
+    PackSettings,
     ReadSettings,
     RelationSettings,
     SplitSettings,
+    VersionSettings,
 )
 from clew.settings.llm import LlmSettings
-from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
     AccessSettings,
@@ -48,6 +50,20 @@ from clew.settings.stores import (
 
 SETTINGS_FILE = "clew.toml"
 """In the working directory."""
+
+
+class _SettingsFile(TomlConfigSettingsSource):
+    """`clew.toml`, which may come with a folder from anywhere: it names no code to run."""
+
+    def __call__(self) -> dict[str, Any]:
+        """Its values. Raises `SettingsError` where it names folders of packs."""
+        values = super().__call__()
+        if "packs" in values:
+            raise SettingsError(
+                f"packs stands in {SETTINGS_FILE}, and packs are code that would run; say"
+                " CLEW_PACKS__FOLDERS='[\"FOLDER\"]' in the environment, or give it as an argument"
+            )
+        return values
 
 
 class Settings(BaseSettings):
@@ -85,9 +101,12 @@ class Settings(BaseSettings):
     embed: EmbedSettings = EmbedSettings()
     link: LinkSettings = LinkSettings()
     relations: RelationSettings = RelationSettings()
+    versions: VersionSettings = VersionSettings()
+    packs: PackSettings = PackSettings()
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    boost: BoostSettings = BoostSettings()
     llm: LlmSettings = LlmSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     qdrant: QdrantSettings = QdrantSettings()
@@ -130,7 +149,7 @@ class Settings(BaseSettings):
         file_secret_settings: PydanticBaseSettingsSource,
     ) -> tuple[PydanticBaseSettingsSource, ...]:
         """Arguments, then environment, then `clew.toml`."""
-        return init_settings, env_settings, TomlConfigSettingsSource(settings_cls)
+        return init_settings, env_settings, _SettingsFile(settings_cls)
 
 
 def load_settings(**given: object) -> Settings:

@@ -76,6 +76,7 @@ class StoreCopy:
         return Header(
             embedder=state.vectors,
             functional=tuple(state.functional),
+            packs=tuple(state.packs),
             generation=state.generation,
             mentions_version=state.mentions_version,
             communities=-1 if built is None else int(built),
@@ -160,6 +161,7 @@ class StoreCopy:
         self._remember("generation", generation)
         self._remember("epoch", 1 + max(here.mentions_version, header.mentions_version))
         self._remember("functional", json.dumps(list(header.functional)))
+        self._remember("packs", json.dumps(list(header.packs)))
         if header.embedder is not None:
             remember_embedder(self.backend, header.embedder)
         given = [{"table": name, "last": free - 1} for name, free in header.next_ids.items()]

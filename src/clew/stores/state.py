@@ -55,6 +55,11 @@ class State:
         return self._read("functional", lambda text: list(json.loads(text)), "[]")
 
     @property
+    def packs(self) -> list[str]:
+        """Names of the packs that are enabled, in the order in which they were."""
+        return self._read("packs", lambda text: list(json.loads(text)), "[]")
+
+    @property
     def copying(self) -> str | None:
         """How far a copy into the store has come; None for a store that is whole."""
         return self._read("copying", lambda text: text, None)
@@ -80,7 +85,7 @@ class NextIds(NamedTuple):
     relations: int
 
 
-_META = ("generation", "epoch", "embedder", "dimension", "functional", "copying")
+_META = ("generation", "epoch", "embedder", "dimension", "functional", "copying", "packs")
 
 STATE = Statement(
     # A value that is null is damage, unlike one that there is not.

@@ -11,6 +11,7 @@ from clew.stores.backend import Backend
 from clew.stores.copy import refuse_unfinished
 from clew.stores.documents.chunk_dates import ChunkDates
 from clew.stores.documents.documents import Documents
+from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.relations.extractions import Extractions
 from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
@@ -34,6 +35,7 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
         *,
         embedder: tuple[str, int] | None,
         functional: Collection[str] | None,
+        keep_versions: int = KEEP_VERSIONS,
     ) -> None:
         """Open the store that the back end holds.
 
@@ -42,28 +44,42 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
 
         `functional` are the relation types of which a later fact ends an earlier one, see
         `validity`; they are remembered, and every end is derived again where they change. A store
-        that can only be read keeps its own.
+        that can only be read keeps its own. `keep_versions`: see `Documents`.
         """
         super().__init__(backend)
+        self.keep_versions = keep_versions
         try:
             refuse_unfinished(self.state().copying, backend.place)
             if embedder is not None:
                 self.bind_embedder(*embedder)
             if functional is not None:
-                self._declare(sorted(functional))
+                self.declare_functional(functional)
         except BaseException:
             backend.close()
             raise
 
-    def _declare(self, functional: Sequence[str]) -> None:
+    def declare_functional(self, relation_types: Collection[str]) -> None:
+        """See `ports.StoreUpkeep`."""
+        functional = sorted(relation_types)
+
         def work() -> None:
-            declared = {"name": "functional", "value": json.dumps(functional)}
-            self.backend.execute_many(REMEMBER, [declared])
+            self._remember("functional", functional)
             recompute_all(self.backend, functional)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
-        if list(functional) != self.state().functional and not self.backend.read_only:
+        if functional != self.state().functional and not self.backend.read_only:
             self.backend.write(work)
+
+    def packs(self) -> tuple[str, ...]:
+        """See `ports.StoreUpkeep`."""
+        return tuple(self.state().packs)
+
+    def set_packs(self, names: Sequence[str]) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.write(lambda: self._remember("packs", list(names)))
+
+    def _remember(self, name: str, value: list[str]) -> None:
+        self.backend.execute_many(REMEMBER, [{"name": name, "value": json.dumps(value)}])
 
     @abstractmethod
     def search_keywords(

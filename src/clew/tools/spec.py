@@ -68,6 +68,9 @@ class Progress:
     def report(self, done: float, total: float | None, message: str) -> None:
         """`done` of `total` (None: unknown)."""
 
+    def tell(self, piece: str) -> None:
+        """A piece of an answer in words, as soon as it may be shown."""
+
     def cancelled(self) -> bool:
         """Whether nobody waits for the result any more; long tools look now and then."""
         return False

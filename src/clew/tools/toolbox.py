@@ -37,6 +37,8 @@ class Outcome:
     content: Result
     """The result with `success`; of a failure, `success: false` and `error`."""
     is_error: bool
+    error: Exception | None = None
+    """Why it failed."""
 
     @property
     def text(self) -> str:
@@ -58,13 +60,23 @@ class Toolbox:
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
         known: Sequence[Tool] = (),
+        further: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
-        """`known` are the tools of all profiles, which errors speak of."""
+        """`known` are the tools of all profiles, which errors speak of.
+
+        `further` gives tools that come and go, such as those of packs.
+        """
         self._engine = engine
-        self._tools = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
+        self._own = {tool.name: tool for tool in tools if profile in (None, *tool.profiles)}
+        self._further = further
         self._services = dict(services or {})
         self._audit = audit
         self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
+
+    @property
+    def _tools(self) -> dict[str, Tool]:
+        further = self._further() if self._further else ()
+        return {**self._own, **{tool.name: tool for tool in further}}
 
     def allowed(self, caller: Caller) -> list[Tool]:
         """The tools that a caller may use, in order."""
@@ -99,11 +111,11 @@ class Toolbox:
             )
             result = self._run(call, tool, complete_arguments)
         except ClewError as error:
-            return _failure(name_tools(str(error)))
-        except Exception:
+            return _failure(name_tools(str(error)), error)
+        except Exception as error:
             logger.exception("tool %s failed", name)
             return _failure(
-                f"{name} failed inside Clew; the server's log says why. Try another way"
+                f"{name} failed inside Clew; the server's log says why. Try another way", error
             )
         return Outcome(content={"success": True, **result}, is_error=False)
 
@@ -121,7 +133,7 @@ class Toolbox:
             raise InputError(reason)
 
     def _find(self, name: str, caller: Caller) -> Tool:
-        tool = self._tools.get(name)
+        tool = self._own.get(name) or self._tools.get(name)
         if tool is None or not may_call(caller, tool):
             known = ", ".join(tool.name for tool in self.allowed(caller))
             raise InputError(
@@ -131,7 +143,7 @@ class Toolbox:
 
     def _elsewhere(self, name: str) -> str:
         """Which profiles have a tool that the one served lacks; empty where none has it."""
-        profiles = [] if name in self._tools else self._profiles.get(name)
+        profiles = [] if name in self._own else self._profiles.get(name)
         if not profiles:
             return ""
         shown = " or ".join(profiles)
@@ -143,7 +155,7 @@ def may_call(caller: Caller, tool: Tool) -> bool:
     return tool.scope in caller.scopes and (caller.tools is None or tool.name in caller.tools)
 
 
-def _failure(message: str) -> Outcome:
+def _failure(message: str, error: Exception) -> Outcome:
     # The end says what to do next: what goes is the middle.
-    error = shortened(message, ERROR_CHARACTERS)
-    return Outcome(content={"success": False, "error": error}, is_error=True)
+    content = {"success": False, "error": shortened(message, ERROR_CHARACTERS)}
+    return Outcome(content=content, is_error=True, error=error)

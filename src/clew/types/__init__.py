@@ -27,8 +27,10 @@ from clew.types.documents import (
 from clew.types.entities import (
     Alias,
     Community,
+    EarlierVersion,
     Entity,
     KnownName,
+    LinkCandidates,
     MergeSuggestion,
     NewEntity,
     NewRelation,
@@ -41,6 +43,7 @@ from clew.types.entities import (
 from clew.types.extraction import (
     AliasEvidence,
     ChunkExtraction,
+    DeclaredEntity,
     ExtractedRelation,
     Extraction,
     IndexedDocument,
@@ -50,6 +53,7 @@ from clew.types.extraction import (
 )
 from clew.types.reports import (
     CheckReport,
+    EnrichmentReport,
     IndexPreview,
     IndexReport,
     Problem,
@@ -95,9 +99,12 @@ __all__ = [
     "ContextPart",
     "DatePrecision",
     "DateSource",
+    "DeclaredEntity",
     "Document",
     "DocumentInfo",
     "DocumentVersion",
+    "EarlierVersion",
+    "EnrichmentReport",
     "Entity",
     "ExtractedRelation",
     "Extraction",
@@ -108,6 +115,7 @@ __all__ = [
     "IndexReport",
     "IndexedDocument",
     "KnownName",
+    "LinkCandidates",
     "Mention",
     "MergeSuggestion",
     "Metadata",

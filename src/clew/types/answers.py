@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from clew.types.results import PathStep
 
+AnswerMode: TypeAlias = Literal["one_shot", "stepwise", "global"]
+"""One search; the question's parts and what is missing searched for, too; over all reports."""
 UNSUPPORTED = "(unsupported)"
 """Behind a statement for which the documents do not stand."""
 DO_NOT_SAY = "The documents do not say."
+OPENING, CLOSING = "[\uff3b\u3010", "]\uff3d\u3011"
+"""Brackets that citations are written in."""
+_CITATION = re.compile(rf"[\{OPENING}]([\s\d,;–-]{{1,40}})[\{CLOSING}]")
+
+
+def statement_text(text: str) -> str:
+    """A text on one line, without what could pass for a citation: `[2]` becomes `(2)`."""
+    return _CITATION.sub(r"(\1)", " ".join(text.split()))
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +45,13 @@ class Usage:
             input_tokens=self.input_tokens + other.input_tokens,
             cached_tokens=self.cached_tokens + other.cached_tokens,
             output_tokens=self.output_tokens + other.output_tokens,
+        )
+
+    def __sub__(self, other: Usage) -> Usage:
+        return Usage(
+            input_tokens=self.input_tokens - other.input_tokens,
+            cached_tokens=self.cached_tokens - other.cached_tokens,
+            output_tokens=self.output_tokens - other.output_tokens,
         )
 
 
@@ -82,6 +100,10 @@ class AnswerSource:
     """Range of the passage in the document, in characters."""
     path: tuple[PathStep, ...]
     """What led to the passage."""
+    confidence: float | None = None
+    """Probability that the passage answers, 0 to 1; None where it was not judged."""
+    namespace: str = ""
+    """The collection that it is from, where several were asked together."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -98,9 +120,18 @@ class Answer:
     """Who wrote it; empty: the statements are sentences of the documents."""
     strategy: str
     """How the passages were found."""
+    mode: AnswerMode = "one_shot"
+    questions: tuple[str, ...] = ()
+    """What was searched for, in order, where that was more than the question."""
+    confidence: float | None = None
+    """Probability that the best passage found answers, 0 to 1; None where none was judged."""
     usage: Usage = field(default_factory=Usage)
     cost: float | None = None
     """US dollars; None where the price is not known."""
+    calls: int = 0
+    """Requests to the model."""
+    cached_calls: int = 0
+    """Requests whose reply was known: nothing was spent on them."""
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     """`search`, `model`."""
     notes: tuple[str, ...] = ()
@@ -121,8 +152,13 @@ class Answer:
             "sources": [_source_dict(source) for source in self.sources],
             "model": self.model or None,
             "strategy": self.strategy,
+            "mode": self.mode,
+            "questions": list(self.questions),
+            "confidence": self.confidence,
             "usage": asdict(self.usage),
             "cost": self.cost,
+            "calls": self.calls,
+            "cached_calls": self.cached_calls,
             "timings_ms": dict(self.timings_ms),
             "notes": list(self.notes),
         }

@@ -175,7 +175,7 @@ class DocumentInfo:
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class DocumentVersion:
-    """A text that a document had; older texts are gone, their digests stay."""
+    """A text that a document had; the digests of all stay, the texts of the last ones."""
 
     version: int
     sha256: str
@@ -184,6 +184,8 @@ class DocumentVersion:
     indexed_at: datetime
     replaced_at: datetime | None
     """None for the version that the store holds."""
+    is_kept: bool
+    """Whether its text can be read; see the setting `versions.keep`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -237,11 +239,26 @@ class StoredChunk:
     """The document's metadata overlaid with the chunk's own."""
     language: str = ""
     """The document's."""
+    version: int = 0
+    """Of an earlier version its number; 0 for the text that the store holds."""
+    replaced_at: datetime | None = None
+    """When a later text took the place of that version."""
+
+    @property
+    def earlier(self) -> str:
+        """Which version it is of and until when that stood; empty for the text held."""
+        if self.replaced_at is None:
+            return ""
+        return f"version {self.version}, replaced {self.replaced_at:%Y-%m-%d}"
 
     @property
     def public_id(self) -> str:
-        """`<document id>#<ordinal>`: the same in every store that holds the same text."""
-        return f"{self.document_id}#{self.ordinal}"
+        """`<document id>#<ordinal>`: the same in every store that holds the same text.
+
+        Of an earlier version `<document id>@<version>#<ordinal>`.
+        """
+        document = f"{self.document_id}@{self.version}" if self.version else self.document_id
+        return f"{document}#{self.ordinal}"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

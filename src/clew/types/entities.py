@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
 from clew.types.values import AliasMethod, Metadata, Period
+
+if TYPE_CHECKING:
+    from clew.types.values import Vectors
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -31,6 +35,19 @@ class KnownName:
     entity_id: int
     entity_type: str
     tier: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkCandidates:
+    """What a store knows of some keys, and of names that are spelled like them."""
+
+    known: Set[str]
+    """Those of the keys that are an alias."""
+    ruled: Set[str]
+    """Keys that somebody has decided about, among them and beside them."""
+    names: Mapping[str, Sequence[tuple[str, str]]]
+    """(key, name) by block (`clew.spelling.block_of`); none that were themselves tied by likeness,
+    or chains would drift apart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -101,6 +118,18 @@ class PassageRecord:
     """In the document."""
     relations: tuple[Relation, ...]
     """That it states, by id."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True, eq=False)
+class EarlierVersion:
+    """Passages of a version of a document that was replaced, as they were stored."""
+
+    passages: tuple[PassageRecord, ...]
+    """Without relations; their chunk ids are never those of other passages."""
+    terms: tuple[str, ...]
+    """Their words as they were indexed, with spaces between them."""
+    vectors: Vectors | None
+    """(passages, dim) float32; None where another embedder made them than the store's."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

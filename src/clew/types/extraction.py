@@ -72,11 +72,24 @@ class Statement:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class DeclaredEntity:
+    """A name that a document's structure declares, with its type: the event that a record is."""
+
+    name: str
+    entity_type: str
+    start: int = 0
+    """Range in the document's text of what declares it; empty where that is not in the text."""
+    end: int = 0
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Structure:
     """What the structure of a document says, rather than its sentences."""
 
     statements: tuple[Statement, ...] = ()
     aliases: tuple[AliasEvidence, ...] = ()
+    entities: tuple[DeclaredEntity, ...] = ()
+    """Their types go before what the words of the text suggest."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from clew.types.answers import Usage
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -59,3 +61,30 @@ class CheckReport:
     checked: Sequence[str]
     problems: tuple[Problem, ...]
     repaired: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class EnrichmentReport:
+    """What a language model added to a store, in one run."""
+
+    kind: str
+    """`extract`, `context` or `reports`."""
+    done: int = 0
+    """Passages (of `reports`: communities) that the model was asked about with success."""
+    failed: tuple[Skipped, ...] = ()
+    """Those where it failed, and why; what was found without it stays."""
+    facts: int = 0
+    """Facts that the passages state, quoted and checked."""
+    new_relations: int = 0
+    """Those of them that no passage had stated before."""
+    dropped: Mapping[str, int] = field(default_factory=dict)
+    """What the model said and the text does not, by reason."""
+    requests: int = 0
+    """Those that were answered from kept replies not counted."""
+    cached: int = 0
+    usage: Usage = field(default_factory=Usage)
+    cost: float | None = None
+    """US dollars; None where the price is not known."""
+    seconds: float = 0.0
+    stopped: str = ""
+    """Why it ended before all was done; run it again to go on."""

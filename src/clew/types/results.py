@@ -197,7 +197,9 @@ def _place_dict(chunk: StoredChunk) -> dict[str, Any]:
 
 def _hit_dict(hit: Hit) -> dict[str, Any]:
     chunk = hit.chunk
-    named = {"namespace": hit.namespace} if hit.namespace else {}
+    named: dict[str, Any] = {"namespace": hit.namespace} if hit.namespace else {}
+    if chunk.replaced_at is not None:
+        named |= {"version": chunk.version, "replaced_at": _iso(chunk.replaced_at)}
     return {
         "id": chunk.public_id,
         "text": chunk.text,

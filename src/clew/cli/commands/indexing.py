@@ -21,7 +21,7 @@ from clew.errors import BINARY, EMPTY, InputError, NotFoundError
 from clew.text import one_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from clew.engine import Engine
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
@@ -55,6 +55,12 @@ def index(
         bool,
         typer.Option("--follow-links", help="Follow links that lead out of PATH, too."),
     ] = False,
+    pack: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME", help="Enable this pack first; repeatable.", show_default=False
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read; change nothing.")
     ] = False,
@@ -66,7 +72,7 @@ def index(
 ) -> None:
     """Read files and folders into the store; what has not changed is left as it is."""
     if "-" in paths:
-        _index_standard_input(common, paths, source=source, title=title)
+        _index_standard_input(common, paths, pack or (), source=source, title=title)
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
@@ -77,7 +83,8 @@ def index(
             )
         _print_preview(common, found)
         return
-    with common.open(make=True) as engine, reporting(bars=not common.json) as progress:
+    opened = common.open(make=True, packs=pack or ())
+    with opened as engine, reporting(bars=not common.json) as progress:
         report = engine.index(
             paths,
             include=include or (),
@@ -122,12 +129,12 @@ def _print_preview(common: Common, found: IndexPreview) -> None:
 
 
 def _index_standard_input(
-    common: Common, paths: list[str], *, source: str | None, title: str
+    common: Common, paths: list[str], packs: Sequence[str], *, source: str | None, title: str
 ) -> None:
     if paths != ["-"]:
         raise typer.BadParameter("`-` reads standard input and stands alone: clew index -")
     text = _standard_input()
-    with common.open(make=True) as engine:
+    with common.open(make=True, packs=packs) as engine:
         document = engine.add(text, source=source, title=title)
     if common.json:
         write_json({"document": document})

@@ -32,9 +32,21 @@ class ExportFormat(StrEnum):
     jsonl = "jsonl"
 
 
-def documents(common: Common, where: WhereOption = None) -> None:
+def documents(
+    common: Common,
+    where: WhereOption = None,
+    versions: Annotated[
+        str | None,
+        typer.Option(
+            "--versions", metavar="DOCUMENT", help="List the versions of one document instead."
+        ),
+    ] = None,
+) -> None:
     """List the documents of the store."""
     with common.open() as engine:
+        if versions is not None:
+            _print_versions(common, engine.documents.versions(versions))
+            return
         found = engine.documents.list(where or ())
     if common.json:
         write_json([_with_date(document) for document in found])
@@ -69,18 +81,26 @@ def show(
     versions: Annotated[
         bool, typer.Option("--versions", help="Print the digests of the texts that it has had.")
     ] = False,
+    version: Annotated[
+        int | None,
+        typer.Option("--version", min=1, metavar="NUMBER", help="Print the text of a version."),
+    ] = None,
 ) -> None:
     """Print a document, or one chunk of it."""
     with common.open() as engine:
         if versions:
             _print_versions(common, engine.documents.versions(name))
             return
-        content = engine.documents.text(name)
+        if version is None:
+            content = engine.documents.text(name)
+        else:
+            content = engine.documents.earlier_text(name, version)
         document = engine.documents.get(name.rpartition("#")[0] if _is_chunk(name) else name)
     if common.json:
-        write_json({**_with_date(document), "name": name, "text": content})
+        shown = {"version": version or document.version}
+        write_json({**_with_date(document), **shown, "name": name, "text": content})
         return
-    if not text:
+    if not text and version is None:
         _print_facts(document)
     write_line(content)
 
@@ -91,8 +111,11 @@ def _print_versions(common: Common, found: list[DocumentVersion]) -> None:
         return
     from clew.cli.tables import table
 
-    rows = [(v.version, v.sha256, v.indexed_at, v.replaced_at) for v in found]
-    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced"), rows))
+    rows = [
+        (v.version, v.sha256, v.indexed_at, v.replaced_at, "yes" if v.is_kept else "no")
+        for v in found
+    ]
+    stdout_console().print(table(("version", "SHA-256", "indexed", "replaced", "kept"), rows))
 
 
 def _is_chunk(name: str) -> bool:
@@ -125,7 +148,8 @@ def stats(
         bool, typer.Option("--llm", help="Requests to language models in place of it.")
     ] = False,
     failures: Annotated[
-        bool, typer.Option("--failures", help="With --llm: each request that failed, and why.")
+        bool,
+        typer.Option("--failures", help="With --llm: what failed, and why."),
     ] = False,
 ) -> None:
     """Print what the store holds, by number."""
@@ -152,8 +176,9 @@ def _print_requests(common: Common, failures: bool) -> None:
     with common.open() as engine:
         found = engine.maintenance.language_model()
         failed = engine.maintenance.language_model_failures() if failures else []
+        passages = engine.enriching.all_failures() if failures else []
     if common.json:
-        write_json({**found, "failed": failed} if failures else found)
+        write_json({**found, "failed": failed, "passages": passages} if failures else found)
         return
     from clew.cli.tables import facts, table
 
@@ -165,6 +190,9 @@ def _print_requests(common: Common, failures: bool) -> None:
             (entry.at, entry.task, entry.model, entry.subject, entry.reason) for entry in failed
         ]
         console.print(table(("asked", "task", "model", "about", "reason"), rows))
+    if passages:
+        console.print()
+        console.print(table(("passage", "reason"), [(one.source, one.reason) for one in passages]))
 
 
 def _print_graph(console: Console, overview: GraphOverview) -> None:

@@ -89,6 +89,14 @@ def evaluate(
     k: Annotated[
         str, typer.Option("--k", metavar="RANKS", help="Ranks of recall@k, separated by commas.")
     ] = "2,5,10,20",
+    rag_types: Annotated[
+        bool,
+        typer.Option(
+            "--rag-types",
+            help="Compare traditional, contextual and graph instead: recall@20 failures, tokens of"
+            " the context, time.",
+        ),
+    ] = False,
     split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
 ) -> None:
     """Measure strategies side by side on data sets; into a temporary store, or one at --store."""
@@ -110,6 +118,7 @@ def evaluate(
                 store=common.store,
                 settings=settings,
                 split=split,
+                rag_types=rag_types,
                 progress=progress,
             )
             for folder in folders

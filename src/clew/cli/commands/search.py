@@ -12,12 +12,17 @@ from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import (
     AsOfOption,
+    MaxHopsOption,
     MaxTokensOption,
+    MinConfidenceOption,
+    NamespacesOption,
     QuestionArgument,
+    RagTypeOption,
     SinceOption,
+    TemporalOption,
     UntilOption,
     WhereOption,
-    comma_separated,
+    read_namespaces,
     read_question,
 )
 from clew.cli.output import stdout_console, write_json, write_line
@@ -47,6 +52,7 @@ def search(
             show_default=False,
         ),
     ] = None,
+    rag_type: RagTypeOption = None,
     limit: Annotated[
         int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
     ] = None,
@@ -54,21 +60,9 @@ def search(
     since: SinceOption = None,
     until: UntilOption = None,
     as_of: AsOfOption = None,
-    temporal: Annotated[
-        bool | None,
-        typer.Option(
-            "--temporal/--no-temporal",
-            help="Keep to the period that the question names, or ignore it; else it goes first.",
-            show_default=False,
-        ),
-    ] = None,
+    temporal: TemporalOption = None,
     max_tokens: MaxTokensOption = None,
-    max_hops: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", min=1, max=5, help="Steps from entity to entity.", show_default=False
-        ),
-    ] = None,
+    max_hops: MaxHopsOption = None,
     fusion: Annotated[
         FusionName | None,
         typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
@@ -99,30 +93,14 @@ def search(
         int | None,
         typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
     ] = None,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE",
-            min=0,
-            max=1,
-            help="Probability from which the best passage is an answer; below it: exit status 1.",
-            show_default=False,
-        ),
-    ] = None,
+    min_confidence: MinConfidenceOption = None,
     expand: Annotated[
         bool, typer.Option("--expand", help="Search for the entities' other names, too.")
     ] = False,
     sub_questions: Annotated[
         bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
     ] = False,
-    namespaces: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            help="Namespaces to ask together, separated by commas; in place of --namespace.",
-            show_default=False,
-        ),
-    ] = None,
+    namespaces: NamespacesOption = None,
     context: Annotated[
         bool,
         typer.Option("--context", help="Print the assembled context alone, for a language model."),
@@ -143,7 +121,7 @@ def search(
     """
     if citations and not context:
         raise typer.BadParameter("--citations goes with --context: clew search --context …")
-    names = _names(namespaces)
+    names = read_namespaces(namespaces)
     # The first of them is opened: it need not be the default, which may not exist.
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
@@ -153,6 +131,7 @@ def search(
             result = engine.search(
                 read_question(question),
                 strategy=strategy,
+                rag_type=rag_type,
                 limit=limit,
                 max_tokens=max_tokens,
                 where=where or (),
@@ -183,15 +162,6 @@ def search(
         _print_notes(result)
     if not result.answered and result.hits:
         raise typer.Exit(1)
-
-
-def _names(namespaces: str | None) -> list[str]:
-    if namespaces is None:
-        return []
-    names = comma_separated(namespaces)
-    if not names:
-        raise typer.BadParameter("--namespaces names none; expected names with commas between them")
-    return names
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:

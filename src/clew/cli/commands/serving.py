@@ -51,11 +51,15 @@ def serve(
         typer.Option("--insecure", help="Ask for no token; at an address of this machine alone."),
     ] = False,
 ) -> None:
-    """Serve assistants over HTTP (Model Context Protocol), each with a token of its own."""
+    """Serve assistants over HTTP (Model Context Protocol), each with a token of its own.
+
+    People log in to the explorer under /ui with the same tokens.
+    """
     settings = _settings(common, host=host, port=port, profile=profile)
     from clew.mcp.http.serve import serve_http
+    from clew.web.app import mount
 
-    serve_http(settings, insecure=insecure, on_ready=note)
+    serve_http(settings, insecure=insecure, on_ready=note, extend=mount)
 
 
 def token(

@@ -87,7 +87,7 @@ class Prepare:
 
     def run(self, steps: Steps) -> Generator[Contents | Prepared, None, None]:
         """See `Request`."""
-        found = self.input.read(steps.limits)
+        found = self.input.read(steps.limits, steps.extension.readers)
         characters = sum(len(document.text) for document in found.documents)
         check_limit(steps.limits, "characters", characters, self.source)
         changed = [

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from clew.indexing.document_language import with_language
+from clew.indexing.extension import NoExtension
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.indexing.reading.formats.common import check_limit
 from clew.indexing.splitting.prose import without_code
@@ -16,6 +17,7 @@ from clew.indexing.structure.enter import add_structure
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from clew.indexing.extension import Extension
     from clew.indexing.splitting.split import Tokens
     from clew.ports import Extractor
     from clew.settings import LimitSettings, SplitSettings
@@ -39,6 +41,8 @@ class Steps:
     extractor: Extractor
     split_settings: SplitSettings
     limits: LimitSettings
+    extension: Extension = field(default_factory=NoExtension)
+    """What is read and extracted beside what is built in."""
 
     def prepare(self, document: Document) -> Prepared:
         """Recognise, split and extract one document. Raises `LimitError`."""
@@ -50,7 +54,8 @@ class Steps:
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """What the chunks of a document name and state. Raises `LimitError`."""
         found = self.extractor.extract(*without_code(*_as_shown(document, chunks)))
-        found = add_structure(found, structure_of(document), chunks)
+        structure = structure_of(document, self.extension.structures)
+        found = self.extension.normalised(add_structure(found, structure, chunks))
         sentences = sum(len(chunk.sentences) for chunk in found.chunks)
         names = sum(len(chunk.mentions) + len(chunk.relations) for chunk in found.chunks)
         check_limit(self.limits, "sentences", sentences, document.source)

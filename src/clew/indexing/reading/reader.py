@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ from clew.errors import UnreadableError
 from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import (
     RawFile,
+    Reader,
     ReadResult,
     bounded_metadata,
     clean_text,
@@ -59,10 +60,10 @@ __all__ = [
     "text_source",
 ]
 
-_Reader = Callable[[RawFile], ReadResult]
+_BuiltIn = Callable[[RawFile], ReadResult]
 
 _MAIL = frozenset({"message/rfc822", "application/mbox"})
-_TEXT_READERS: Mapping[str, _Reader] = {
+_TEXT_READERS: Mapping[str, _BuiltIn] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
     "text/csv": read_table,
@@ -96,6 +97,7 @@ def read_file(
     settings: ReadSettings,
     digest: str | None = None,
     limits: LimitSettings | None = None,
+    readers: Mapping[str, Sequence[Reader]] | None = None,
 ) -> ReadResult:
     """The documents of a file: one, or one a record for JSON Lines, lists of records, mailboxes.
 
@@ -114,6 +116,7 @@ def read_file(
         settings=settings,
         path=path,
         limits=limits or LimitSettings(),
+        readers=readers or {},
     )
     return read_raw(raw, digest=digest, modified=modified)
 
@@ -124,7 +127,8 @@ def read_raw(
     """`read_file` for bytes in hand; `modified` is when they were last written, where known."""
     file = unpacked(raw) if raw.suffix == GZIPPED else raw
     try:
-        result = _reader(file)(file)
+        own = (read(file) for read in file.own_readers)
+        result = next((found for found in own if found is not None), None) or _reader(file)(file)
     except RecursionError as error:
         raise raw.unreadable("malformed (nested too deeply)") from error
     if not any(document.text.strip() for document in result.documents):
@@ -217,7 +221,7 @@ def _load(path: Path, settings: ReadSettings) -> tuple[bytes, datetime]:
         return file.read(), datetime.fromtimestamp(status.st_mtime, UTC)
 
 
-def _reader(raw: RawFile) -> _Reader:
+def _reader(raw: RawFile) -> _BuiltIn:
     """The reader of a file, by its ending; its library loads only now that it is needed."""
     media_type = media_type_of(raw.suffix)
     if media_type == "application/pdf" or raw.data.startswith(b"%PDF-"):

@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from clew.indexing.ner.entity_types import AFTER_NAME
 from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES
+from clew.indexing.ner.patterns.capitals import VERSION
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.examples import find_examples
@@ -22,6 +23,7 @@ from clew.word_lists import read_word_lists, word_list
 CONCEPT = "concept"
 """Entity type of what is no name."""
 IS_A = "is_a"
+VERSION_OF = "version_of"
 Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
 """(head, relation type, tail, confidence)"""
 
@@ -48,10 +50,21 @@ _NO_NOUNS_ABROAD = word_list(_LISTS["vague_nouns_abroad"])
 _MODIFIER = re.compile(r"(?!(?:\w+(?:ed|ly|ous|ive|ful|est|ese|ish|ic|al|an|ent|ant|ary|ble)$))")
 _WORD = re.compile(r"[a-z]{3,}")
 _BEFORE = re.compile(r"(?<![\w-])(?P<role>[a-z]{3,})[ \n]$")
-_POSSESSIVE = re.compile(r"['’]s (?:[a-z]+ )?(?P<noun>[a-z]+),? ")
+_APPOSED = re.compile(r"[`*_\"”)]{0,3}, an? ")
+_LONGEST_APPOSITION = 90
+_GOVERNED = re.compile(r"\b(?:in|at|on) (?:the )?$")
+"""What stands before the place of something: the noun after the place may tell of that."""
+_KIND_BEFORE = re.compile(
+    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his)(?: [a-z-]{3,20}){0,2}?"
+    r" (?P<noun>[a-z-]{3,20})"
+    r"(?P<called>,? (?:called|named|titled|entitled))? [`*_\"“‘']{0,3}(?:The )?$"
+)
+_LONGEST_KIND = 80
 _IN = re.compile(r" in (?:the )?")
 _OWNED = re.compile(r"['’]s\s[*_\"“`]{0,4}(?:the )?")
 _BY = re.compile(r"[`*_\"”]{0,3},? by ")
+_THINGS = KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"}
+_APPOSABLE = KINDS | ROLES | word_list(_LISTS["apposed_nouns"])
 _CAN_BE_OWNED = frozenset(("work", "product", "organisation", "code"))
 _ROLE_LISTED = re.compile(
     r", (?:the )?(?:(?:associate|assistant|managing|vice|deputy|senior|team|project|executive) )?"
@@ -68,8 +81,12 @@ def find_descriptions(
 ) -> Iterator[Description]:
     """What the sentence `text[start:end]` says that its names are."""
     for name in names:
+        if (product := _without_version(name)) is not None:
+            yield name, VERSION_OF, product, 0.85
         if found := _trade_before(text, start, name):
             yield name, IS_A, found, 0.75
+        elif noun := _kind_before(text, start, name) or _apposed(text, start, end, name):
+            yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
     for name, kind in find_examples(text, start, end, names):
         yield name, IS_A, NameSpan(name.end, name.end, kind, CONCEPT), 0.75
     first = names[0]
@@ -80,6 +97,14 @@ def find_descriptions(
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
+
+
+def _without_version(name: NameSpan) -> NameSpan | None:
+    """The product of a product with its version: "Docutils" of "Docutils 0.21"."""
+    product, _, version = name.name.rpartition(" ")
+    if name.entity_type != "product" or not product or not VERSION.fullmatch(version):
+        return None
+    return NameSpan(name.start, name.start + len(product), product, "product")
 
 
 def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:
@@ -119,6 +144,27 @@ def _trade_before(text: str, start: int, name: NameSpan) -> NameSpan | None:
     return NameSpan(before.start("role"), before.end("role"), before["role"], CONCEPT)
 
 
+def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
+    """What "the novel X" and "a company called X" say: "novel", "company"."""
+    before = _KIND_BEFORE.search(text, max(start, name.start - _LONGEST_KIND), name.start)
+    if before is None or before["noun"] not in _THINGS:
+        return None
+    if before["called"]:
+        return before["noun"] if name.entity_type != "person" else None
+    is_told = before["article"].casefold() in ("the", "this") and not is_person(name)
+    return before["noun"] if is_told else None
+
+
+def _apposed(text: str, start: int, end: int, name: NameSpan) -> str | None:
+    """What "X, a maker of looms, …" says: a noun that says what such a thing is."""
+    apposed = _APPOSED.match(text, name.end, end)
+    if apposed is None or _GOVERNED.search(text, max(start, name.start - 10), name.start):
+        return None
+    what = text[apposed.end() : min(end, apposed.end() + _LONGEST_APPOSITION)]
+    concept = concept_of(f" is a {what}", is_person=is_person(name))
+    return concept if concept and concept.rpartition(" ")[2] in _APPOSABLE else None
+
+
 def _between(
     text: str, start: int, end: int, left: NameSpan, right: NameSpan
 ) -> Iterator[Description]:
@@ -140,11 +186,7 @@ def _between(
         and right.entity_type not in ("person", "place")
     ):
         yield left, f"{listed['noun']}_of", right, 0.75
-    if owned := _POSSESSIVE.fullmatch(gap):
-        noun = owned["noun"]
-        if noun in RELATIONAL and is_person(right):
-            yield right, f"{noun}_of", left, 0.75
-    elif (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
+    if (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
         if role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
             yield right, f"{role['noun']}_of", left, 0.75
     elif _COMMA.fullmatch(gap) and _lies_in(text, start, end, left, right):

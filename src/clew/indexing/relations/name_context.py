@@ -23,6 +23,12 @@ _DATE_CUE = re.compile(
     r"(?: (?:early|late|mid))?)?\s$",
     re.IGNORECASE,
 )
+_MARKS = re.compile(
+    r"^(?:\(\))?[`*_\"”]{1,3}(?=\s)\s|\s(?::(?:[a-z]{1,6}:)?[a-z]{2,12}:)?[`*_\"“]{1,3}[!~]?$"
+)
+"""What marks names at either end of the words between them: "foo` uses :func:`bar"."""
+_LONGEST_MARKED = 80
+"""Characters of a name between back quotes."""
 _BESIDE = re.compile(r"[-‐/\w@]|['’]s\b|\s(?P<word>[a-z][\w-]*)")
 _MAY_FOLLOW = STOP_WORDS | word_list(
     # What may stand after a name without making it part of a longer one.
@@ -64,7 +70,10 @@ def gap_between(text: str, start: int, end: int, dates: Sequence[NameSpan]) -> s
         if start <= date.start < end:
             kept.append(_DATE_CUE.sub(" ", text[start : date.start]).rstrip())
             start = max(start, date.end)
-    return "".join(kept) + text[start:end]
+    gap = "".join(kept) + text[start:end]
+    # What opens with a back quote and does not close with one is speech: "answered `Come on!'".
+    is_speech = gap.endswith("`") and "`" not in text[end : end + _LONGEST_MARKED]
+    return gap if is_speech else _MARKS.sub(" ", gap)
 
 
 def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:

@@ -29,6 +29,8 @@ from clew.indexing.relations.phrases import (
     phrase_between,
     read_attribute,
 )
+from clew.indexing.relations.roles import Role, role_after, role_between, role_of_pronoun
+from clew.indexing.relations.subjects import Subject, find_subject, mutual_between
 from clew.text import entity_key
 from clew.types import ExtractedRelation
 
@@ -92,7 +94,9 @@ def find_relations(
     seen: set[tuple[str, str, str]] = set()
     dates = [name for name in names if name.entity_type == "date"]
     named = [without_role(name) for name in names if name.entity_type != "date"]
-    candidates = list(_candidates(text, start, end, named, dates, antecedents))
+    candidates = sorted(
+        _candidates(text, start, end, named, dates, antecedents), key=lambda c: c.tail.start
+    )
     for candidate, following in zip_longest(candidates, candidates[1:]):
         key = candidate.key()
         if key in seen or key[0] == key[2]:
@@ -139,9 +143,28 @@ def _candidates(
         yield from _with_list(text, told, _about_antecedent(text, told, dates, antecedent))
     for head, relation_type, tail, confidence in find_descriptions(text, start, end, told):
         yield _Candidate(head.name, Phrase(relation_type, confidence), tail, head.start)
+    apart = find_subject(text, _behind_date(text, start, dates), end, told)
+    if apart:
+        yield from _with_list(text, told, _of_subject(text, told, dates, apart))
+    for left, right in pairwise(told):
+        yield from _of_roles(text, start, end, left, right)
+    yield from _with_list(text, told, _of_neighbours(text, start, end, told, dates, apart))
+
+
+def _of_neighbours(
+    text: str,
+    start: int,
+    end: int,
+    told: Sequence[NameSpan],
+    dates: Sequence[NameSpan],
+    apart: Subject | None,
+) -> Iterator[_Candidate]:
+    """What the words between two neighbours say, of those that are `apart` from none."""
     subject = told[0] if _IS.match(text, told[0].end, end) else None
     object_at = -1  # where the last object of an active verb begins
     for left, right in pairwise(told):
+        if apart and apart.name.start < left.start < apart.predicate <= right.start:
+            continue  # said of the subject that it stands beside
         gap = gap_between(text, left.end, right.start, dates)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
@@ -154,9 +177,42 @@ def _candidates(
         if phrase and is_whole(text, right, end, gap):
             object_at = right.start
             found = _Candidate(head.name, phrase, right, head.start)
-            yield from _with_list(text, told, [found])
+            yield found
             if head is left and (other := joint_subject(text, start, told, left)):
                 yield found._replace(head=other.name, start=other.start)
+
+
+def _of_subject(
+    text: str, told: Sequence[NameSpan], dates: Sequence[NameSpan], subject: Subject
+) -> Iterator[_Candidate]:
+    """What the predicate says of a subject that something stands beside."""
+    head, place = subject.name, subject.place
+    tail = next((name for name in told if name.start > subject.predicate), None)
+    gap = gap_between(text, subject.predicate, tail.start, dates) if tail else ""
+    if tail is None or not 3 < len(gap) <= LONGEST_GAP:
+        return
+    phrase = phrase_between(gap, _type(text, head), tail.entity_type)
+    if phrase and is_whole(text, tail, len(text), gap):
+        yield _Candidate(head.name, phrase, tail, head.start)
+        if place and place.entity_type in ("place", "name"):
+            yield _Candidate(head.name, Phrase("located_in", 0.65), place, place.start)
+
+
+def _of_roles(
+    text: str, start: int, end: int, left: NameSpan, right: NameSpan
+) -> Iterator[_Candidate]:
+    """What offices make of two neighbours: "the founder of X is Y"; and "X and Y merged"."""
+    if role := role_between(text, start, left, right):
+        yield _held(role, left.name, right, left.start)
+    elif role := role_after(text, end, left, right):
+        yield _Candidate(left.name, Phrase(role.relation_type, 0.75), right, left.start)
+    elif relation_type := mutual_between(text, end, left, right):
+        yield _Candidate(left.name, Phrase(relation_type, 0.75), right, left.start)
+
+
+def _held(role: Role, owner: str, name: NameSpan, start: int, factor: float = 1.0) -> _Candidate:
+    phrase = Phrase(role.relation_type, round(0.75 * factor, 3), inverse=not role.is_seat)
+    return _Candidate(owner, phrase, name, start)
 
 
 def _with_list(
@@ -185,6 +241,10 @@ def _about_antecedent(
     if first is None:
         return
     start = _behind_date(text, antecedent.start, dates)
+    office = role_of_pronoun(text, start, first)
+    may_own = not (antecedent.speaks or antecedent.is_described)
+    if office and may_own and office[1] == is_person(antecedent):
+        yield _held(office[0], antecedent.name, first, start, PRONOUN_FACTOR)
     opening = (_SPEAKER if antecedent.speaks else _SUBJECT).match(text, start, first.start)
     if opening is None or not _means(opening, antecedent):
         return

@@ -24,7 +24,7 @@ _AFTER_TAIL = re.compile(
     r"[\w'’&-]+){1,6} "
 )
 """What may stand between a relation's second name and its time: some words, no new clause."""
-_BEFORE_HEAD = re.compile(r",? ")
+_BEFORE_HEAD = re.compile(r",? (?:the )?")
 
 
 class Validity(NamedTuple):

@@ -29,7 +29,11 @@ _AUXILIARY = (
     r"(?:(?:which|that|who|is|was|are|were|be|been|being|has|have|had|did|does|do|got) ){0,6}"
 )
 _LEAD = rf"{_AUXILIARY}{_ADVERB}"
-_COPULA = r"(?:(?:, )?(?:(?:which|that|who) )?(?:is|was|are|were|became|remains|being) )"
+_COPULA = (
+    r"(?:(?:, )?(?:(?:which|that|who) )?(?:(?:is|was|are|were|became|remains|being)"
+    r"|(?:serve[sd]|work(?:s|ed)|act(?:s|ed)) as"
+    r"|(?:(?:is|was|has been|were) )?(?:elected|appointed|named|made)(?: as)?) )"
+)
 
 
 class Phrase(NamedTuple):
@@ -94,6 +98,16 @@ _PLACED = re.compile(
 )
 RELATIONAL = word_list(_LISTS["relational_nouns"])
 """Nouns that say what somebody or something is to another: "founder", "capital", "fork"."""
+OFFICES = word_list(_LISTS["offices"])
+"""The same of several words, with hyphens between them."""
+THINGS = word_list(_LISTS["things"])
+"""Relational nouns that things are to things: "capital"."""
+SEATS = word_list(_LISTS["seats"])
+MUTUAL: dict[str, str] = _LISTS["mutual"]
+"""Relation types by what two do with each other: "X and Y merged"."""
+_SPOKEN_OFFICE = re.compile(
+    rf"\b(?:{'|'.join(sorted(OFFICES | SEATS, key=len, reverse=True)).replace('-', '[ -]')})\b"
+)
 _NO_RELATION_NOUNS = word_list(_LISTS["no_relation_nouns"])
 _NO_RELATION_VERBS = word_list(_LISTS["no_relation_verbs"])
 _INTRANSITIVE = word_list(_LISTS["intransitive"])
@@ -173,10 +187,20 @@ def read_phrase(gap: str) -> Phrase | None:
 
 def _phrase(gap: str) -> str:
     """The gap in small letters, without the words that belong to the name after it."""
-    words = _SPACE.sub(" ", gap.casefold()).strip()
+    words = with_offices(_SPACE.sub(" ", gap.casefold()).strip())
     while (shorter := _shortened(words)) != words:
         words = shorter
     return words
+
+
+def with_offices(words: str) -> str:
+    """The text in small letters with each office as one word: "chief executive" of several."""
+    return _SPOKEN_OFFICE.sub(lambda office: office.group().replace(" ", "-"), words)
+
+
+def is_office(noun: str) -> bool:
+    """Whether the noun says what somebody or something is to another: "founder of X"."""
+    return noun in RELATIONAL or noun in OFFICES
 
 
 def _shortened(words: str) -> str:
@@ -208,9 +232,9 @@ def _noun_phrase(words: str) -> Phrase | None:
         return Phrase(f"located_{placed['prep']}", 0.75)
     apposed = _APPOSED.fullmatch(words)
     noun = apposed or _NOUN_OF.fullmatch(words)
-    if noun is None or (apposed and noun["noun"] not in RELATIONAL):
+    if noun is None or (apposed and not is_office(noun["noun"])):
         return None
-    is_known = noun["noun"] in RELATIONAL or noun["noun"] in PERSON_NOUNS
+    is_known = is_office(noun["noun"]) or noun["noun"] in PERSON_NOUNS
     if noun["prep"] not in ("of", "to") and not is_known:
         return None
     if not is_known and (

@@ -25,7 +25,7 @@ from clew.indexing.structure.works import cited_works
 from clew.types import Structure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from clew.types import Document
 
@@ -48,10 +48,13 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
 """Each gives what it sees in a document, nothing for documents that are none of its kind."""
 
 
-def structure_of(document: Document) -> Structure:
-    """What all kinds of structure state."""
-    found = [read(document) for read in READERS]
+def structure_of(
+    document: Document, further: Sequence[Callable[[Document], Structure]] = ()
+) -> Structure:
+    """What all kinds of structure state, those of `further` readers among them."""
+    found = [read(document) for read in (*further, *READERS)]
     return Structure(
+        entities=tuple(e for one in found for e in one.entities),
         statements=tuple(s for one in found for s in one.statements),
         aliases=tuple(a for one in found for a in one.aliases),
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import replace
@@ -14,7 +15,14 @@ from clew.types import ChunkExtraction, ExtractedRelation, Mention
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from clew.types import AliasEvidence, Chunk, Extraction, Statement, Structure
+    from clew.types import (
+        AliasEvidence,
+        Chunk,
+        DeclaredEntity,
+        Extraction,
+        Statement,
+        Structure,
+    )
 
 
 def add_structure(
@@ -25,12 +33,14 @@ def add_structure(
     Both names of a statement become mentions of that sentence unless they are already. A statement
     outside of all chunks counts for the chunk before it, or else the first. An alias is mentioned
     once, beside the first mention of the name that it stands for, so that the store knows it; one
-    of what the document is about in the first sentence, where no text names that.
+    of what the document is about in the first sentence, where no text names that. A declared
+    entity is mentioned where it is declared, and has the declared type wherever it is mentioned.
     """
-    if not chunks or not (structure.statements or structure.aliases):
+    if not chunks or not (structure.statements or structure.aliases or structure.entities):
         return extraction
     placed: dict[int, list[Statement]] = defaultdict(list)
     starts = [chunk.start for chunk in chunks]
+    extraction = _with_declared(extraction, structure.entities, chunks, starts)
     for statement in structure.statements:
         if entity_key(statement.head) and entity_key(statement.tail):
             placed[max(0, bisect_right(starts, statement.start) - 1)].append(statement)
@@ -43,6 +53,60 @@ def add_structure(
         chunks=_with_aliases(entered, structure.aliases, chunks, extraction.about),
         aliases=tuple(dict.fromkeys((*extraction.aliases, *structure.aliases))),
     )
+
+
+def _with_declared(
+    extraction: Extraction,
+    declared: Sequence[DeclaredEntity],
+    chunks: Sequence[Chunk],
+    starts: Sequence[int],
+) -> Extraction:
+    """The extraction with the declared entities as mentions, and their types in all it names."""
+    if not declared:
+        return extraction
+    types = {entity_key(one.name): one.entity_type for one in declared}
+
+    def typed(mention: Mention) -> Mention:
+        kind = types.get(entity_key(mention.name))
+        return replace(mention, entity_type=kind) if kind else mention
+
+    found = [replace(c, mentions=tuple(map(typed, c.mentions))) for c in extraction.chunks]
+    for one in declared:
+        if entity_key(one.name):
+            i = max(0, bisect_right(starts, one.start) - 1)
+            found[i] = _with_mention(found[i], chunks[i], one)
+    about = tuple((n, types.get(entity_key(n), kind)) for n, kind in extraction.about)
+    return replace(extraction, chunks=tuple(found), about=about)
+
+
+def _with_mention(found: ChunkExtraction, chunk: Chunk, one: DeclaredEntity) -> ChunkExtraction:
+    """With a mention of the entity in the sentence that declares it, unless it has one."""
+    sentences = found.sentences or ((0, len(chunk.text)),)
+    place = min(max(one.start - chunk.start, 0), max(len(chunk.text) - 1, 0))
+    ordinal = max(0, bisect_right([start for start, _ in sentences], place) - 1)
+    key = entity_key(one.name)
+    if any(m.sentence == ordinal and entity_key(m.name) == key for m in found.mentions):
+        return found
+    start, end = _place(chunk, sentences[ordinal], one.name, one.start, one.end)
+    mention = Mention(
+        name=one.name, entity_type=one.entity_type, sentence=ordinal, start=start, end=end
+    )
+    return replace(found, sentences=sentences, mentions=(*found.mentions, mention))
+
+
+def _place(
+    chunk: Chunk, sentence: tuple[int, int], name: str, start: int, end: int
+) -> tuple[int, int]:
+    """Where a name stands in a sentence, in the chunk's text; else the range that states it."""
+    at = chunk.text.find(name, *sentence)
+    if at >= 0:
+        return at, at + len(name)
+    if "\n" in chunk.text[slice(*sentence)]:  # the name may go over the end of a line
+        wrapped = re.compile(r"\s{1,20}".join(map(re.escape, name.split())))
+        if found := wrapped.search(chunk.text, *sentence):
+            return found.span()
+    first = min(max(start - chunk.start, sentence[0]), sentence[1])
+    return first, min(max(end - chunk.start, first), sentence[1])
 
 
 def _with_statements(
@@ -129,15 +193,9 @@ def _mentions(
     statement: Statement, chunk: Chunk, sentence: tuple[int, int], ordinal: int
 ) -> Iterator[Mention]:
     """The names, where they stand in the sentence, else where the statement does."""
-    start, end = sentence
-    stated = min(max(statement.start - chunk.start, start), end)
-    until = min(max(statement.end - chunk.start, stated), end)
     names = [(statement.head, statement.head_type)]
     if statement.relation_type != IS_A:  # what a thing is names nothing
         names.append((statement.tail, statement.tail_type))
     for name, entity_type in names:
-        at = chunk.text.find(name, start, end)
-        place = (at, at + len(name)) if at >= 0 else (stated, until)
-        yield Mention(
-            name=name, entity_type=entity_type, sentence=ordinal, start=place[0], end=place[1]
-        )
+        start, end = _place(chunk, sentence, name, statement.start, statement.end)
+        yield Mention(name=name, entity_type=entity_type, sentence=ordinal, start=start, end=end)

@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings, Settings
 
+    Extend = Callable[[Starlette, ClewServer, ServeSettings], None]
+    """Adds routes and middleware to the web application."""
+
 PATH = "/mcp"
 """Where the protocol is served."""
 LOOPBACK = ("127.0.0.1", "localhost", "[::1]")
@@ -71,6 +74,8 @@ def serve_http(
     *,
     insecure: bool = False,
     on_ready: Callable[[str], None],
+    extend: Extend | None = None,
+    file: Path | None = Path(SETTINGS_FILE),
 ) -> None:
     """Serve over HTTP until a signal comes.
 
@@ -78,6 +83,8 @@ def serve_http(
         settings: Where, for whom, within which limits.
         insecure: Ask nobody for a token; only at an address of this machine alone.
         on_ready: Called with the address once requests are taken.
+        extend: Adds pages to the web application.
+        file: Where the tokens come from, read again where it changes; None: they stay.
 
     Raises:
         SettingsError: Nobody could call, or everybody.
@@ -86,8 +93,8 @@ def serve_http(
 
     _log_to_stderr()
     engines = Engines(served_settings(settings), TOOLS)
-    server = http_server(engines, insecure=insecure, file=Path(SETTINGS_FILE))
-    config = http_config(server, settings.serve)
+    server = http_server(engines, insecure=insecure, file=file)
+    config = http_config(server, settings.serve, extend)
     host = settings.serve.host
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     bound = socket.create_server((host, settings.serve.port), family=family)
@@ -136,11 +143,12 @@ def http_server(
     return create_server(engines, engines.settings, access=access, seconds=serve.request_seconds)
 
 
-def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
-    """The web application, with its limits."""
+def http_app(server: ClewServer, serve: ServeSettings, extend: Extend | None = None) -> Starlette:
+    """The web application, with its limits; `extend` adds to it, within the same limits."""
     from mcp.server.transport_security import TransportSecuritySettings
     from starlette.middleware import Middleware
 
+    from clew.mcp.http.asking import ask_routes
     from clew.mcp.http.callers import CallerLimits
     from clew.mcp.http.limits import RateLimit
     from clew.mcp.http.uploads import upload_routes
@@ -153,7 +161,7 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
         session_idle_timeout=serve.session_minutes * 60,
         max_sessions=serve.sessions,
     )
-    app.routes.extend(upload_routes(server, serve))
+    app.routes.extend([*upload_routes(server, serve), *ask_routes(server, serve)])
     app.user_middleware.insert(0, origin_check(serve))
     # The innermost: they have to know who calls.
     app.user_middleware += [
@@ -162,10 +170,14 @@ def http_app(server: ClewServer, serve: ServeSettings) -> Starlette:
             CallerLimits, callers=server.callers, namespace=server.requests.namespace_of, path=PATH
         ),
     ]
+    if extend is not None:
+        extend(app, server, serve)
     return app
 
 
-def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
+def http_config(
+    server: ClewServer, serve: ServeSettings, extend: Extend | None = None
+) -> uvicorn.Config:
     """How the web application is run: the limits of connections, and who is believed."""
     import uvicorn
 
@@ -175,7 +187,7 @@ def http_config(server: ClewServer, serve: ServeSettings) -> uvicorn.Config:
         # Nobody is asked for a token: whoever reaches the address could say that it is a proxy.
         serve = serve.model_copy(update={"trusted_proxies": ()})
     return uvicorn.Config(
-        http_app(server, serve),
+        http_app(server, serve, extend),
         http=cast("type[asyncio.Protocol]", partial(LimitedProtocol, serve)),
         ws="none",
         h11_max_incomplete_event_size=HEADER_BYTES,

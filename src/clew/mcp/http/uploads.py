@@ -16,20 +16,24 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio
-from mcp.server.auth.middleware.bearer_auth import RequireAuthMiddleware
-from mcp.server.auth.routes import build_resource_metadata_url
-from mcp.shared.exceptions import MCPError
-from starlette.requests import ClientDisconnect, Request
+from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from clew.errors import ClewError, InputError, NotFoundError, StoreBusyError
+from clew.errors import InputError
 from clew.jobs.uploads import MEGABYTE, Upload, Uploads
+from clew.mcp.http.plain_requests import (
+    TooLargeError,
+    answer_within,
+    behind_tokens,
+    failure,
+    read_body,
+    read_object,
+)
 from clew.tools.documents.writing import UPLOAD
 from clew.tools.parameters import positive, text
 from clew.tools.toolbox import may_call
-from clew.tools.validate import complete, load_json
+from clew.tools.validate import complete
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -44,6 +48,7 @@ if TYPE_CHECKING:
 PATH = "/upload"
 TOOL = "ingest_document"
 """What takes the file in; the right to call it is the right to upload."""
+SMALLER = "send parts of the part_bytes that beginning the upload said"
 _BEGIN = (
     text(
         "name", "The file's name, whose ending says how it is read.", required=True, max_length=200
@@ -51,10 +56,6 @@ _BEGIN = (
     positive("size", "Its bytes."),
     text("sha256", "Its SHA-256 in hex.", required=True, max_length=64),
 )
-
-
-class TooLargeError(InputError):
-    """A request is larger than one may be."""
 
 
 class UploadApp:
@@ -68,29 +69,18 @@ class UploadApp:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request; a failure says what to do next."""
         request = Request(scope, receive)
-        try:
-            with anyio.fail_after(self._seconds):
-                response = await self._answer(request)
-        except ClientDisconnect:
-            return
-        except TimeoutError:
-            response = _failure(
-                408, f"this took longer than the {self._seconds:g} seconds that a request may take"
-            )
-        except MCPError as error:
-            response = _failure(400, str(error))
-        except ClewError as error:
-            response = _failure(_status(error), str(error))
-        await response(scope, receive, send)
+        response = await answer_within(self._seconds, partial(self._answer, request))
+        if response is not None:
+            await response(scope, receive, send)
 
     async def _answer(self, request: Request) -> Response:
         scope = self._server.requests.scope_of(request)
         tools = [tool for tool in scope.engines.tools if tool.name == TOOL]
         if not any(may_call(scope.caller, tool) for tool in tools):
-            return _failure(403, f"uploads need the right to call {TOOL}; ask for it")
+            return failure(403, f"uploads need the right to call {TOOL}; ask for it")
         upload_id = request.path_params.get("upload")
         if upload_id is None:
-            given = complete("upload", _BEGIN, await self._object(request))
+            given = complete("upload", _BEGIN, await read_object(request, self._largest))
             return await scope.in_thread(partial(_begin, scope, given, self._largest))
         answers: dict[str, Callable[[], Awaitable[Response]]] = {
             "PUT": partial(self._write, scope, upload_id, request),
@@ -104,44 +94,17 @@ class UploadApp:
         given = request.query_params.get("part", "")
         if not (given.isdecimal() and given.isascii() and len(given) < 10):
             raise InputError(f"part {given!r} is no number; add ?part=1 and so on to the address")
-        data = await self._body(request)
+        data = await read_body(request, self._largest, SMALLER)
         return await scope.in_thread(partial(_write, scope, upload_id, int(given), data))
 
     async def _finish(self, scope: RequestScope, upload_id: str, request: Request) -> Response:
-        given = await self._object(request)
+        given = await read_object(request, self._largest)
         return await scope.in_thread(partial(_finish, scope, upload_id, given))
-
-    async def _object(self, request: Request) -> dict[str, Any]:
-        body = await self._body(request)
-        try:
-            given = load_json(body or b"{}")
-        except ValueError as error:
-            raise InputError(f"the body is no JSON ({error}); send an object") from error
-        if not isinstance(given, dict):
-            raise InputError("the body is no JSON object; send one")
-        return given
-
-    async def _body(self, request: Request) -> bytes:
-        """The body, which nobody can make larger than it may be."""
-        body = bytearray()
-        async for block in request.stream():
-            body += block
-            if len(body) > self._largest:
-                raise TooLargeError(
-                    f"this request is larger than {self._largest} bytes; send parts of the"
-                    " part_bytes that beginning the upload said"
-                )
-        return bytes(body)
 
 
 def upload_routes(server: ClewServer, serve: ServeSettings) -> list[Route]:
     """The routes, behind the same checks as the protocol's."""
-    app: Any = UploadApp(server, serve)
-    auth = server.settings.auth
-    if auth is not None:
-        resource = auth.resource_server_url
-        metadata = None if resource is None else build_resource_metadata_url(resource)
-        app = RequireAuthMiddleware(app, auth.required_scopes or [], metadata)
+    app = behind_tokens(server, UploadApp(server, serve))
     return [
         Route(PATH, app, methods=["POST"]),
         Route(f"{PATH}/{{upload}}", app, methods=["GET", "PUT", "POST", "DELETE"]),
@@ -205,12 +168,3 @@ def _state(uploads: Uploads, upload: Upload, status: int = 200) -> Response:
         "queued": uploads.queued(upload),
     }
     return JSONResponse(told, status)
-
-
-def _status(error: ClewError) -> int:
-    statuses = {TooLargeError: 413, NotFoundError: 404, InputError: 400, StoreBusyError: 503}
-    return next((code for kind, code in statuses.items() if isinstance(error, kind)), 500)
-
-
-def _failure(status: int, message: str) -> Response:
-    return JSONResponse({"success": False, "error": message}, status)

@@ -35,13 +35,18 @@ class Budget:
     answered: as many as run at a time may go beyond the limit together.
     """
 
-    def __init__(self, max_tokens: int = 0, max_cost: float = 0.0) -> None:
-        self._max_tokens, self._max_cost = max_tokens, max_cost
+    def __init__(
+        self, max_tokens: int = 0, max_cost: float = 0.0, *, within: Budget | None = None
+    ) -> None:
+        """What is counted here counts for `within`, too, whose limits hold as well."""
+        self._max_tokens, self._max_cost, self._within = max_tokens, max_cost, within
         self._lock = threading.Lock()
         self.spent = Spent()
 
     def check(self) -> None:
         """Raise `BudgetError` where a limit is reached."""
+        if self._within is not None:
+            self._within.check()
         spent = self.spent
         if 0 < self._max_tokens <= spent.usage.total:
             raise BudgetError(
@@ -56,6 +61,8 @@ class Budget:
 
     def count(self, reply: Reply) -> None:
         """Add what a reply took."""
+        if self._within is not None:
+            self._within.count(reply)
         with self._lock:
             before, fresh = self.spent, not reply.cached
             cost = before.cost
@@ -88,8 +95,8 @@ def estimate(
 ) -> Estimate:
     """What requests would take that are not answered yet, judged by those of the past.
 
-    `past` are requests of the same model and task; without any, a token is four characters and a
-    reply has `output_tokens`.
+    `past` are requests of the same model and task, be it that they failed; without any, a token is
+    four characters and a reply has `output_tokens`.
     """
     done = [entry for entry in past if entry.usage.input_tokens and entry.characters]
     characters = sum(entry.characters for entry in done)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import logging
 import threading
 import time
@@ -14,12 +15,12 @@ from clew.models.llm.budget import Budget
 from clew.models.llm.cache import answered, failed, request_key, restored
 from clew.models.llm.repair import parse, repaired
 from clew.models.llm.retry import with_retries
-from clew.ports.language_model import Parameters, Reply, Request
+from clew.ports.language_model import Parameters, Reply, Request, Usage
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from clew.ports.language_model import LanguageModel, LoggedReply, ReplyLog
+    from clew.ports.language_model import LanguageModel, LoggedReply, ReplyLog, Task
     from clew.settings import LlmSettings
 
 T = TypeVar("T")
@@ -51,8 +52,9 @@ class LanguageModelClient:
         own = threading.BoundedSemaphore(settings.concurrency)
         self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
         self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
-        """Of this client; a command may put another in its place."""
-        self._away: tuple[float, ModelUnavailableError] | None = None
+        """Of this client."""
+        self._away: list[tuple[float, ModelUnavailableError]] = []
+        """Until when it is not asked again, and why; shared with the clients of `limited`."""
 
     @property
     def name(self) -> str:
@@ -81,18 +83,34 @@ class LanguageModelClient:
         request = self.prepared(request)
         return self._kept(request_key(self.provider.name, request), counted=False) is not None
 
+    def model_of(self, task: Task) -> str:
+        """The model that is asked for a task."""
+        return self.settings.task(task).model or self.settings.model
+
     def prepared(self, request: Request) -> Request:
         """The request with the parameters of its task."""
         if request.parameters is not None:
             return request
         task = self.settings.task(request.task)
         parameters = Parameters(
-            model=task.model or self.settings.model,
+            model=self.model_of(request.task),
             temperature=task.temperature,
             max_output_tokens=task.max_output_tokens,
             seconds=task.seconds,
         )
         return replace(request, parameters=parameters)
+
+    def limited(
+        self, max_tokens: int | None = None, max_cost: float | None = None, *, keep: bool = True
+    ) -> LanguageModelClient:
+        """The same model for one piece of work: counted by itself, within limits of its own, too.
+
+        Without `keep`, replies are neither kept nor used again.
+        """
+        client = copy.copy(self)
+        client.budget = Budget(max_tokens or 0, max_cost or 0.0, within=self.budget)
+        client.log = self.log if keep else None
+        return client
 
     # --- one request
 
@@ -107,15 +125,21 @@ class LanguageModelClient:
             yield replace(reply, value=parse(request, reply))
             return
         self.budget.check()
+        tried: list[Reply] = []
         try:
             with self.slots:
-                yield from self._fresh(key, request, ask)
+                yield from self._fresh(key, request, ask, tried)
         except ModelError as error:
-            self._record(failed(key, request, _reason(error)))
+            self._record(failed(key, request, _reason(error), _together(tried)))
             raise
 
-    def _fresh(self, key: str, request: Request, ask: Ask) -> Iterator[str | Reply]:
-        """What the provider says; the whole reply is checked, and kept where it is sound."""
+    def _fresh(
+        self, key: str, request: Request, ask: Ask, tried: list[Reply]
+    ) -> Iterator[str | Reply]:
+        """What the provider says; the whole reply is checked, and kept where it is sound.
+
+        `tried` takes every reply, since one that cannot be used was paid for, too.
+        """
         reply: str | Reply = ""
         for reply in ask(request):
             if isinstance(reply, str):
@@ -123,26 +147,27 @@ class LanguageModelClient:
         if not isinstance(reply, Reply):
             raise ReplyError(f"{self.name} ended without a reply", "truncated")
         self.budget.count(reply)
+        tried.append(reply)
         try:
             value = parse(request, reply)
         except ReplyError as error:
-            reply, value = self._repaired(request, reply, error)
-        self._record(answered(key, request, reply))
-        yield replace(reply, value=value)
+            value = self._repaired(request, reply, error, tried)
+        whole = _together(tried) or reply
+        self._record(answered(key, request, whole))
+        yield replace(whole, value=value)
 
     def _repaired(
-        self, request: Request, reply: Reply, error: ReplyError
-    ) -> tuple[Reply, BaseModel | None]:
-        """The reply to the same request with the error told, and its value; asked for once."""
+        self, request: Request, reply: Reply, error: ReplyError, tried: list[Reply]
+    ) -> BaseModel | None:
+        """The value of the reply to the same request with the error told; asked for once."""
         if error.reason != "malformed":
             raise error
         self.budget.check()
         (second,) = self._whole(repaired(request, reply, error))
         assert isinstance(second, Reply)
         self.budget.count(second)
-        value = parse(request, second)
-        both = replace(second, usage=reply.usage + second.usage, cost=_sum(reply, second))
-        return replace(both, seconds=reply.seconds + second.seconds), value
+        tried.append(second)
+        return parse(request, second)
 
     def _whole(self, request: Request) -> Iterator[str | Reply]:
         yield self._tried(request, self.provider.reply)
@@ -167,7 +192,7 @@ class LanguageModelClient:
             return self._retried(request, work)
         except ModelUnavailableError as error:
             if not error.reached:
-                self._away = (time.monotonic() + AWAY_SECONDS, error)
+                self._away[:] = [(time.monotonic() + AWAY_SECONDS, error)]
                 raise
             return self._by_fallback(request, work, error)
         except ReplyError:
@@ -189,9 +214,10 @@ class LanguageModelClient:
 
     def _check_away(self) -> None:
         """Raise at once where the model could not be reached a moment ago."""
-        if self._away is not None and time.monotonic() < self._away[0]:
-            raise self._away[1]
-        self._away = None
+        for until, error in self._away:
+            if time.monotonic() < until:
+                raise error
+        self._away.clear()
 
     # --- what is kept
 
@@ -217,6 +243,14 @@ def _reason(error: ModelError) -> str:
     return f"{error.reason}: {error}" if isinstance(error, ReplyError) else str(error)
 
 
-def _sum(first: Reply, second: Reply) -> float | None:
-    known = [reply.cost for reply in (first, second) if reply.cost is not None]
-    return sum(known) if known else None
+def _together(replies: list[Reply]) -> Reply | None:
+    """The last reply with what all of them took; None where there are none."""
+    if not replies:
+        return None
+    known = [reply.cost for reply in replies if reply.cost is not None]
+    return replace(
+        replies[-1],
+        usage=sum((reply.usage for reply in replies), Usage()),
+        cost=sum(known) if known else None,
+        seconds=sum(reply.seconds for reply in replies),
+    )

@@ -15,7 +15,7 @@ from clew.search.analysis.section_names import section_name
 from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.search.analysis.period import AskedTime
 
@@ -96,6 +96,8 @@ class Route:
     reason: str
     note: str = ""
     """What went wrong on the way; empty where nothing did."""
+    kind: str = "fact"
+    """The kind of question: the name of the rule that decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +111,17 @@ class Rule:
     reason: str
 
 
-def route(question: str, features: Features) -> Route:
-    """The strategy of the first rule that sees something; `graph` where none does."""
+def route(question: str, features: Features, preferred: Mapping[str, str] | None = None) -> Route:
+    """The strategy of the first rule that sees something; `graph` where none does.
+
+    `preferred` strategies, by kind of question, go before those of the rules.
+    """
+    preferred = preferred or {}
     for rule in RULES:
         if seen := rule.test(question, features):
-            return Route(rule.strategy, f"{rule.reason}: {seen}")
-    return Route("graph", _fact(features))
+            strategy = preferred.get(rule.name, rule.strategy)
+            return Route(strategy, f"{rule.reason}: {seen}", kind=rule.name)
+    return Route(preferred.get("fact", "graph"), _fact(features))
 
 
 def alpha_for(question: str, features: Features) -> float:

@@ -139,8 +139,9 @@ def cite_chunks(chunks: Sequence[StoredChunk]) -> tuple[Citation, ...]:
 
 
 def trail(chunk: StoredChunk, headings: Sequence[str] = ()) -> str:
-    """Title (or source) and headings, as a reader sees them."""
-    return " › ".join(dict.fromkeys([chunk.title or chunk.source, *headings]))
+    """Title (or source), which version where it is an earlier one, and headings."""
+    earlier = f" ({chunk.earlier})" if chunk.earlier else ""
+    return " › ".join(dict.fromkeys([f"{chunk.title or chunk.source}{earlier}", *headings]))
 
 
 def statement(head: str, relation: str, tail: str, sentence: str = "") -> str:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from clew.text import fold, terms
-from clew.types.answers import AnswerStatement, Quotation
+from clew.quotations import find_words
+from clew.text import terms
+from clew.types.answers import AnswerStatement, Quotation, statement_text
 from clew.untrusted import escaped
 
 if TYPE_CHECKING:
@@ -16,23 +17,6 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 _WORD = re.compile(r"\w+")
-
-
-def find_words(quoted: str, text: str) -> tuple[int, int] | None:
-    """Where the words stand in the text, one after the other; None where they do not.
-
-    Case, accents, punctuation and spaces may differ; no word may.
-    """
-    wanted = [fold(word) for word in _WORD.findall(quoted)]
-    there = list(_WORD.finditer(text))
-    # Words that say something: a letter that is in no word of this Python's is not among them.
-    if not terms(" ".join(wanted)) or len(wanted) > len(there):
-        return None
-    folded = [fold(match.group()) for match in there]
-    for first in range(len(folded) - len(wanted) + 1):
-        if folded[first : first + len(wanted)] == wanted:
-            return there[first].start(), there[first + len(wanted) - 1].end()
-    return None
 
 
 def find_quotations(quotes: Sequence[Quote], hits: Sequence[Hit]) -> tuple[Quotation, ...]:
@@ -69,7 +53,7 @@ def check_statement(
         known.update(terms(passages[quotation.source]))
     new = [term for word in _telling(text) for term in terms(word) if term not in known]
     return AnswerStatement(
-        text=" ".join(text.split()),
+        text=statement_text(text),
         quotations=quotations,
         supported=bool(quotations) and not new,
     )

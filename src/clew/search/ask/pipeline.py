@@ -8,13 +8,21 @@ from typing import TYPE_CHECKING
 from clew.errors import ModelError
 from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
+from clew.search.ask.reports import ask_reports
 from clew.sentences import sentences
-from clew.types.answers import DO_NOT_SAY, Answer, AnswerSource, AnswerStatement, Quotation, Usage
+from clew.types.answers import (
+    DO_NOT_SAY,
+    Answer,
+    AnswerSource,
+    AnswerStatement,
+    Quotation,
+    statement_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from clew.ports.language_model import LanguageModel, Reply
+    from clew.ports.language_model import LanguageModel
     from clew.settings import LlmSettings
     from clew.types import CharRange, Hit, SearchResult
 
@@ -31,62 +39,82 @@ WITHOUT_MODEL = "no language model is configured: these are the documents' own s
 
 
 def answer(
-    result: SearchResult, model: LanguageModel | None, settings: LlmSettings, tell: Tell
+    result: SearchResult,
+    model: LanguageModel | None,
+    settings: LlmSettings,
+    tell: Tell,
+    *,
+    by_reports: bool = False,
 ) -> Answer:
     """The answer to the question of the result; `tell` is called with each piece of it.
 
-    Where there is no model, or it fails, the statements are the answering sentences.
+    Where there is no model, or it fails, the statements are the answering sentences. Where no
+    passage has the confidence asked for, the documents do not say. With `by_reports`, each
+    community report is asked by itself.
     """
     began = time.perf_counter()
-    if not result.hits:
+    if not result.answered:
         return _without_model(result, tell, began, [])
     if model is None:
         return _without_model(result, tell, began, [WITHOUT_MODEL])
-    reader = ReplyReader(result.query, result.hits, tell)
-    notes: list[str] = []
-    reply = None
-    try:
-        reply, said = _ask(result, model, settings, reader)
-    except ModelError as error:
-        notes, said = [str(error)], reader.broken_off()
+    if by_reports:
+        said, notes = _by_reports(result, model, settings)
+        tell(" ".join(statement.marked for statement in said))
+    else:
+        said, notes = _in_one(result, model, settings, tell)
     statements = tuple(statement for statement in said if statement.quotations)
     if len(said) > len(statements):
         notes.append(f"{len(said) - len(statements)} statements quoted no passage: left out")
     if notes and not statements:
         notes[-1] += "; these are the documents' own sentences"
-        return _without_model(result, tell, began, notes, reply)
+        return _without_model(result, tell, began, notes)
     if not statements:
         tell(DO_NOT_SAY)
-    return _made(result, statements, began, notes=notes, reply=reply, model=model.name)
+    return _made(result, statements, began, notes=notes, model=model.name)
+
+
+def _by_reports(
+    result: SearchResult, model: LanguageModel, settings: LlmSettings
+) -> tuple[tuple[AnswerStatement, ...], list[str]]:
+    try:
+        return ask_reports(result, model, settings)
+    except ModelError as error:
+        return (), [str(error)]
+
+
+def _in_one(
+    result: SearchResult, model: LanguageModel, settings: LlmSettings, tell: Tell
+) -> tuple[tuple[AnswerStatement, ...], list[str]]:
+    """What the model states of the passages, told as it is written, and what went wrong."""
+    reader = ReplyReader(result.query, result.hits, tell)
+    try:
+        return _ask(result, model, settings, reader), []
+    except ModelError as error:
+        return reader.broken_off(), [str(error)]
 
 
 def _ask(
     result: SearchResult, model: LanguageModel, settings: LlmSettings, reader: ReplyReader
-) -> tuple[Reply, tuple[AnswerStatement, ...]]:
-    reply: str | Reply = ""
+) -> tuple[AnswerStatement, ...]:
+    value = None
     for reply in model.stream(answer_request(result.query, result.hits, settings)):
         if isinstance(reply, str):
             reader.feed(reply)
-    assert not isinstance(reply, str)
-    if not isinstance(reply.value, AnswerReply):
+        else:
+            value = reply.value
+    if not isinstance(value, AnswerReply):
         raise ModelError(f"{model.name} called a tool in place of an answer")
-    return reply, reader.finish(reply.value)
+    return reader.finish(value)
 
 
-def _without_model(
-    result: SearchResult,
-    tell: Tell,
-    began: float,
-    notes: Sequence[str],
-    reply: Reply | None = None,
-) -> Answer:
+def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
     least = max(LEAST_CONFIDENCE, _NEAR_BEST * (result.confidence or 0))
-    statements = tuple(_sentences(result.hits, least))
+    statements = tuple(_sentences(result.hits, least)) if result.answered else ()
     if result.hits and not statements:
         nearest = result.hits[0].chunk
         notes = [*notes, f"the nearest passage is of {nearest.title or nearest.source!r}"]
     tell(" ".join(s.marked for s in statements) or DO_NOT_SAY)
-    return _made(result, statements, began, notes=notes, reply=reply)
+    return _made(result, statements, began, notes=notes)
 
 
 def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
@@ -103,7 +131,7 @@ def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
         text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
         if text.strip():
             quotation = Quotation(source=number, text=text, start=start, end=end)
-            shown = " ".join(text.split())
+            shown = statement_text(text)
             found.append(AnswerStatement(text=shown, quotations=(quotation,), supported=True))
     return found
 
@@ -126,7 +154,6 @@ def _made(
     began: float,
     *,
     notes: Sequence[str] = (),
-    reply: Reply | None = None,
     model: str = "",
 ) -> Answer:
     cited = {q.source for statement in statements for q in statement.quotations}
@@ -137,8 +164,7 @@ def _made(
         sources=tuple(_source(number, result.hits[number - 1]) for number in sorted(cited)),
         model=model,
         strategy=result.strategy,
-        usage=reply.usage if reply else Usage(),
-        cost=reply.cost if reply else None,
+        confidence=result.confidence,
         timings_ms={
             "search": sum(result.timings_ms.values()),
             "model": 1000 * (time.perf_counter() - began),
@@ -158,4 +184,6 @@ def _source(number: int, hit: Hit) -> AnswerSource:
         start=chunk.start,
         end=chunk.end,
         path=hit.path,
+        confidence=hit.confidence,
+        namespace=hit.namespace,
     )

@@ -12,7 +12,7 @@ from clew.untrusted import NOTICE, escaped, untrusted_block
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.settings import LlmSettings
+    from clew.settings import LlmSettings, LlmTaskSettings
     from clew.types import Hit
 
 MOST_STATEMENTS = 8
@@ -50,11 +50,32 @@ class AnswerReply(BaseModel):
     statements: list[Stated] = Field(max_length=MOST_STATEMENTS)
 
 
-def answer_request(question: str, hits: Sequence[Hit], settings: LlmSettings) -> Request:
-    """The question with the first passages that fit, numbered from 1."""
-    task = settings.answer
-    room = (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN
-    room -= len(_INSTRUCTIONS) + len(question)
+def answer_request(
+    question: str, hits: Sequence[Hit], settings: LlmSettings, *, report: str = ""
+) -> Request:
+    """The question with the first passages that fit, numbered from 1.
+
+    `report` is a summary of them, which says what they have to do with each other.
+    """
+    around = [untrusted_block(report, kind="report")] if report else []
+    taken = len(_INSTRUCTIONS) + len(question) + sum(map(len, around))
+    blocks = passage_blocks(hits, settings, settings.answer, taken)
+    asked = f"Question: {escaped(question)}"
+    return Request(
+        task="answer",
+        instructions=_INSTRUCTIONS,
+        messages=(Message(role="user", text="\n\n".join([*around, *blocks, asked])),),
+        schema=AnswerReply,
+        subject=question,
+        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
+    )
+
+
+def passage_blocks(
+    hits: Sequence[Hit], settings: LlmSettings, task: LlmTaskSettings, taken: int
+) -> list[str]:
+    """The first passages that fit beside `taken` characters, numbered from 1; one at least."""
+    room = (settings.context_tokens - task.max_output_tokens) * _CHARACTERS_PER_TOKEN - taken
     blocks: list[str] = []
     for number, hit in enumerate(hits, start=1):
         block = untrusted_block(hit.chunk.text, number=number, title=hit.chunk.title[:200])
@@ -62,12 +83,4 @@ def answer_request(question: str, hits: Sequence[Hit], settings: LlmSettings) ->
         if room < 0 and blocks:
             break
         blocks.append(block)
-    asked = f"Question: {escaped(question)}"
-    return Request(
-        task="answer",
-        instructions=_INSTRUCTIONS,
-        messages=(Message(role="user", text="\n\n".join([*blocks, asked])),),
-        schema=AnswerReply,
-        subject=question,
-        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
-    )
+    return blocks

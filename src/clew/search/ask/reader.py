@@ -10,6 +10,7 @@ from pydantic_core import from_json
 
 from clew.search.ask.check import check_statement, find_quotations
 from clew.search.ask.prompt import MOST_STATEMENTS, Quote, Stated
+from clew.types.answers import CLOSING, OPENING, statement_text
 
 if TYPE_CHECKING:
     from clew.search.ask.prompt import AnswerReply
@@ -75,8 +76,7 @@ class ReplyReader:
         except (ValidationError, KeyError, TypeError):
             return
         if find_quotations(quotes, self._hits):
-            # The last word may not be whole yet.
-            self._tell_up_to(text.rpartition(" ")[0])
+            self._tell_up_to(statement_text(_settled(text)))
 
     def _end(self, stated: Stated) -> None:
         quotations: tuple[Quotation, ...] = find_quotations(stated.quotes, self._hits)
@@ -88,7 +88,13 @@ class ReplyReader:
         self._told = ""
 
     def _tell_up_to(self, text: str) -> None:
-        text = " ".join(text.split())
         if text.startswith(self._told) and len(text) > len(self._told):
             self._tell(text[len(self._told) :])
             self._told = text
+
+
+def _settled(text: str) -> str:
+    """What more words will not change: neither the last word, nor what may become a citation."""
+    whole = text.rpartition(" ")[0]
+    opened, closed = (max(map(whole.rfind, marks)) for marks in (OPENING, CLOSING))
+    return whole if closed >= opened else whole[:opened]

@@ -9,6 +9,9 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+_LEAST = 1e-6
+"""Probabilities nearer to 0 or 1 than this are taken for this far: float32 knows no better."""
+
 
 def min_max(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     """(n,) 0 for the least, 1 for the greatest, in proportion between; 1 where all are equal."""
@@ -27,6 +30,12 @@ def standard_units(scores: NDArray[np.floating]) -> NDArray[np.float64]:
     deviation = values.std()
     centred = values - values.mean()
     return centred / deviation if np.ptp(values) > 0 else np.zeros(len(values))
+
+
+def log_odds(probabilities: NDArray[np.floating]) -> NDArray[np.float64]:
+    """(n,) the logistic function undone: among many poor ones, one good would outweigh all else."""
+    probability = np.clip(probabilities.astype(np.float64), _LEAST, 1 - _LEAST)
+    return np.log(probability / (1 - probability))
 
 
 def lead(values: NDArray[np.float32]) -> NDArray[np.float32]:

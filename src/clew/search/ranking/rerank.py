@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import MissingExtraError, ModelError
-from clew.search.ranking.normalise import standard_units
+from clew.search.ranking.normalise import log_odds, standard_units
 from clew.search.retrieval.channels import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
     from clew.ports import Reranker
     from clew.types import Scores
@@ -27,8 +25,6 @@ DEPTH = 100
 """Passages that are read, from the best."""
 WEIGHT = 0.5
 """Share of the cross-encoder; 1 is the cross-encoder alone."""
-_LEAST = 1e-6
-"""Probabilities nearer to 0 or 1 than this are taken for this far: float32 knows no better."""
 
 
 def rerank(
@@ -83,14 +79,8 @@ def _score(reranker: Reranker, question: str, texts: Sequence[str]) -> Scores:
 
 
 def _mix(head: Ranking, scores: Scores, weight: float) -> Ranking:
-    mixed = weight * standard_units(_log_odds(scores))
+    mixed = weight * standard_units(log_odds(scores))
     mixed += (1 - weight) * standard_units(head.scores)
     order = np.argsort(-mixed, kind="stable")
     between_0_and_1 = 1 / (1 + np.exp(-mixed[order]))
     return Ranking(head.ids[order], between_0_and_1.astype(np.float32))
-
-
-def _log_odds(scores: Scores) -> NDArray[np.float64]:
-    """The sigmoid undone: among many poor passages one good probability would outweigh all else."""
-    probability = np.clip(scores.astype(np.float64), _LEAST, 1 - _LEAST)
-    return np.log(probability / (1 - probability))

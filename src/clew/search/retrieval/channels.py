@@ -43,6 +43,10 @@ class Ranking:
         kept = ids[np.sort(first)]
         return cls(kept, (1 / (1 + np.arange(len(kept)))).astype(np.float32))
 
+    def by_id(self) -> dict[int, float]:
+        """Scores by chunk id."""
+        return dict(zip(self.ids.tolist(), self.scores.tolist(), strict=True))
+
     def top(self, limit: int) -> Ranking:
         """The first ones."""
         return Ranking(self.ids[:limit], self.scores[:limit])
@@ -116,10 +120,7 @@ class Channels:
 
     def scores(self) -> dict[str, dict[int, float]]:
         """Score by chunk id by channel, for the channels that were asked."""
-        return {
-            name: dict(zip(found.ids.tolist(), found.scores.tolist(), strict=True))
-            for name, found in self._found.items()
-        }
+        return {name: found.by_id() for name, found in self._found.items()}
 
 
 def reciprocal_rank_fusion(rankings: Sequence[Ranking]) -> Ranking:

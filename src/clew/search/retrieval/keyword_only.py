@@ -11,9 +11,10 @@ from clew.search.cache import RecentlyUsed
 from clew.search.pipeline import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph
+    from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import (
@@ -53,6 +54,7 @@ class _WithoutModel:
         self._resources = resources
         self.embedder: Embedder = _NotYet(resources.embedder)
         self.vectors: VectorIndex = _NothingNear(resources.vectors)
+        self.text_vectors = self.vectors
         # What is embedded here must not be taken for the model's.
         self.query_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(1)
@@ -60,6 +62,10 @@ class _WithoutModel:
     @property
     def store(self) -> Store:
         return self._resources.store
+
+    @property
+    def preferred_strategies(self) -> Mapping[str, str]:
+        return self._resources.preferred_strategies
 
     @property
     def snapshot(self) -> Snapshot:
@@ -72,6 +78,10 @@ class _WithoutModel:
     @property
     def entity_graph(self) -> EntityGraph:
         return self._resources.entity_graph
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        return self._resources.entity_ranks
 
     @property
     def communities(self) -> CommunityStore:

@@ -159,6 +159,8 @@ EXACT_FIRST = frozenset({"keyword", "hybrid", "graph", "multi_hop", "temporal", 
 """The strategies that put first what the question names exactly (`retrieval.exact`)."""
 FOR_PASSAGES = EXACT_FIRST | {"vector", "weighted"}
 """The strategies that look for passages which answer, rather than for an overview."""
+WITH_EARLIER = FOR_PASSAGES | {"parent_child"}
+"""The strategies among whose passages those of earlier versions have a place."""
 AUTO = "auto"
 """Lets the router choose one of these."""
 

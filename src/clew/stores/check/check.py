@@ -9,6 +9,7 @@ from clew.derived_files import derived_files, remove_files
 from clew.stores.backend import Backend
 from clew.stores.check import invariants
 from clew.stores.check.invariants import Invariant
+from clew.stores.documents.earlier import drop_broken
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.validity import recompute_all
 from clew.stores.state import COUNT_CHANGE, StoreState
@@ -26,12 +27,16 @@ _SHARED: Mapping[str, Invariant] = {
     "keywords": invariants.keywords,
     "vectors": invariants.vectors,
     "versions": invariants.versions,
+    "earlier texts": invariants.earlier,
     "times": invariants.times,
     "validity": invariants.validity,
     "generation": invariants.files_ahead,
     "derived files": invariants.files_damaged,
 }
-_DERIVED = frozenset({"names", "memory", "keywords", "validity", "generation", "derived files"})
+_DERIVED = frozenset(
+    {"names", "memory", "keywords", "earlier texts", "validity", "generation", "derived files"}
+)
+"""Mended, or dropped where it can only be lost."""
 _ENTITIES = 500
 """Entities whose names are mended at once."""
 
@@ -96,6 +101,7 @@ class StoreCheck(Generic[B]):
     def _mend_rows(self) -> None:
         """Each step may leave work to the next one."""
         self.mend_references()
+        drop_broken(self.backend)
         self.backend.execute(KEEP_OBSERVED)
         entities = [row[0] for row in self.backend.rows(ENTITY_IDS)]
         for first in range(0, len(entities), _ENTITIES):

@@ -13,6 +13,7 @@ import numpy as np
 
 from clew.derived_files import damaged_files, derived_files
 from clew.stores.backend import Backend
+from clew.stores.documents.earlier import broken_versions
 from clew.stores.relations.validity import derived_ends, read_facts
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import StoreState
@@ -77,6 +78,12 @@ def versions(backend: Backend) -> Iterator[str]:
             yield f"a version of {source!r} is not derived from the one before"
         elif [line[7] is None for line in lines] != [*[False] * (len(lines) - 1), True]:
             yield f"not the last version of {source!r}, and that alone, is the one held"
+
+
+def earlier(backend: Backend) -> Iterator[str]:
+    """An earlier text is of a version that was replaced, and can be read."""
+    for _, detail in broken_versions(backend):
+        yield detail
 
 
 # --- texts

@@ -13,12 +13,15 @@ from typing import Any
 
 from clew.errors import StoreError
 from clew.stores.backend import to_time, writing
+from clew.stores.documents.earlier import KEEP_VERSIONS, EarlierVersions
 from clew.stores.documents.metadata import check_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
+from clew.stores.statements import digests as by_digest
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
+from clew.stores.statements.versions import VERSIONS
 from clew.types import (
     Condition,
     DocumentInfo,
@@ -30,8 +33,11 @@ from clew.types import (
 )
 
 
-class Documents(Passages):
+class Documents(Passages, EarlierVersions):
     """`ports.DocumentStore` over a back end."""
+
+    keep_versions: int = KEEP_VERSIONS
+    """Earlier texts of a document that stay readable, at most."""
 
     _languages: tuple[int, frozenset[str]] = (-1, frozenset())
     """A generation, and the languages of its documents."""
@@ -46,7 +52,8 @@ class Documents(Passages):
             )
         prepared = prepare(entry, embedder[1])
         self.check_lengths(prepared)
-        self.backend.write(lambda: write_document(self.backend, prepared, embedder))
+        keep = self.keep_versions
+        self.backend.write(lambda: write_document(self.backend, prepared, embedder, keep=keep))
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
         """Raise `InputError` where the back end cannot look up so long a name or source."""
@@ -112,9 +119,23 @@ class Documents(Passages):
             known = self._languages = generation, found
         return known[1]
 
-    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+    def count_documents(self) -> int:
         """See `ports.DocumentStore`."""
-        (rows,) = self.backend.gather(statements.DIGESTS)
+        return self.backend.count_rows("documents")
+
+    def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        found = self.backend.rows(by_digest.SAME_DIGESTS, keys=list(digests))
+        return [(source, origin, sha256) for source, origin, sha256 in found]
+
+    def document_digests(
+        self, sources: Sequence[str] | None = None
+    ) -> dict[str, tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        if sources is None:
+            (rows,) = self.backend.gather(by_digest.DIGESTS)
+        else:
+            (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
         return {
             source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
         }
@@ -132,7 +153,7 @@ class Documents(Passages):
 
     def lineage(self, document_id: str) -> list[DocumentVersion]:
         """See `ports.DocumentStore`."""
-        rows = self.backend.rows(statements.VERSIONS, id=document_id)
+        rows = self.backend.rows(VERSIONS, id=document_id)
         return [document_version(*row) for row in rows]
 
 

@@ -136,15 +136,34 @@ def _record(
 ) -> PassageRecord:
     """A row of PASSAGES."""
     after_chunk, after_section = len(CHUNK), len(CHUNK) + len(SECTION)
-    chunk, sentences = stored_chunk(row[:after_chunk]), row[-1]
+    return passage_record(
+        row[:after_chunk],
+        row[after_chunk:after_section],
+        row[after_section:-1],
+        row[-1],
+        periods.get(row[0], ()),
+        tuple(relations.get(row[0], ())),
+    )
+
+
+def passage_record(
+    of_chunk: Sequence[Any],
+    of_section: Sequence[Any],
+    of_provenance: Sequence[Any],
+    sentences: str,
+    times: tuple[Period, ...],
+    relations: tuple[Relation, ...] = (),
+) -> PassageRecord:
+    """A passage from rows of CHUNK, SECTION and PROVENANCE columns."""
+    chunk = stored_chunk(of_chunk)
     return PassageRecord(
         chunk=chunk,
-        section=stored_section(row[after_chunk:after_section]),
-        provenance=provenance(_named(PROVENANCE, row[after_section:-1])),
-        times=periods.get(chunk.id, ()),
+        section=stored_section(of_section),
+        provenance=provenance(_named(PROVENANCE, of_provenance)),
+        times=times,
         sentences=_sentence_texts(chunk.text, sentences),
         sentence_ranges=_sentence_ranges(chunk.start, sentences),
-        relations=tuple(relations.get(chunk.id, ())),
+        relations=relations,
     )
 
 
@@ -208,7 +227,12 @@ def version_after(held: HeldVersion, document: Document, held_text: str) -> Vers
 
 
 def document_version(
-    version: int, sha256: str, derived_from: str, indexed_at: str, replaced_at: str | None
+    version: int,
+    sha256: str,
+    derived_from: str,
+    indexed_at: str,
+    replaced_at: str | None,
+    is_kept: bool,
 ) -> DocumentVersion:
     """A version as it is stored."""
     return DocumentVersion(
@@ -217,6 +241,7 @@ def document_version(
         derived_from=derived_from,
         indexed_at=datetime.fromisoformat(indexed_at),
         replaced_at=to_time(replaced_at),
+        is_kept=bool(is_kept),
     )
 
 

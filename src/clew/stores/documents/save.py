@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from clew.errors import StoreMismatchError
 from clew.stores.backend import Backend, Found, Row, Rows, now
+from clew.stores.documents.earlier import earlier_rows
 from clew.stores.documents.passages import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.documents.row_builder import (
     NumberedRows,
@@ -66,13 +67,19 @@ class _Former(NamedTuple):
     history: History
     facts: Set[FactKey]
     """What it stated."""
+    texts: Sequence[Row]
+    """Its own, where that is another one and is kept."""
 
 
-_NOTHING = _Former(frozenset(), frozenset(), {}, frozenset())
+_NOTHING = _Former(frozenset(), frozenset(), {}, frozenset(), ())
 
 
-def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
+def write_document(
+    backend: Backend, prepared: PreparedDocument, embedder: tuple[str, int], *, keep: int = 0
+) -> None:
     """Write a document in place of its former self; call inside `write`.
+
+    Where its text is another one, the texts of the `keep` versions before stay readable.
 
     Raises `StoreMismatchError` where the store's vectors are not this embedder's (any more).
     """
@@ -80,11 +87,13 @@ def write_document(backend: Backend, prepared: PreparedDocument, embedder: tuple
     _check_vectors(backend, held.state.vectors, embedder, prepared.entry.document.source)
     functional, former = held.state.functional, _NOTHING
     if not held.version.is_first:
-        former = _forget_former(backend, prepared.entry.document.id, functional)
+        document, number = prepared.entry.document.id, held.version.number
+        texts = earlier_rows(backend, document, number, keep) if held.version.is_new else []
+        former = _forget_former(backend, document, functional, texts)
     planned = alias_resolution.plan_resolution(
         backend, prepared.names, prepared.entry.links, held.names, held.next_ids
     )
-    relations = _insert(backend, prepared, held, planned, former.history)
+    relations = _insert(backend, prepared, held, planned, former)
     alias_resolution.write_changes(backend, planned.plan)
     moved = planned.plan.resolved.moved
     delete_orphans(backend, former.touched | moved)
@@ -130,7 +139,9 @@ def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
     return _Held(after, names, State(state), NextIds(*next_ids[0]), found)
 
 
-def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]) -> _Former:
+def _forget_former(
+    backend: Backend, document_id: str, functional: Sequence[str], texts: Sequence[Row]
+) -> _Former:
     history, touched = backend.gather(
         statements.STATED_HISTORY, statements.TOUCHED_ENTITIES, ids=[document_id]
     )
@@ -142,6 +153,7 @@ def _forget_former(backend: Backend, document_id: str, functional: Sequence[str]
             (start, kind, end): (since, until) for _, start, kind, end, since, until, _ in history
         },
         facts={(head, kind, tail) for head, _, kind, _, _, _, tail in history},
+        texts=texts,
     )
 
 
@@ -150,7 +162,7 @@ def _insert(
     prepared: PreparedDocument,
     held: _Held,
     planned: alias_resolution.PlannedNames,
-    history: History,
+    former: _Former,
 ) -> list[RelationRow]:
     """Write all that is new, and count the change; the relations that the document states."""
     entry, resolved, moment = prepared.entry, planned.plan.resolved, now()
@@ -166,7 +178,7 @@ def _insert(
         text.chunk_ids,
         resolved,
         first_id=held.next_ids.relations,
-        history=history,
+        history=former.history,
         moment=moment,
         extractor=extractor_of(entry.pipeline_fingerprint),
     )
@@ -176,6 +188,7 @@ def _insert(
         **_text_rows(prepared, text),
         **planned.new,
         "versions": _open_version(backend, entry.document, held.version, moment),
+        "earlier": former.texts,
         "mentions": mention_rows(entry, text.chunk_ids, resolved),
         "relations": [row._asdict() for row in relations],
         "extraction_log": [
@@ -247,6 +260,7 @@ def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
         functional = State(state).functional
         stated = backend.rows(statements.STATED_HISTORY, ids=ids)
         backend.delete("versions", ids)
+        backend.delete("earlier", ids)
         backend.delete("documents", ids)
         backend.execute(DELETE_REPLIES_ABOUT, ids=ids)
         delete_orphans(backend, [row[0] for row in touched])

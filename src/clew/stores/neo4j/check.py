@@ -135,6 +135,16 @@ WHERE v.document_id IS NOT NULL AND v.version > 0 AND NOT EXISTS {
     _rule(
         "references",
         """
+MATCH (e:ClewEarlierText {namespace: $namespace})
+WHERE e.document_id IS NOT NULL AND e.version > 0 AND NOT EXISTS {
+    (:ClewDocument {namespace: $namespace, id: e.document_id}) }
+""",
+        "'the earlier text ' + e.version + ' of ' + e.document_id + ' belongs to no document'",
+        "DETACH DELETE e",
+    ),
+    _rule(
+        "references",
+        """
 MATCH (a:ClewAlias {namespace: $namespace}) WHERE a.id > 0 AND NOT EXISTS {
     (a)-[:NAMES {namespace: $namespace}]->(:ClewEntity {namespace: $namespace}) }
 """,

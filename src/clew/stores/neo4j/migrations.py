@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
+from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import stated_date, time_rows
 from clew.text import name_keys
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from clew.types import PartialDate
 
 from clew.stores.neo4j.schema import (
+    EARLIER_CONSTRAINT,
     INDEXES,
     LOG_INDEX,
     PARENT_INDEX,
@@ -60,6 +62,16 @@ RETURN d.namespace, d.id, d.title, d.source
 _SET_KEYS = """
 UNWIND $rows AS row
 MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.keys
+"""
+
+
+_NAMES_AFTER = """
+MATCH (a:ClewAlias) WHERE a.namespace > $of OR a.namespace = $of AND a.id > $after
+RETURN a.namespace, a.id, a.name ORDER BY a.namespace, a.id LIMIT 5000
+"""
+_SET_LOOKUP_KEYS = """
+UNWIND $rows AS row
+MATCH (a:ClewAlias {namespace: row.namespace, id: row.id}) SET a += row.keys
 """
 
 
@@ -172,6 +184,26 @@ def m008_replies(database: Neo4jDatabase) -> None:
     )
 
 
+def m009_earlier_texts(database: Neo4jDatabase) -> None:
+    """Texts that documents had before the ones held, found by document and version."""
+    database.define(
+        f"CREATE CONSTRAINT {EARLIER_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewEarlierText) REQUIRE (n.namespace, n.document_id, n.version) IS UNIQUE"
+    )
+
+
+def m010_lookup_keys(database: Neo4jDatabase) -> None:
+    """What names are looked up by: the block of those spelled alike, and the words of a term."""
+    for name in ("clew_aliases_by_block", "clew_aliases_by_term", "clew_documents_by_digest"):
+        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    found = database.rows(_NAMES_AFTER, of="", after=0)
+    while found:
+        rows = [{"namespace": of, "id": id_, "keys": lookup_keys(name)} for of, id_, name in found]
+        database.write(partial(database.rows, _SET_LOOKUP_KEYS, rows=rows))
+        last, after, _ = found[-1]
+        found = database.rows(_NAMES_AFTER, of=last, after=after)
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -181,6 +213,8 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m006_name_keys,
     m007_languages,
     m008_replies,
+    m009_earlier_texts,
+    m010_lookup_keys,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

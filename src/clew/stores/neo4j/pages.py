@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 _INDEXES: dict[Table, str] = {
     "documents": "ClewDocument(namespace, id)",
     "versions": "ClewVersion(namespace, document_id, version)",
+    "earlier": "ClewEarlierText(namespace, document_id, version)",
     "sections": "ClewSection(namespace, id)",
     "chunks": "ClewChunk(namespace, id)",
     "times": "ClewTime(namespace, chunk_id)",

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError
 from clew.private_files import make_folder
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.documents.row_builder import PreparedDocument
 from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
@@ -46,6 +47,7 @@ class Neo4jStore(Neo4jSearch):
         *,
         embedder: tuple[str, int] | None = None,
         functional: Collection[str] | None = None,
+        keep_versions: int = KEEP_VERSIONS,
     ) -> None:
         """Open the store of a namespace, made where it does not exist; the rest as in `Store`.
 
@@ -60,7 +62,12 @@ class Neo4jStore(Neo4jSearch):
             database.close()
             raise
         self._pinned = threading.local()
-        super().__init__(Neo4jBackend(database, folder), embedder=embedder, functional=functional)
+        super().__init__(
+            Neo4jBackend(database, folder),
+            embedder=embedder,
+            functional=functional,
+            keep_versions=keep_versions,
+        )
 
     @property
     def database(self) -> Neo4jDatabase:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from clew.errors import NotFoundError
 from clew.ports import Fact, FoundRelation
-from clew.stores.backend import distinct, limited, now, writing
+from clew.stores.backend import Backend, distinct, limited, now, writing
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
-from clew.stores.relations.relation_plans import Plan, plan_found, plan_readings
+from clew.stores.relations.relation_plans import ASSISTANT, Plan, plan_found, plan_readings
 from clew.stores.relations.relations import End, RelationRow, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import facts_of, recompute_weights, recompute_weights_around
@@ -104,47 +104,100 @@ class Extractions(StoreState):
         links: Sequence[AliasEvidence] = (),
     ) -> int:
         """See `ports.ExtractionLog`. Raises `NotFoundError` for a chunk that is gone."""
-        ids, moment = [int(i) for i in readings], now()
-        living = self.backend.rows(statements.LIVING_CHUNKS, ids=ids)
-        if len(living) < len(ids):
-            raise NotFoundError(
-                f"{len(ids) - len(living)} of the passages were changed or deleted meanwhile; read"
-                " them again (extraction_next)"
-            )
-        resolved = resolve_names(self.backend, names_found(readings, described), links)
-        tied = self.backend.execute_many(
-            statements.ADD_MENTIONS, mentions_found(readings, resolved)
-        )
-        held, next_ids, state = self.backend.gather(STATED_BY_CHUNKS, NEXT_IDS, STATE, ids=ids)
-        plan = plan_readings(
-            relations_found(readings),
-            ends_found(resolved),
-            sorted(RelationRow(*row) for row in held),
-            NextIds(*next_ids[0]).relations,
-            moment,
-        )
-        self.backend.insert({"relations": [row._asdict() for row in plan.new]})
-        update_relations(self.backend, plan.changed)
-        described_now = descriptions_found(described, resolved)
-        self.backend.execute_many(
-            statements.DESCRIBE_ENTITIES,
-            [{"id": id_, "content": content} for id_, content in described_now],
-        )
-        self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=moment)
-        # A name that was known when it was checked may have gone with its last text since.
-        delete_orphans(self.backend, resolved.moved.union(resolved.entity_ids.values()))
-        self._recompute(plan, resolved.moved, State(state).functional)
-        # Mentions of old chunks: what was derived from them has to be made again.
-        moves = int(bool(tied or resolved.moved))
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=moves)
-        return len(plan.new)
+        written = write_readings(self.backend, readings, described, links, ASSISTANT)
+        ids = [int(i) for i in readings]
+        self.backend.execute(statements.MARK_AS_READ, ids=ids, moment=now())
+        finish_readings(self.backend, written)
+        return len(written.plan.new)
 
-    def _recompute(self, plan: Plan, moved: Set[int], functional: Sequence[str]) -> None:
-        heads = {row.from_entity_id for row in (*plan.new, *plan.changed)}
-        around = heads_around(self.backend, moved, functional)
-        changed = recompute_valid_until(self.backend, heads | around, functional)
-        recompute_weights(self.backend, changed | facts_of((*plan.new, *plan.changed)))
-        recompute_weights_around(self.backend, moved)
+
+class Written(NamedTuple):
+    """What was written of readings."""
+
+    plan: Plan
+    held: Mapping[int, RelationRow]
+    """What the passages stated before, by id."""
+    mentions: Sequence[MentionRow]
+    """New ones."""
+    resolved: ResolvedNames
+    functional: Sequence[str]
+    is_tied: bool
+    """Whether mentions are new, or there are more of one."""
+
+
+def write_readings(
+    backend: Backend,
+    readings: Mapping[int, ChunkExtraction],
+    described: Sequence[NewEntity],
+    links: Sequence[AliasEvidence],
+    extractor: str,
+) -> Written:
+    """Add what a reader found to chunks; call inside `write`, and `finish_readings` at its end.
+
+    Raises `NotFoundError` for a chunk that is gone.
+    """
+    ids = [int(i) for i in readings]
+    living, known = backend.gather(statements.LIVING_CHUNKS, statements.MENTION_KEYS, ids=ids)
+    if len(living) < len(ids):
+        raise NotFoundError(
+            f"{len(ids) - len(living)} of the passages were changed or deleted meanwhile; read"
+            " them again (extraction_next)"
+        )
+    resolved = resolve_names(backend, names_found(readings, described), links)
+    mentions = mentions_found(readings, resolved)
+    tied = backend.execute_many(statements.ADD_MENTIONS, mentions)
+    rows, next_ids, state = backend.gather(STATED_BY_CHUNKS, NEXT_IDS, STATE, ids=ids)
+    held = sorted(RelationRow(*row) for row in rows)
+    plan = plan_readings(
+        relations_found(readings),
+        ends_found(resolved),
+        held,
+        NextIds(*next_ids[0]).relations,
+        now(),
+        extractor,
+    )
+    backend.insert({"relations": [row._asdict() for row in plan.new]})
+    update_relations(backend, plan.changed)
+    described_now = descriptions_found(described, resolved)
+    backend.execute_many(
+        statements.DESCRIBE_ENTITIES,
+        [{"id": id_, "content": content} for id_, content in described_now],
+    )
+    before = {tuple(row) for row in known}
+    return Written(
+        plan=plan,
+        held={row.id: row for row in held},
+        mentions=[m for m in mentions if _key_of(m) not in before],
+        resolved=resolved,
+        functional=State(state).functional,
+        is_tied=bool(tied),
+    )
+
+
+def finish_readings(backend: Backend, written: Written) -> None:
+    """Derive again what follows from what was written, and count the change."""
+    moved = written.resolved.moved
+    # A name that was known when it was checked may have gone with its last text since.
+    delete_orphans(backend, moved.union(written.resolved.entity_ids.values()))
+    changed = (*written.plan.new, *written.plan.changed)
+    recompute_around(backend, changed, moved, written.functional)
+    # Mentions of old chunks: what was derived from them has to be made again.
+    moves = int(written.is_tied or bool(moved))
+    backend.execute(COUNT_CHANGE, changes=1, moves=moves)
+
+
+def recompute_around(
+    backend: Backend, rows: Sequence[RelationRow], moved: Set[int], functional: Sequence[str]
+) -> None:
+    """Derive ends and weights again: of relations that changed, and where names moved."""
+    heads = {row.from_entity_id for row in rows} | heads_around(backend, moved, functional)
+    changed = recompute_valid_until(backend, heads, functional)
+    recompute_weights(backend, changed | facts_of(rows))
+    recompute_weights_around(backend, moved)
+
+
+def _key_of(mention: MentionRow) -> tuple[int, int, int]:
+    return mention["chunk_id"], mention["sentence"], mention["alias_id"]
 
 
 def _keys(found: Iterable[FoundRelation]) -> list[str]:

@@ -8,12 +8,14 @@ from typing import NamedTuple
 
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import to_text
-from clew.stores.relations.relations import NO_CONTEXT, End, RelationRow, text_row
+from clew.stores.relations.relations import NO_CONTEXT, TEXT_WEIGHT, End, RelationRow, text_row
 from clew.text import entity_key
 from clew.types import NewRelation
 
 ASSISTANT = "assistant"
 """Extractor of the relations that an assistant found in a passage."""
+MODEL = "model"
+"""Extractor of the relations that a language model found in a passage."""
 MANUAL = "manual"
 """Extractor of the relations that are written by hand."""
 
@@ -77,7 +79,7 @@ def plan_found(
     return facts, rows
 
 
-# --- found by an assistant ---------------------------------------------------------------
+# --- found by a reader ---------------------------------------------------------------
 
 
 def plan_readings(
@@ -86,10 +88,12 @@ def plan_readings(
     held: Iterable[RelationRow],
     first_id: int,
     moment: str,
+    extractor: str,
 ) -> Plan:
-    """Relations that an assistant found; `held` is what the chunks state, be it retracted.
+    """Relations that a reader found; `held` is what the chunks state, be it retracted.
 
-    A passage states a relation once, whoever found it. One that was retracted stays so.
+    A passage states a relation once, whoever found it. One that was retracted stays so. Of one that
+    a model agrees with, both speak for it; an assistant's word goes before what was found.
     """
     before = {row.id: row for row in held}
     rows = dict(before)
@@ -103,13 +107,28 @@ def plan_readings(
             names[entity_key(relation.tail)],
             relation_id=first_id + len(rows) - len(before),
             recorded=(moment, None),
-            extractor=ASSISTANT,
+            extractor=extractor,
             weight=relation.confidence,
         )
         same = rows.get(by_fact.setdefault(_fact_of(row), row.id), row)
         if same.retracted_at is None:
-            rows[same.id] = _taken_over(same, row)
+            rows[same.id] = _taken_over(same, _agreed(same, row))
     return _plan(before, rows)
+
+
+def _agreed(held: RelationRow, found: RelationRow) -> RelationRow:
+    """What a reader found, as sure as it is together with what was held (noisy-or)."""
+    if found.extractor != MODEL or held.extractor == MODEL:
+        return found
+    doubt = (1.0 - belief(held.extractor, held.confidence)) * (1.0 - found.confidence)
+    return found._replace(confidence=round(1.0 - doubt, 6))
+
+
+def belief(extractor: str, confidence: float) -> float:
+    """How much a statement counts by itself, 0 to 1."""
+    if extractor in (ASSISTANT, MODEL):
+        return confidence
+    return min(confidence, TEXT_WEIGHT)
 
 
 def _fact_of(row: RelationRow) -> tuple[int | None, int, str, int]:

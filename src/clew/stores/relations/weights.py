@@ -23,8 +23,8 @@ from itertools import groupby
 from typing import NamedTuple, TypeAlias
 
 from clew.stores.backend import Backend, Row
-from clew.stores.relations.relation_plans import ASSISTANT
-from clew.stores.relations.relations import TEXT_WEIGHT, RelationRow
+from clew.stores.relations.relation_plans import belief
+from clew.stores.relations.relations import RelationRow
 from clew.stores.statements.evidence import EVIDENCE, RELATIONS_AROUND
 
 CONTRADICTED = 0.5
@@ -63,9 +63,7 @@ class Evidence(NamedTuple):
     @property
     def belief(self) -> float:
         """How much it counts by itself, 0 to 1."""
-        if self.extractor == ASSISTANT:
-            return self.confidence
-        return min(self.confidence, TEXT_WEIGHT)
+        return belief(self.extractor, self.confidence)
 
 
 def belief_in(evidence: Iterable[Evidence]) -> float:
@@ -74,8 +72,8 @@ def belief_in(evidence: Iterable[Evidence]) -> float:
     for one in evidence:
         surest[one.document_id] = max(one.belief, surest.get(one.document_id, 0.0))
     doubt = 1.0
-    for belief in surest.values():
-        doubt *= 1.0 - belief
+    for one_document in surest.values():
+        doubt *= 1.0 - one_document
     return round(1.0 - doubt, 6)
 
 

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.sqlite.connection import define_checksum
@@ -110,6 +111,25 @@ CREATE TABLE llm_cache (
     reply TEXT NOT NULL
 ) WITHOUT ROWID
 """
+# Blobs last: a row is found, and its columns read, without them.
+_M015 = """
+CREATE TABLE earlier_texts (
+    document_id TEXT NOT NULL REFERENCES documents DEFERRABLE INITIALLY DEFERRED,
+    version INTEGER NOT NULL,
+    said_at TEXT,
+    characters INTEGER NOT NULL,
+    passages BLOB NOT NULL,
+    vectors BLOB NOT NULL,
+    PRIMARY KEY (document_id, version)
+)
+"""
+# By kind of enrichment, as JSON: what a language model made of a passage.
+_M016 = """
+CREATE TABLE enrichments (
+    chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
+    enriched TEXT NOT NULL
+)
+"""
 
 
 def m003_communities_and_topics(connection: sqlite3.Connection) -> None:
@@ -210,3 +230,32 @@ def m013_languages(connection: sqlite3.Connection) -> None:
 def m014_replies(connection: sqlite3.Connection) -> None:
     """What language models were asked and what they answered; nothing at first."""
     connection.execute(_M014)
+
+
+def m015_earlier_texts(connection: sqlite3.Connection) -> None:
+    """Texts that documents had before the ones held; none of those replaced until now."""
+    connection.execute(_M015)
+
+
+def m016_enrichments(connection: sqlite3.Connection) -> None:
+    """What language models made of passages; nothing at first."""
+    connection.execute(_M016)
+
+
+def m017_lookup_keys(connection: sqlite3.Connection) -> None:
+    """What names are looked up by: the block of those spelled alike, and the words of a term.
+
+    Documents are looked up by their digest.
+    """
+    for name in ("block", "term"):
+        connection.execute(f"ALTER TABLE aliases ADD COLUMN {name} TEXT")
+    names = connection.execute("SELECT id, name FROM aliases").fetchall()
+    connection.executemany(
+        "UPDATE aliases SET block = :block, term = :term WHERE id = :id",
+        ({"id": id_, **lookup_keys(name)} for id_, name in names),
+    )
+    for name in ("block", "term"):
+        connection.execute(
+            f"CREATE INDEX aliases_by_{name} ON aliases ({name}) WHERE {name} IS NOT NULL"
+        )
+    connection.execute("CREATE INDEX documents_by_digest ON documents (sha256)")

@@ -29,6 +29,7 @@ import numpy as np
 from clew.errors import InputError, StoreError
 from clew.private_files import make_file, make_folder
 from clew.stores.copy import NOT_BEGUN
+from clew.stores.documents.earlier import KEEP_VERSIONS
 from clew.stores.documents.metadata import COLUMNS, FIELDS, field_value, meets, wanted
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
 from clew.stores.sqlite.connection import Database
@@ -76,10 +77,13 @@ class SqliteStore(Store):
         busy_seconds: float = 30.0,
         embedder: tuple[str, int] | None = None,
         functional: Collection[str] | None = None,
+        keep_versions: int = KEEP_VERSIONS,
     ) -> None:
         """Open the store in `folder`, made where it does not exist; the rest as in `Store`."""
-        database = open_database(folder, busy_seconds, define_functions)
-        super().__init__(SqliteBackend(database), embedder=embedder, functional=functional)
+        backend = SqliteBackend(open_database(folder, busy_seconds, define_functions))
+        super().__init__(
+            backend, embedder=embedder, functional=functional, keep_versions=keep_versions
+        )
 
     @property
     def database(self) -> Database:

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 _NAMES: Mapping[Table, str] = {
     "versions": "document_versions",
+    "earlier": "earlier_texts",
     "times": "chunk_times",
     "rules": "link_rules",
     "extraction_log": "relationship_extraction_log",
@@ -24,7 +25,8 @@ _NAMES: Mapping[Table, str] = {
 _SOURCES: Mapping[Table, str] = {
     "chunks": """chunks LEFT JOIN embeddings e ON e.chunk_id = id
         LEFT JOIN keywords k ON k.rowid = id
-        LEFT JOIN usage u ON u.chunk_id = id LEFT JOIN agent_extractions r ON r.chunk_id = id""",
+        LEFT JOIN usage u ON u.chunk_id = id LEFT JOIN agent_extractions r ON r.chunk_id = id
+        LEFT JOIN enrichments m ON m.chunk_id = id""",
     "extraction_log": """(SELECT DISTINCT entity_id, extracted_at, relationships_found
         FROM relationship_extraction_log)""",
     "topics": """(SELECT topics.*, (SELECT json_group_array(chunk_id) FROM (
@@ -42,10 +44,18 @@ _BESIDE: Mapping[Table, Mapping[str, str]] = {
         "uses": "INSERT INTO usage SELECT :id, :uses, :last_used WHERE :uses NOT NULL",
         "last_used": "",
         "read_at": "INSERT INTO agent_extractions SELECT :id, :read_at WHERE :read_at NOT NULL",
+        "enriched": "INSERT INTO enrichments SELECT :id, :enriched WHERE :enriched NOT NULL",
     },
     "topics": {"chunks": "INSERT INTO topic_chunks SELECT :id, value FROM json_each(:chunks)"},
 }
-_BESIDE_TABLES = ("topic_chunks", "agent_extractions", "usage", "embeddings", "keywords")
+_BESIDE_TABLES = (
+    "topic_chunks",
+    "enrichments",
+    "agent_extractions",
+    "usage",
+    "embeddings",
+    "keywords",
+)
 # The keyword index knows no foreign keys; all else goes with what it hangs on.
 _DELETE_FIRST: Mapping[Table, str] = {
     "documents": """

@@ -1,4 +1,4 @@
-"""Documents with their sections, chunks and versions."""
+"""Documents with their sections and chunks."""
 
 from __future__ import annotations
 
@@ -63,13 +63,6 @@ MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.language > ''
 RETURN DISTINCT [d.language] AS row
 """,
 )
-DIGESTS = Statement(
-    "SELECT source, origin, sha256, recipe FROM documents",
-    """
-MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= ''
-RETURN [d.source, d.origin, d.sha256, d.recipe] AS row
-""",
-)
 KNOWN_DOCUMENTS = Statement(
     f"SELECT d.id FROM documents d WHERE d.id {AMONG}",
     f"{_DOCUMENTS_OF_IDS} RETURN [d.id] AS row",
@@ -98,18 +91,6 @@ MATCH (c:ClewChunk {{namespace: $namespace, document_id: d.id}})
 RETURN [d.id, d.source, d.title_key, d.file_key, c.id] AS row ORDER BY d.source, c.ordinal
 """,
 )
-VERSIONS = Statement(
-    """
-SELECT version, sha256, derived_from, indexed_at, replaced_at FROM document_versions
-WHERE document_id = :id ORDER BY version
-""",
-    """
-MATCH (v:ClewVersion {namespace: $namespace, document_id: $id}) WHERE v.version > 0
-RETURN [v.version, v.sha256, v.derived_from, v.indexed_at, v.replaced_at] AS row
-ORDER BY v.version
-""",
-)
-
 # --- chunks and sections
 
 CHUNK = {

@@ -98,6 +98,14 @@ UNWIND $ids AS id
 MATCH (c:ClewChunk {namespace: $namespace, id: id}) SET c.read_at = $moment
 """,
 )
+MENTION_KEYS = Statement(
+    f"SELECT chunk_id, sentence, alias_id FROM mentions WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH ()-[m:MENTIONS {namespace: $namespace, chunk_id: id}]->()
+RETURN [m.chunk_id, m.sentence, m.alias_id] AS row
+""",
+)
 # Rows: a mention's columns and entity_id. Those that are new, or of which there are more now.
 ADD_MENTIONS = Statement(
     """

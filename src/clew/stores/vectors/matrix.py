@@ -24,10 +24,9 @@ from clew.errors import StoreError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.ports import SnapshotSource
+    from clew.ports import VectorSource
     from clew.types import Ids, Scores, Vector, Vectors
 
-_KIND = "vectors"
 _WORTH_SHARE = 0.1
 _WORTH_CHUNKS = 1000  # below this, reading the store is as fast as mapping a file
 _BLOCK = 8192
@@ -35,6 +34,8 @@ _FEW = 4  # times as long as in their order takes it to read rows one by one
 # Products of a matrix in float32 differ in the last bits with a row's position: rows this near to
 # the worst one kept are compared again, in float64, so that order and ties are exact.
 _ROUNDING = 1e-4
+
+_SAME = 1e-3  # between the values of two embeddings of one text by one model
 
 _log = logging.getLogger("clew")
 
@@ -83,10 +84,11 @@ class _State:
 class VectorMatrix:
     """`ports.SyncedVectorIndex` over a store's embeddings; threads may share one."""
 
-    def __init__(self, store: SnapshotSource, folder: Path) -> None:
-        """Nothing is read before it is needed; `folder` is the store's."""
+    def __init__(self, store: VectorSource, folder: Path, kind: str = "vectors") -> None:
+        """Nothing is read before it is needed; `kind` names the file in the store's `folder`."""
         self._store = store
         self._folder = folder
+        self._kind = kind
         self._lock = threading.Lock()
         self._state: _State | None = None
 
@@ -206,7 +208,7 @@ class VectorMatrix:
     def _load(self) -> _State:
         """The newest file that is the store's; an empty state where there is none."""
         generation = self._store.generation()
-        files = derived_files(self._folder, _KIND)
+        files = derived_files(self._folder, self._kind)
         for path in sorted(files, key=files.__getitem__, reverse=True):
             state = _mapped(path, files[path]) if files[path] <= generation else None
             if state is not None and self._is_ours(state):
@@ -224,7 +226,7 @@ class VectorMatrix:
             return False
         last = living[-1]
         ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
-        return len(ids) > 0 and np.array_equal(rows[0], state.rows(living[-1:])[0])
+        return len(ids) > 0 and np.allclose(rows[0], state.rows(living[-1:])[0], atol=_SAME)
 
     def _write(self, state: _State) -> _State:
         """Write the living rows to a file of their own and map it."""
@@ -236,7 +238,7 @@ class VectorMatrix:
         blocks = (living[start : start + _BLOCK] for start in range(0, len(living), _BLOCK))
         path = write_arrays(
             self._folder,
-            _KIND,
+            self._kind,
             state.generation,
             {"ids": state.ids[living], "vectors": map(state.rows, blocks)},
         )

@@ -13,7 +13,7 @@ from clew.ports import Store
 from clew.shingles import sketch
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry
-from clew.types import Metadata
+from clew.types import Condition, Metadata
 
 
 class LineageSuite(StoreSuite):
@@ -63,6 +63,82 @@ class LineageSuite(StoreSuite):
         (version,) = store.lineage(entry.document.id)
         assert (version.version, version.derived_from, version.replaced_at) == (1, "", None)
         assert len(store.lineage(make_entry("b").document.id)) == 1
+
+    def test_a_text_that_was_replaced_is_as_it_was_stored(self, store: Store) -> None:
+        first = make_entry(
+            "a",
+            "The bell of Vell.",
+            "Cast in 1820.",
+            title="Bells",
+            names={"1820": "date"},
+            metadata={"year": 1820},
+            chunk_metadata=[{}, {"page": "x"}],
+        )
+        store.save(make_entry("b", "A mill."))
+        store.save(first)
+        stood = dict(store.passage_records(chunk_ids_of(store, "a")).passages)
+        then = store.documents(ids=[first.document.id])[0].indexed_at
+        store.save(make_entry("a", "The bell is gone."))
+        (earlier,) = store.earlier_at(then)
+        assert store.earlier_text(first.document.id, 1) == first.document.text
+        assert earlier.vectors is not None
+        assert earlier.vectors.tolist() == first.vectors.tolist()
+        assert len(earlier.terms) == 2
+        assert "bell" in earlier.terms[0].split()
+        (now,) = [v.indexed_at for v in store.lineage(first.document.id) if not v.replaced_at]
+        for passage in earlier.passages:
+            chunk = replace(passage.chunk, version=0, replaced_at=None)
+            assert replace(passage, chunk=chunk) == stood.pop(chunk.id)
+            assert (passage.chunk.version, passage.chunk.replaced_at) == (1, now)
+        assert not stood
+        assert list(store.earlier_at(now)) == []
+        assert (
+            list(store.earlier_at(then, [Condition(name="year", operator="=", value="1821")])) == []
+        )
+        (page,) = store.earlier_at(then, [Condition(name="page", operator="=", value="x")])
+        assert [p.chunk.ordinal for p in page.passages] == [1]
+        assert page.vectors is not None
+        assert page.vectors.tolist() == [first.vectors[1].tolist()]
+
+    def test_earlier_texts_are_in_no_search(self, store: Store) -> None:
+        store.save(make_entry("a", "Zinc."))
+        store.save(make_entry("a", "Lead."))
+        assert len(store.search_keywords(["zinc"], 9)[0]) == 0
+        assert len(store.chunk_ids()) == len(store.embeddings()[0]) == 1
+
+    def test_as_many_texts_are_kept_as_are_wished(self, store: Store) -> None:
+        id_ = make_entry("a").document.id
+
+        def kept() -> list[int]:
+            return [v.version for v in store.lineage(id_) if v.is_kept]
+
+        for number in range(1, 7):
+            store.save(make_entry("a", f"Text {number}."))
+        assert kept() == [3, 4, 5, 6]
+        assert [store.earlier_text(id_, n) for n in (2, 3, 6)] == [None, "Text 3.", None]
+        store.save(make_entry("a", "Text 6.", title="Only the title is new"))
+        assert kept() == [3, 4, 5, 6]
+        store.delete([id_])
+        assert store.earlier_text(id_, 3) is None
+        store.save(make_entry("a", "New."))
+        assert kept() == [1]
+
+    def test_dates_of_texts_say_which_stood(self, store: Store) -> None:
+        """The store learned all of them later than the moments that are asked about."""
+        for year in (2019, 2021, 2023):
+            store.save(make_entry("a", f"Text of {year}.", created_at=datetime(year, 1, 1)))
+
+        def stood(year: int) -> list[str]:
+            found = store.earlier_at(datetime(year, 6, 1, tzinfo=UTC))
+            return [p.chunk.text for version in found for p in version.passages]
+
+        assert [stood(year) for year in (2018, 2019, 2020, 2022, 2023)] == [
+            [],
+            ["Text of 2019."],
+            ["Text of 2019."],
+            ["Text of 2021."],
+            [],
+        ]
 
     def test_a_chunk_says_where_it_comes_from(self, store: Store) -> None:
         entry = make_entry("a", *RIVERS, title="Rivers", created_at=datetime(2020, 1, 1, 12))

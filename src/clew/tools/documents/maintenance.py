@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -29,6 +30,24 @@ def reindex(call: Call, _: Arguments) -> Result:
     """`reindex`."""
     runner = jobs_of(call)
     return status_of(runner, runner.submit("reindex", {}, description="index again"))
+
+
+def enrich(call: Call, arguments: Arguments) -> Result:
+    """`enrich`: what it would take, and the job that does it."""
+    kinds, enriching = arguments["kinds"], call.engine.enriching
+    found = enriching.estimate(*kinds, retry=arguments["retry"])
+    estimates = [{"kind": kind, **asdict(one)} for kind, one in found.items()]
+    if arguments["dry_run"]:
+        return {"estimates": estimates, "job": {}}
+    runner = jobs_of(call)
+    wanted = {
+        "kinds": kinds,
+        "retry": arguments["retry"],
+        "max_tokens": arguments["max_tokens_spent"],
+        "since": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+    job = runner.submit("enrich", wanted, description=f"enrich: {', '.join(kinds)}")
+    return {"estimates": estimates, "job": status_of(runner, job)}
 
 
 def backup(call: Call, arguments: Arguments) -> Result:

@@ -5,22 +5,20 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from clew.errors import NotFoundError
 from clew.sentences import sentences
 from clew.text import question_terms, terms, whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.namespaces import own_namespaces
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, StoredChunk
 
-STRATEGIES = {"traditional": "vector", "contextual": "hybrid", "graph": "auto"}
-"""Strategy by `rag_type`; each searches chunks that were embedded with their context."""
 FOUND = 10
 """Documents that `search` finds, at most."""
 ECHOED, NAMED, MOST = 200, 60, 10
@@ -31,6 +29,8 @@ MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
 MAX_HOPS = 2
 """Steps in the graph, where the caller says nothing."""
+VERSIONS = 10
+"""Versions of a document that are listed, at most."""
 SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
@@ -55,8 +55,9 @@ def query(call: Call, arguments: Arguments) -> Result:
     engine = call.engine
     found = engine.search(
         arguments["query"],
-        namespaces=_own(call, arguments["namespaces"]),
-        strategy=arguments["strategy"] or STRATEGIES[arguments["rag_type"]],
+        namespaces=own_namespaces(call, arguments["namespaces"]),
+        rag_type=arguments["rag_type"],
+        strategy=arguments["strategy"],
         limit=arguments["top_k"],
         # The default is what is meant where nothing was said.
         max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
@@ -82,15 +83,6 @@ def query(call: Call, arguments: Arguments) -> Result:
         if cut := _cut(hits[0], about, room, engine):
             return {**about, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
-
-
-def _own(call: Call, namespaces: Sequence[str]) -> Sequence[str]:
-    """Namespaces that the caller may name; another's is an error, whether it exists or not."""
-    yours = call.caller.namespaces or (call.engine.settings.namespace,)
-    for name in namespaces:
-        if name not in yours:
-            raise NotFoundError(f"no namespace {name!r} of yours; yours are {', '.join(yours)}")
-    return namespaces
 
 
 def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
@@ -183,8 +175,7 @@ def _snippet(chunk: StoredChunk, asked: frozenset[str]) -> str:
 def fetch(call: Call, arguments: Arguments) -> Result:
     """`fetch`: a document's text, or as much of it around a passage as is given at once."""
     engine = call.engine
-    info, at = _located(engine, arguments["id"])
-    whole = engine.documents.text(info.id)
+    info, at, whole = _located(engine, arguments["id"])
     count = engine.state.embedder.count_tokens
     if tokens_of(whole, count) <= FETCHED_TOKENS:
         at = 0
@@ -204,16 +195,18 @@ def fetch(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def _located(engine: Engine, name: str) -> tuple[DocumentInfo, int]:
-    """A document, and where to begin to read: at the section of the passage that was named."""
+def _located(engine: Engine, name: str) -> tuple[DocumentInfo, int, str]:
+    """A document, where to begin to read (the section of the passage that was named), its text."""
     document, _, ordinal = name.rpartition("#")
     number = whole_number(ordinal)
     if number is not None and engine.store.documents(ids=[document]):
-        info = engine.documents.get(document)
+        info, text = engine.documents.get(document), engine.documents.text(document)
         for chunk in engine.store.document_chunks(document):
             if chunk.ordinal == number:
-                return info, engine.store.sections([chunk.section_id])[0].start
-    return engine.documents.get(name), 0
+                return info, engine.store.sections([chunk.section_id])[0].start, text
+    if number is not None and engine.store.documents(ids=[document.partition("@")[0]]):
+        return engine.documents.get(document.partition("@")[0]), 0, engine.documents.text(name)
+    return engine.documents.get(name), 0, engine.documents.text(name)
 
 
 def _url(document_id: str, source: str) -> str:
@@ -253,6 +246,15 @@ def _document(info: DocumentInfo) -> Result:
     }
 
 
+def _versions(engine: Engine, document: str) -> list[Result]:
+    """The versions whose text can be read, the newest first."""
+    kept = [version for version in engine.documents.versions(document) if version.is_kept]
+    return [
+        {"version": v.version, "replaced_at": v.replaced_at.isoformat() if v.replaced_at else None}
+        for v in reversed(kept[-VERSIONS:])
+    ]
+
+
 def next_page(start: int, shown: int, total: int) -> str | None:
     """Where the next page begins; None after the last one."""
     return str(start + shown) if start + shown < total else None
@@ -262,9 +264,17 @@ def get_document(call: Call, arguments: Arguments) -> Result:
     """`get_document`."""
     engine = call.engine
     info = engine.documents.get(arguments["document"])
-    text = engine.documents.text(info.id)
+    version = arguments["version"] or info.version
+    text = engine.documents.earlier_text(info.id, version)
     start = min(read_cursor(arguments["cursor"], MOST_CHARACTERS), len(text))
-    around: Result = {**_document(info), "text": "", "char_start": start, "char_end": len(text)}
+    around: Result = {
+        **_document(info),
+        "version": version,
+        "versions": _versions(engine, info.id),
+        "text": "",
+        "char_start": start,
+        "char_end": len(text),
+    }
     around["next_cursor"] = str(MOST_CHARACTERS)
     count = engine.state.embedder.count_tokens
     if tokens_of(around, count) > arguments["max_tokens"] // 2:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
+from clew.search.options import RAG_TYPES
 from clew.tools.documents import asking, maintenance, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Tool
+from clew.types.answers import AnswerMode
 
 _JOB = shape(job_id="string", status="string", errors="array")
 
@@ -17,6 +21,13 @@ _WHERE = array(
     "Such as year>=2020, path~docs/*.md, type=pdf.",
     max_items=20,
     max_length=1000,
+)
+_NAMESPACES = array(
+    "namespaces",
+    "strings",
+    "Collections asked too. Default: this.",
+    max_items=20,
+    max_length=64,
 )
 _DOCUMENT = text("document", "Id or source of a document.", required=True)
 _JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required=True)
@@ -69,25 +80,19 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             _QUERY,
             text(
                 "rag_type",
-                "traditional (meaning), contextual (and words) or graph.",
+                "traditional (text, by meaning), contextual (and words) or graph.",
                 default="graph",
-                choices=reading.STRATEGIES,
+                choices=RAG_TYPES,
             ),
             text("strategy", "Instead, such as hybrid.", max_length=40),
-            integer("top_k", "Passages", 10, 1, 100),
+            integer("top_k", "Default 10; contextual 20", None, 1, 100),
             integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date, or last week."),
             text("until", "As since; included."),
             text("as_of", "As things stood then."),
             share("min_confidence", "", 0),
-            array(
-                "namespaces",
-                "strings",
-                "Collections asked too. Default: this.",
-                max_items=20,
-                max_length=64,
-            ),
+            _NAMESPACES,
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
@@ -107,6 +112,16 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             text("since", "Date or words such as last week."),
             text("until", "As since; included."),
             text("as_of", "Ask as things stood then."),
+            share("min_confidence", "Below it the documents do not say", 0),
+            _NAMESPACES,
+            text(
+                "mode",
+                "one_shot, stepwise (also what is missing) or global (over all reports).",
+                default="one_shot",
+                choices=get_args(AnswerMode),
+            ),
+            integer("steps", "Searches of stepwise", 4, 1, 10),
+            integer("max_tokens_spent", "Of the model; 0: no limit.", 0, 0, 10_000_000),
         ),
         result=shape(answer="string", answered="boolean", statements="array", sources="array"),
         run=asking.ask,
@@ -174,10 +189,11 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="get_document",
         title="Text of a document",
-        description="A document's text from a character on.",
+        description="A document's text from a character on, as it is or was in a version.",
         parameters=(
             _DOCUMENT,
             text("cursor", "Character to begin at, or next_cursor. Default 0.", max_length=20),
+            integer("version", "An earlier text by its number; 0: the one held.", 0, 0, 1_000_000),
             MAX_TOKENS,
         ),
         result=shape(document="string", text="string", char_start="integer", char_end="integer"),
@@ -219,6 +235,22 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         scope="admin",
         profiles=FULL,
         idempotent=True,
+    ),
+    Tool(
+        name="enrich",
+        title="Enrich by a language model",
+        description="Let the server's language model add to what is stored, as a job: extract lists"
+        " names and facts, each with words of its passage. Says first what it takes.",
+        parameters=(
+            array("kinds", "strings", "extract.", max_items=3, max_length=20, required=True),
+            flag("dry_run", "Only say what it takes.", False),
+            flag("retry", "Also what failed before.", False),
+            integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
+        ),
+        result=shape(estimates="array", job="object"),
+        run=maintenance.enrich,
+        scope="admin",
+        profiles=FULL,
     ),
     Tool(
         name="backup",

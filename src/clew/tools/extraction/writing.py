@@ -14,7 +14,8 @@ from clew.types import NewEntity
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from clew.indexing.agent_extraction import AgentExtractionReport, AgentRelation
+    from clew.indexing.agent_extraction import AgentExtractionReport
+    from clew.indexing.enrichment.validation import AgentRelation
     from clew.tools.spec import Arguments, Call, Result
 
 _RELATIONS = 10_000
@@ -74,7 +75,7 @@ def _ids(call: Call, arguments: Arguments) -> Result:
 
 
 def _found(given: Arguments) -> AgentRelation:
-    from clew.indexing.agent_extraction import AgentRelation
+    from clew.indexing.enrichment.validation import AgentRelation
 
     return AgentRelation(
         head=given["source"],

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -11,21 +13,53 @@ from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import (
     AsOfOption,
+    MaxCostOption,
+    MaxHopsOption,
+    MaxTokensSpentOption,
+    MinConfidenceOption,
+    NamespacesOption,
     QuestionArgument,
     SinceOption,
+    TemporalOption,
     UntilOption,
     WhereOption,
+    read_namespaces,
     read_question,
 )
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
-    from clew.types.answers import Answer, AnswerSource
+    from clew.types.answers import Answer, AnswerMode, AnswerSource
+
+
+class Mode(StrEnum):
+    """How passages are gathered and read."""
+
+    one_shot = "one-shot"
+    stepwise = "stepwise"
+    overview = "global"
+
+    @property
+    def name_in_library(self) -> AnswerMode:
+        """The same mode as `store.ask` names it."""
+        names: dict[Mode, AnswerMode] = {Mode.stepwise: "stepwise", Mode.overview: "global"}
+        return names.get(self, "one_shot")
 
 
 def ask(
     common: Common,
     question: QuestionArgument,
+    mode: Annotated[
+        Mode,
+        typer.Option(
+            metavar="NAME",
+            help="one-shot: one search; stepwise: the question's parts and what is missing are"
+            " searched for, too; global: over all community reports.",
+        ),
+    ] = Mode.one_shot,
+    steps: Annotated[
+        int, typer.Option(metavar="N", min=1, max=10, help="stepwise: searches, at most.")
+    ] = 4,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -44,29 +78,53 @@ def ask(
     since: SinceOption = None,
     until: UntilOption = None,
     as_of: AsOfOption = None,
+    temporal: TemporalOption = None,
+    max_hops: MaxHopsOption = None,
+    min_confidence: MinConfidenceOption = None,
+    namespaces: NamespacesOption = None,
+    max_tokens_spent: MaxTokensSpentOption = None,
+    max_cost: MaxCostOption = None,
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
     Without a language model, or where it fails, the answer is made of the documents' own sentences.
     """
-    with common.open() as engine:
+    names = read_namespaces(namespaces)
+    with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
         found = engine.ask(
             read_question(question),
             tell=None if common.json else _write,
+            mode=mode.name_in_library,
+            steps=steps,
+            max_tokens_spent=max_tokens_spent,
+            max_cost=max_cost,
             strategy=strategy,
             limit=limit,
             where=where or (),
             since=since,
             until=until,
             as_of=as_of,
+            temporal=temporal,
+            max_hops=max_hops,
+            min_confidence=min_confidence,
+            namespaces=names,
         )
     if common.json:
         write_json(found.to_dict())
-        return
+    else:
+        _print(found)
+    if min_confidence is not None and not found.answered:
+        raise typer.Exit(1)
+
+
+def _print(found: Answer) -> None:
+    """What is known beside the answer itself, which was told."""
     write_line("")
     _print_sources(found)
+    for question in found.questions[1:]:
+        note(f"Also searched for: {question}")
     for remark in found.notes:
         note(f"Note: {remark}")
     note(_spent(found))
@@ -97,6 +155,7 @@ def _heading(source: AnswerSource) -> str:
         f"characters {source.start}–{source.end}" if source.page is None else f"page {source.page}"
     )
     parts = [f"[{source.number}] {' '.join(source.title.split())}", place]
+    parts += [f"namespace {source.namespace}"] if source.namespace else []
     parts += [shown_source(source.source)] if source.title != source.source else []
     return ", ".join(parts)
 
@@ -107,6 +166,9 @@ def _spent(found: Answer) -> str:
     if not found.model:
         return f"No language model; {seconds:.1f} s."
     usage = found.usage
+    requests = f"{found.calls} requests" + f", {found.cached_calls} known" * bool(
+        found.cached_calls
+    )
     parts = [f"{usage.input_tokens:,} tokens read, {usage.output_tokens:,} written"]
     parts += [] if found.cost is None else [f"${found.cost:.4f}"]
-    return f"{found.model}: {', '.join(parts)}, {seconds:.1f} s."
+    return f"{found.model}: {requests}, {', '.join(parts)}, {seconds:.1f} s."

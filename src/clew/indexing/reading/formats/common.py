@@ -6,11 +6,11 @@ import hashlib
 import json
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from clew.errors import LimitError, UnreadableError
 from clew.settings import LimitSettings
@@ -41,6 +41,10 @@ class ReadResult:
     """Records or pages that could not be read, while others of the same file could."""
 
 
+Reader: TypeAlias = "Callable[[RawFile], ReadResult | None]"
+"""Makes documents of a file; None where the file is of another kind after all."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class RawFile:
     """The bytes of one file, and what a reader needs to know about it."""
@@ -55,11 +59,20 @@ class RawFile:
     """Where it lies, for what is read with what lies beside it."""
     limits: LimitSettings = field(default_factory=LimitSettings)
     """What reading it may take."""
+    readers: Mapping[str, Sequence[Reader]] = field(default_factory=dict)
+    """Asked before the built-in ones: by ending (".ics") or by whole name ("todo.txt")."""
 
     @property
     def suffix(self) -> str:
         """Ending of the name, in lower case, with the dot."""
         return PurePosixPath(self.name or self.source).suffix.lower()
+
+    @property
+    def own_readers(self) -> Iterator[Reader]:
+        """Those of `readers` that are for a file of this name."""
+        name = PurePosixPath(self.name or self.source).name.lower()
+        for key in dict.fromkeys((name, self.suffix)):
+            yield from self.readers.get(key, ())
 
     def unreadable(self, reason: str) -> UnreadableError:
         """The error that says why this file cannot be read."""

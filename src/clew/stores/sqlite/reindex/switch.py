@@ -212,7 +212,8 @@ def _save_staged(store: SqliteStore, staging: Staging, links: Linker, say: Say) 
 def _save(store: SqliteStore, prepared: PreparedDocument, target: Target, links: Linker) -> None:
     linked = links(prepared.entry)
     embedder = (target.embedder, target.dimension)
-    write_document(store.backend, replace(prepared, entry=linked, names=names_of(linked)), embedder)
+    named = replace(prepared, entry=linked, names=names_of(linked))
+    write_document(store.backend, named, embedder, keep=store.keep_versions)
 
 
 def _outdated(

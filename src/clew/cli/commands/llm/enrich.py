@@ -1,0 +1,139 @@
+"""`clew enrich`."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from clew.cli.common import Common
+from clew.cli.errors import INCOMPLETE, note
+from clew.cli.output import stdout_console, write_json, write_line
+from clew.cli.progress import reporting
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from clew.models.llm.budget import Estimate
+    from clew.ports.enrichment import Enriched
+    from clew.types import EnrichmentReport
+
+
+class Kind(StrEnum):
+    """What can be taken back."""
+
+    extract = "extract"
+
+    @property
+    def enriched(self) -> Enriched:
+        """The same, as the library names it."""
+        return self.value
+
+
+def enrich(
+    common: Common,
+    extract: Annotated[
+        bool, typer.Option("--extract", help="Names and facts, each with words of its passage.")
+    ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
+    ] = False,
+    retry: Annotated[
+        bool, typer.Option("--retry", help="Ask again where the model failed before.")
+    ] = False,
+    undo: Annotated[
+        Kind | None,
+        typer.Option("--undo", help="Take back what the model added.", show_default=False),
+    ] = None,
+    max_tokens_spent: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=0,
+            help="Tokens to spend, at most; else llm.max_tokens_spent.",
+            show_default=False,
+        ),
+    ] = None,
+    max_cost: Annotated[
+        float | None,
+        typer.Option(
+            metavar="USD", min=0, help="Money to spend; else llm.max_cost.", show_default=False
+        ),
+    ] = None,
+) -> None:
+    """Let the language model add to what is stored; without one, all stays as it is.
+
+    What is done is kept: cut short, it goes on where it was.
+    """
+    chosen: list[Enriched] = ["extract"] * extract
+    if undo is not None and (chosen or dry_run or retry):
+        raise typer.BadParameter("--undo stands alone: clew enrich --undo extract")
+    if undo is None and not chosen:
+        raise typer.BadParameter("say what to add: --extract")
+    with common.open() as engine, reporting(bars=not common.json) as progress:
+        if undo is not None:
+            _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
+            return
+        if dry_run:
+            _print_estimates(common, engine.enriching.estimate(*chosen, retry=retry))
+            return
+        reports = engine.enrich(
+            *chosen,
+            retry=retry,
+            max_tokens=max_tokens_spent,
+            max_cost=max_cost,
+            progress=progress,
+        )
+    if common.json:
+        write_json({"reports": reports})
+    else:
+        for report in reports:
+            _print_report(report)
+    if any(report.failed or report.stopped for report in reports):
+        raise typer.Exit(INCOMPLETE)
+
+
+def _print_undone(common: Common, kind: Kind, passages: int) -> None:
+    if common.json:
+        write_json({"undone": kind.value, "passages": passages})
+    else:
+        write_line(f"{kind.value}: taken back in {passages:,} passages")
+
+
+def _print_estimates(common: Common, found: Mapping[Enriched, Estimate]) -> None:
+    if common.json:
+        write_json(found)
+        return
+    for kind, one in found.items():
+        cost = "price unknown" if one.cost is None else f"about ${one.cost:.4f}"
+        write_line(
+            f"{kind}: {one.documents:,} documents, {one.calls:,} calls ({one.cached:,} more are"
+            f" kept), about {one.input_tokens:,} tokens to read and {one.output_tokens:,} to"
+            f" write, {cost}"
+        )
+    note("Nothing was asked.")
+
+
+def _print_report(report: EnrichmentReport) -> None:
+    dropped = sum(report.dropped.values())
+    write_line(
+        f"{report.kind}: {report.done:,} passages, {report.facts:,} facts ({report.new_relations:,}"
+        f" new), {dropped:,} dropped, {len(report.failed):,} failed"
+    )
+    for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
+        write_line(f"  {count:,} dropped: {reason}")
+    if report.failed:
+        from clew.cli.tables import table
+
+        rows = [(item.source, item.reason) for item in report.failed]
+        stdout_console().print(table(("failed", "reason"), rows))
+    usage = report.usage
+    cost = "" if report.cost is None else f", ${report.cost:.4f}"
+    note(
+        f"{report.requests:,} calls, {report.cached:,} from kept replies;"
+        f" {usage.input_tokens:,} tokens read, {usage.output_tokens:,} written{cost},"
+        f" {report.seconds:.1f} s"
+    )
+    if report.stopped:
+        note(f"Stopped: {report.stopped}")

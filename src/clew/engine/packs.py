@@ -1,0 +1,59 @@
+"""Packs of a store: which there are, which are enabled, and enabling them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.errors import NotFoundError
+from clew.wiring import declare_functional
+
+if TYPE_CHECKING:
+    from clew.engine.state import EngineState
+    from clew.packs.pack import Pack
+
+
+class Packs:
+    """What a domain adds to a store; see docs/packs.md."""
+
+    def __init__(self, state: EngineState) -> None:
+        self._state = state
+
+    def available(self) -> list[str]:
+        """Names of all packs that can be enabled, sorted."""
+        from clew.packs.load import available
+
+        return available(self._state.settings.packs.folders)
+
+    def enabled(self) -> list[str]:
+        """Names of those that are enabled, in the order in which they were."""
+        return list(self._state.store.packs())
+
+    def get(self, name: str) -> Pack:
+        """A pack by its name. Raises `NotFoundError`, `InputError`."""
+        from clew.packs.load import load
+
+        return load(name, self._state.settings.packs.folders)
+
+    def enable(self, name: str) -> None:
+        """Enable a pack for the store, in every process.
+
+        What was indexed before is read again by the next run of `index`, and by `reindex`.
+        """
+        self.get(name)
+        names = self.enabled()
+        if name not in names:
+            self._set([*names, name])
+
+    def disable(self, name: str) -> None:
+        """Take a pack back. Raises `NotFoundError` where it is not enabled."""
+        names = self.enabled()
+        if name not in names:
+            known = ", ".join(names) or "none"
+            raise NotFoundError(f"the pack {name!r} is not enabled; enabled: {known}")
+        self._set([one for one in names if one != name])
+
+    def _set(self, names: list[str]) -> None:
+        state = self._state
+        with state.writing:
+            state.store.set_packs(names)
+        declare_functional(state.settings, state.store)

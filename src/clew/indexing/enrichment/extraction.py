@@ -1,0 +1,282 @@
+"""Names and facts of passages by a language model, each fact with the words that state it.
+
+Several passages of a document go into one request where they fit. A reply that cannot be used is
+asked for once more passage by passage, so that one bad passage costs no other. A fact whose
+quotation does not stand in a passage, or whose names do not, is dropped and counted.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+from pydantic import BaseModel
+
+from clew.errors import ModelError, NotFoundError
+from clew.indexing.enrichment.run import is_fatal, reason_of
+from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
+from clew.indexing.manual_graph import CAUSAL, snake_case
+from clew.ports.language_model import Message, Request
+from clew.types import ChunkExtraction, Extraction, NewEntity
+from clew.untrusted import NOTICE, untrusted_block
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+
+    from clew.indexing.pipeline import IndexingPipeline
+    from clew.ports import Store
+    from clew.ports.enrichment import EnrichmentLog
+    from clew.ports.language_model import LanguageModel
+    from clew.settings import LlmSettings
+
+VERSION = 1
+"""Of the prompt: a reply that was kept for another one is not used."""
+CONFIDENCE = 0.7
+"""How far a fact is believed that quotes its passage: a prior, more than a pattern's 0.5."""
+MOST_PASSAGES = 8
+_CHARACTERS_A_TOKEN = 3
+"""Fewer than there are in most languages: what is sent, and what comes, has to fit."""
+_CAPITALS = 3
+"""Words with a capital inside sentences from which on a passage without names is suspicious."""
+TYPES = ("person", "place", "organisation", "work", "event", "product", "concept", "date", "name")
+INSTRUCTIONS = f"""\
+(extract {VERSION}) You list the names in passages of one document, and the facts that they state.
+{NOTICE}
+Answer with a JSON object: {{"entities": [{{"name": "…", "type": "…"}}],\
+ "facts": [{{"quote": "…", "head": "…", "relation": "…", "tail": "…"}}]}}
+entities: what has a name, written as the passage has it; type is one of {", ".join(TYPES)}.
+facts: quote is the sentence that states the fact, copied exactly; head and tail are names or\
+ things of that passage, written as it has them; relation is specific, in snake_case, such as\
+ born_in, founded, directed_by, part_of. Never related_to, associated_with, has, is or involves.
+Say nothing that the passages do not say. Where they name nothing, leave both lists empty.
+"""
+
+
+class Name(BaseModel):
+    """Something with a name."""
+
+    name: str
+    type: str = "name"
+
+
+class QuotedFact(BaseModel):
+    """A fact; its quotation comes first, so that it is not made up to fit."""
+
+    quote: str
+    head: str
+    relation: str
+    tail: str
+
+
+class ExtractionReply(BaseModel):
+    """The reply to `extraction_request`."""
+
+    entities: list[Name] = []
+    facts: list[QuotedFact] = []
+
+
+Work: TypeAlias = Sequence[Passage]
+"""The passages of one request."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What came of a work."""
+
+    readings: dict[int, ChunkExtraction] = field(default_factory=dict)
+    """By chunk id."""
+    entities: list[NewEntity] = field(default_factory=list)
+    failed: dict[int, str] = field(default_factory=dict)
+    """Why, by chunk id."""
+    facts: int = 0
+    """Kept."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """Facts and names that do not stand in the text, by reason."""
+
+    def add(self, other: Outcome) -> None:
+        """Take in what came of another work."""
+        self.readings |= other.readings
+        self.entities += other.entities
+        self.failed |= other.failed
+        self.facts += other.facts
+        self.dropped += other.dropped
+
+
+def extraction_request(passages: Sequence[Passage]) -> Request:
+    """Some passages of a document, to be read for names and facts."""
+    chunks = [passage.chunk for passage in passages]
+    blocks = [
+        untrusted_block(chunk.text, number=number, title=(chunk.context or chunk.title)[:200])
+        for number, chunk in enumerate(chunks, start=1)
+    ]
+    return Request(
+        task="extract",
+        instructions=INSTRUCTIONS,
+        messages=(Message(role="user", text="\n\n".join(blocks)),),
+        schema=ExtractionReply,
+        subject=", ".join(chunk.public_id for chunk in chunks),
+        documents=(chunks[0].document_id,),
+    )
+
+
+def works_of(passages: Sequence[Passage], settings: LlmSettings) -> Iterator[Work]:
+    """The passages of a document in order, as many together as one request takes.
+
+    Always the same for the same document, so that kept replies serve again.
+    """
+    reply = settings.extract.max_output_tokens
+    room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - len(INSTRUCTIONS)
+    room = min(room, reply)  # what they state may take four times as many tokens as they do
+    work: list[Passage] = []
+    for passage in passages:
+        size = sum(len(one.chunk.text) for one in (*work, passage))
+        if work and (size > room or len(work) == MOST_PASSAGES):
+            yield work
+            work = []
+        work.append(passage)
+    if work:
+        yield work
+
+
+@dataclass(slots=True)
+class ModelExtraction:
+    """`run.EnrichmentTask` of names and facts."""
+
+    store: Store
+    log: EnrichmentLog
+    model: LanguageModel
+    settings: LlmSettings
+    pipeline: Callable[[], IndexingPipeline]
+    writing: AbstractContextManager[object]
+    total: Outcome = field(default_factory=Outcome)
+    """What came of all works so far; the readings themselves are not kept."""
+    passages: int = 0
+    """Done, those that failed not counted."""
+    new_relations: int = 0
+
+    @property
+    def reply_tokens(self) -> int:
+        """Tokens of a reply, where none has come yet: passages leave it four times their room."""
+        return self.settings.extract.max_output_tokens // 2
+
+    def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
+        """What is left to do in documents; with `retry`, also what failed, each passage alone."""
+        done = self.log.done("extract")
+        for document_id in document_ids:
+            chunks = self.store.document_chunks(document_id)
+            left = {chunk.id for chunk in chunks if chunk.id not in done}
+            again = [chunk for chunk in chunks if retry and done.get(chunk.id)]
+            if not left and not again:
+                continue
+            ranges = self.store.sentence_ranges([chunk.id for chunk in chunks])
+            passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
+            for work in works_of(passages, self.settings):
+                if any(passage.chunk.id in left for passage in work):
+                    yield work
+            yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
+
+    def request(self, work: Work) -> Request:
+        """What the model is asked."""
+        return extraction_request(work)
+
+    def ask(self, work: Work) -> Outcome:
+        """See `EnrichmentTask`; passages that come to nothing together are asked one by one."""
+        try:
+            outcome = self._asked(work)
+        except ModelError as error:
+            if len(work) == 1 or is_fatal(error):
+                raise
+            outcome = Outcome(failed=dict.fromkeys((p.chunk.id for p in work), ""))
+        if len(work) > 1:
+            for passage in [p for p in work if p.chunk.id in outcome.failed]:
+                del outcome.failed[passage.chunk.id]
+                outcome.add(self._alone(passage))
+        return outcome
+
+    def failed(self, work: Work, reason: str) -> Outcome:
+        """See `EnrichmentTask`."""
+        return Outcome(failed={passage.chunk.id: reason for passage in work})
+
+    def record(self, outcomes: Sequence[Outcome]) -> None:
+        """See `EnrichmentTask`; of passages that changed meanwhile nothing is stored."""
+        found = Outcome()
+        for outcome in outcomes:
+            found.add(outcome)
+        with self.writing:
+            links = self.pipeline().links(Extraction(chunks=tuple(found.readings.values())))
+            try:
+                self.new_relations += self.log.record_extraction(
+                    found.readings, found.entities, links
+                )
+            except NotFoundError:
+                found.readings = self._living(found.readings)
+                self.new_relations += self.log.record_extraction(
+                    found.readings, found.entities, links
+                )
+            if found.failed:
+                self.log.fail("extract", found.failed)
+        self.passages += len(found.readings)
+        self.total.add(replace(found, readings={}, entities=[]))
+
+    def _living(self, readings: dict[int, ChunkExtraction]) -> dict[int, ChunkExtraction]:
+        living = {chunk.id for chunk in self.store.chunks(list(readings))}
+        return {id_: reading for id_, reading in readings.items() if id_ in living}
+
+    def _alone(self, passage: Passage) -> Outcome:
+        try:
+            return self._asked([Passage(passage.chunk, passage.ranges)])
+        except ModelError as error:
+            if is_fatal(error):
+                raise
+            return self.failed([passage], reason_of(error))
+
+    def _asked(self, work: Work) -> Outcome:
+        """What the model finds in passages; those where it overlooks every name have failed."""
+        reply = self.model.reply(extraction_request(work)).value
+        assert isinstance(reply, ExtractionReply)
+        checked = Validation(work, None)
+        entities = [NewEntity(name=one.name, entity_type=_type(one.type)) for one in reply.entities]
+        taken = [entity for entity in entities if checked.takes(entity)]
+        facts = sum(checked.relates(_relation(fact)) for fact in reply.facts)
+        outcome = Outcome(
+            readings=checked.extractions(),
+            entities=taken,
+            facts=facts,
+            dropped=Counter(one.reason for one in checked.rejected),
+        )
+        for passage in work:
+            if reason := suspicion(passage):
+                del outcome.readings[passage.chunk.id]
+                outcome.failed[passage.chunk.id] = reason
+        return outcome
+
+
+def suspicion(passage: Passage) -> str:
+    """Why it is hard to believe that a passage names nothing; empty where something was found."""
+    if passage.mentions or passage.relations:
+        return ""
+    inside = (word for text in passage.sentences() for word in text.split()[1:])
+    found = sum(word[0].isupper() for word in inside)
+    if found < _CAPITALS:
+        return ""
+    return f"suspicious: no names were found, though {found} words inside sentences have capitals"
+
+
+def _relation(fact: QuotedFact) -> AgentRelation:
+    relation_type = snake_case(fact.relation)
+    return AgentRelation(
+        head=fact.head,
+        tail=fact.tail,
+        relation_type=relation_type or fact.relation,
+        confidence=CONFIDENCE,
+        is_causal=relation_type == CAUSAL,
+        quotation=fact.quote,
+    )
+
+
+def _type(given: str) -> str:
+    """One of the types that there are; `name` for any other."""
+    return given if given in TYPES else "name"

@@ -1,0 +1,113 @@
+"""Driving a task of a language model: some works at a time, and nothing lost where it stops."""
+
+from __future__ import annotations
+
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+
+from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+W = TypeVar("W")
+W_contra = TypeVar("W_contra", contravariant=True)
+Out = TypeVar("Out")
+
+GROUP = 16
+"""Works whose outcomes are stored together."""
+MOST_FAILURES = 5
+"""Works in a row that may fail before any succeeds; then it is not the passages that are wrong."""
+
+
+class EnrichmentTask(Protocol[W_contra, Out]):
+    """One kind of work that a language model does."""
+
+    def ask(self, work: W_contra) -> Out:
+        """Have the model do one work; called in several threads.
+
+        Raises `ModelError` where nothing came of it.
+        """
+        ...
+
+    def failed(self, work: W_contra, reason: str) -> Out:
+        """The outcome of a work of which nothing came."""
+        ...
+
+    def record(self, outcomes: Sequence[Out]) -> None:
+        """Store what came of some works; doing so again changes nothing."""
+        ...
+
+
+class Run(Generic[W, Out]):
+    """One run of a task over its works."""
+
+    def __init__(
+        self, task: EnrichmentTask[W, Out], workers: int, advance: Callable[[int], None]
+    ) -> None:
+        """`advance` is told how many works are stored; it may raise to end the run."""
+        self._task = task
+        self._workers = workers
+        self._advance = advance
+        self._unstored: list[Out] = []
+        self._done = self._failures = 0
+
+    def over(self, works: Iterable[W]) -> None:
+        """Do all works, in order; what is done when it stops is stored.
+
+        Raises `BudgetError` where a limit is reached, `ModelUnavailableError` where the model is
+        away, and the error of the last work where none succeeds.
+        """
+        under_way: deque[tuple[W, Future[Out]]] = deque()
+        with ThreadPoolExecutor(self._workers, thread_name_prefix="clew-enrich") as pool:
+            try:
+                for work in works:
+                    under_way.append((work, pool.submit(self._task.ask, work)))
+                    if len(under_way) >= 2 * self._workers:
+                        self._settle(*under_way.popleft())
+                while under_way:
+                    self._settle(*under_way.popleft())
+            finally:
+                for _, future in under_way:
+                    future.cancel()
+                self._store()
+
+    def _settle(self, work: W, future: Future[Out]) -> None:
+        try:
+            outcome = future.result()
+            self._failures = 0
+        except ModelError as error:
+            if self._is_fatal(error):
+                raise
+            outcome = self._task.failed(work, reason_of(error))
+        self._unstored.append(outcome)
+        if len(self._unstored) >= GROUP:
+            self._store()
+
+    def _is_fatal(self, error: ModelError) -> bool:
+        """Whether the next works would fail, too."""
+        if is_fatal(error):
+            return True
+        self._failures += not isinstance(error, ReplyError)
+        return self._failures >= MOST_FAILURES
+
+    def _store(self) -> None:
+        if self._unstored:
+            self._task.record(self._unstored)
+            self._done += len(self._unstored)
+            self._unstored = []
+            self._advance(self._done)
+
+
+def is_fatal(error: ModelError) -> bool:
+    """Whether nothing more can be asked: the budget is spent, or the model is away."""
+    if isinstance(error, ModelUnavailableError):
+        return not error.reached
+    return isinstance(error, BudgetError)
+
+
+def reason_of(error: ModelError) -> str:
+    """Why a work failed, in a line."""
+    said = " ".join(str(error).split())[:300]
+    return f"{error.reason}: {said}" if isinstance(error, ReplyError) else said

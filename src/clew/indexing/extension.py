@@ -1,0 +1,45 @@
+"""What may be added to reading and extraction from outside: see `clew.packs`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from clew.indexing.reading.formats.common import Reader
+    from clew.types import Document, Extraction, Structure
+
+
+class Extension(Protocol):
+    """Further formats, structures and meanings of relations; can be sent to another process."""
+
+    @property
+    def fingerprint(self) -> str:
+        """Changes where documents have to be indexed again; empty for nothing added."""
+        ...
+
+    @property
+    def readers(self) -> Mapping[str, Sequence[Reader]]:
+        """As in `RawFile`."""
+        ...
+
+    @property
+    def structures(self) -> Sequence[Callable[[Document], Structure]]:
+        """As `indexing.structure.READERS`."""
+        ...
+
+    def normalised(self, extraction: Extraction) -> Extraction:
+        """The extraction with relations in the direction and with the marks of their types."""
+        ...
+
+
+class NoExtension:
+    """Implements `Extension`: nothing is added."""
+
+    fingerprint = ""
+    readers: Mapping[str, Sequence[Reader]] = {}
+    structures: Sequence[Callable[[Document], Structure]] = ()
+
+    def normalised(self, extraction: Extraction) -> Extraction:
+        """See `Extension`."""
+        return extraction

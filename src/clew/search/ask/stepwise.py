@@ -1,0 +1,153 @@
+"""Searching in steps: what a question is made of, then what is still missing, search by search."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+from itertools import zip_longest
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel, Field
+
+from clew.errors import ModelError
+from clew.ports.language_model import Message, Request
+from clew.search.analysis.sub_questions import split_question
+from clew.search.ask.prompt import passage_blocks
+from clew.text import fold
+from clew.untrusted import NOTICE, escaped
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from clew.ports.language_model import LanguageModel
+    from clew.settings import LlmSettings
+    from clew.types import Hit, SearchResult
+
+MOST_STEPS = 10
+"""Searches of one question, at most."""
+_LONGEST = 500
+"""Characters of a question that a model makes."""
+_PLAN = f"""\
+You plan how a question is searched for in a collection of documents. {NOTICE}
+Answer with a JSON object: {{"questions": ["…"]}}. Name at most four short questions, each for one\
+ fact that the documents may state, in the language of the question. Leave out what can only be\
+ asked once another answer is known. Where the question asks for one fact, answer\
+ {{"questions": []}}.
+"""
+_MISSING = f"""\
+You judge whether passages of documents suffice to answer a question. {NOTICE}
+Answer with a JSON object: {{"enough": true, "question": ""}} where they do. Where a fact is\
+ missing, answer {{"enough": false, "question": "…"}} with one short question that would find it,\
+ with the names that the passages give.
+"""
+
+
+class Plan(BaseModel):
+    """What to search for beside the question itself."""
+
+    questions: list[str] = Field(max_length=4)
+
+
+class Missing(BaseModel):
+    """What is still missing; `question` would find it."""
+
+    enough: bool
+    question: str
+
+
+@dataclass
+class Searches:
+    """The searches of one question so far."""
+
+    search: Callable[[str], SearchResult]
+    asked: list[str] = field(default_factory=list)
+    results: list[SearchResult] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def add(self, question: str) -> bool:
+        """Search once more, unless that was asked before; whether it found another passage."""
+        question = " ".join(question.split())[:_LONGEST]
+        if not question or fold(question) in map(fold, self.asked):
+            return False
+        known = {_identity(hit) for hit in self.hits()}
+        self.asked.append(question)
+        self.results.append(self.search(question))
+        return any(_identity(hit) not in known for hit in self.results[-1].hits)
+
+    def hits(self) -> tuple[Hit, ...]:
+        """The passages of all searches, each once: the first of each search, then the second."""
+        turns = zip_longest(*(result.hits for result in self.results))
+        found = (hit for turn in turns for hit in turn if hit is not None)
+        return tuple({_identity(hit): hit for hit in reversed([*found])}.values())[::-1]
+
+    def joined(self) -> SearchResult:
+        """All searches as one result, that of the first question."""
+        timings = sum((Counter(result.timings_ms) for result in self.results), Counter[str]())
+        notes = dict.fromkeys([*self.notes, *(n for r in self.results for n in r.notes)])
+        return replace(
+            self.results[0], hits=self.hits(), timings_ms=dict(timings), notes=tuple(notes)
+        )
+
+
+def search_in_steps(
+    question: str,
+    search: Callable[[str], SearchResult],
+    model: LanguageModel | None,
+    settings: LlmSettings,
+    steps: int,
+) -> tuple[SearchResult, tuple[str, ...]]:
+    """What all searches found, at most `steps` of them, and what was searched for.
+
+    Where the model fails, the question is split by rule, and nothing more is searched for.
+    """
+    searches = Searches(search)
+    searches.add(question)
+    try:
+        parts = split_question(question) if model is None else _plan(question, model)
+        for part in parts[: steps - 1]:
+            searches.add(part)
+        while model is not None and len(searches.asked) < steps:
+            missing = _missing(question, searches.hits(), model, settings)
+            if missing.enough or not searches.add(missing.question):
+                break
+    except ModelError as error:
+        searches.notes.append(f"{error}; the search ended after {len(searches.asked)} steps")
+        if len(searches.asked) == 1:
+            for part in split_question(question)[: steps - 1]:
+                searches.add(part)
+    return searches.joined(), tuple(searches.asked)
+
+
+def _plan(question: str, model: LanguageModel) -> Sequence[str]:
+    text = f"Question: {escaped(question)}"
+    request = Request(
+        task="route",
+        instructions=_PLAN,
+        messages=(Message(role="user", text=text),),
+        schema=Plan,
+        subject=question,
+    )
+    value = model.reply(request).value
+    return value.questions if isinstance(value, Plan) else ()
+
+
+def _missing(
+    question: str, hits: Sequence[Hit], model: LanguageModel, settings: LlmSettings
+) -> Missing:
+    blocks = passage_blocks(hits, settings, settings.route, len(_MISSING) + len(question))
+    request = Request(
+        task="route",
+        instructions=_MISSING,
+        messages=(
+            Message(role="user", text="\n\n".join([*blocks, f"Question: {escaped(question)}"])),
+        ),
+        schema=Missing,
+        subject=question,
+        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
+    )
+    value = model.reply(request).value
+    return value if isinstance(value, Missing) else Missing(enough=True, question="")
+
+
+def _identity(hit: Hit) -> tuple[str, str]:
+    return hit.namespace, hit.chunk.public_id

@@ -1,0 +1,62 @@
+"""What a language model made of passages, so that it can be taken back."""
+
+from __future__ import annotations
+
+from clew.stores.backend import Statement
+from clew.stores.statements import AMONG
+
+# Columns: chunk id, JSON by kind of enrichment.
+ENRICHED = Statement(
+    "SELECT chunk_id, enriched FROM enrichments",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id IS NOT NULL AND c.enriched IS NOT NULL
+RETURN [c.id, c.enriched] AS row
+""",
+)
+ENRICHED_AMONG = Statement(
+    f"SELECT chunk_id, enriched FROM enrichments WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) WHERE c.enriched IS NOT NULL
+RETURN [c.id, c.enriched] AS row
+""",
+)
+# Rows: id, enriched (null for nothing); chunks that are gone are left out.
+FORGET_ENRICHED = Statement(
+    f"DELETE FROM enrichments WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id}) SET c.enriched = null
+""",
+)
+SET_ENRICHED = Statement(
+    """
+INSERT OR REPLACE INTO enrichments
+SELECT id, :enriched FROM chunks WHERE id = :id
+""",
+    """
+UNWIND $rows AS row
+MATCH (c:ClewChunk {namespace: $namespace, id: row.id}) SET c.enriched = row.enriched
+""",
+)
+# Rows: chunk_id, sentence, alias_id.
+DELETE_MENTIONS = Statement(
+    """
+DELETE FROM mentions
+WHERE chunk_id = :chunk_id AND sentence = :sentence AND alias_id = :alias_id
+""",
+    """
+UNWIND $rows AS row
+MATCH ()-[m:MENTIONS {namespace: $namespace, chunk_id: row.chunk_id, sentence: row.sentence,
+    alias_id: row.alias_id}]->()
+DELETE m
+""",
+)
+ENTITIES_OF_ALIASES = Statement(
+    f"SELECT DISTINCT entity_id FROM aliases WHERE id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (:ClewAlias {namespace: $namespace, id: id})-[:NAMES {namespace: $namespace}]->(e)
+RETURN DISTINCT [e.id] AS row
+""",
+)

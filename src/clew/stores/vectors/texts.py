@@ -1,0 +1,54 @@
+"""Vectors of the passages' own texts, without their context: derived from the store like a matrix.
+
+They are made of the texts that the store holds, once a passage, and may be deleted at any time.
+"""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from clew.ports import Embedder, Store
+    from clew.types import Ids, Vector, Vectors
+
+
+@dataclass(slots=True)
+class TextEmbeddings:
+    """`ports.VectorSource`: embeds what is asked for."""
+
+    store: Store
+    embedder: Embedder
+    _known: dict[int, Vector] = field(default_factory=dict)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """See `ports.VectorSource`."""
+        return self.store.reading()
+
+    def generation(self) -> int:
+        """See `ports.VectorSource`."""
+        return self.store.generation()
+
+    def chunk_ids(self) -> Ids:
+        """See `ports.VectorSource`."""
+        return self.store.chunk_ids()
+
+    def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
+        """See `ports.VectorSource`; what the call before this one embedded is not embedded again.
+
+        A matrix asks twice: whether it is the store's by its last row, then for all that is new.
+        """
+        passages = list(self.store.passages(after))
+        known, self._known = self._known, {}
+        texts = [p.text for p in passages if p.chunk_id not in known]
+        made = iter(self.embedder.embed_documents(texts) if texts else ())
+        rows = {
+            p.chunk_id: known[p.chunk_id] if p.chunk_id in known else next(made) for p in passages
+        }
+        if after and not known:
+            self._known = rows
+        vectors = np.array(list(rows.values()), dtype=np.float32)
+        return np.array(list(rows), np.int64), vectors.reshape(-1, self.embedder.dimension)

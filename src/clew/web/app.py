@@ -1,0 +1,230 @@
+"""The explorer as a part of the server's web application."""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.shared.exceptions import MCPError
+from starlette.middleware import Middleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
+
+from clew.errors import ClewError
+from clew.web.api.app import api_routes
+from clew.web.bodies import read_form
+from clew.web.middleware import (
+    FORM_TOKEN,
+    SESSION,
+    CookieLogin,
+    SecurityHeaders,
+    cookie_name,
+)
+from clew.web.pages.table import PAGES
+from clew.web.render import STATIC, render
+from clew.web.request import PREFIX, ForbiddenError, Page, PageRequest, status_of
+from clew.web.sessions import Sessions
+
+if TYPE_CHECKING:
+    from starlette.applications import Starlette
+    from starlette.datastructures import FormData
+    from starlette.types import Message, Receive, Scope, Send
+
+    from clew.mcp.server import ClewServer
+    from clew.settings import ServeSettings
+
+logger = logging.getLogger("clew")
+
+LONGEST_TOKEN = 8192
+"""Characters of a token that is pasted."""
+STATIC_SECONDS = 31_536_000
+"""How long files are kept by browsers; their addresses change with what is in them."""
+
+
+class Explorer:
+    """The pages. `invite` gives an address that logs in by itself, once."""
+
+    def __init__(self, server: ClewServer, serve: ServeSettings, sessions: Sessions) -> None:
+        self._server = server
+        self._serve = serve
+        self._sessions = sessions
+
+    def routes(self) -> list[Route | Mount]:
+        """Of all pages, of logging in and of the files."""
+        pages = [
+            Route(f"{PREFIX}{page.path}", partial(self._page, page), methods=[page.method])
+            for page in PAGES
+        ]
+        return [
+            Mount(f"{PREFIX}/static", CachedFiles(directory=STATIC)),
+            Route("/", self._home),
+            Route(f"{PREFIX}", self._home),
+            Route(f"{PREFIX}/login", self._login, methods=["GET", "POST"]),
+            Route(f"{PREFIX}/logout", self._logout, methods=["POST"]),
+            *pages,
+            Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=["GET"]),
+        ]
+
+    async def _home(self, request: Request) -> Response:
+        return RedirectResponse(f"{PREFIX}/", 303)
+
+    async def _page(self, page: Page, request: Request) -> Response:
+        """A page, or why there is none."""
+        if self._server.access is not None and get_access_token() is None:
+            return self._to_login(request)
+        try:
+            with anyio.fail_after(self._serve.request_seconds):
+                return await self._made(page, request)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except TimeoutError:
+            seconds = self._serve.request_seconds
+            return _failure(request, 408, f"this took longer than the {seconds:g} s it may take")
+        except MCPError as error:
+            return _failure(request, 404, str(error))
+        except ClewError as error:
+            return _failure(request, status_of(error), str(error))
+        except Exception:
+            logger.exception("page %s failed", page.path)
+            return _failure(
+                request, 500, "this failed inside Clew; the server's log says why. Try another way"
+            )
+
+    async def _made(self, page: Page, request: Request) -> Response:
+        if page.method == "GET":
+            return await self._run(page, request, None)
+        form = await read_form(request, self._serve.body_megabytes)
+        try:
+            given = request.headers.get(FORM_TOKEN) or form.get("form_token", "")
+            if not self._sessions.is_form_token(request.scope.get(SESSION, ""), str(given)):
+                raise ForbiddenError(
+                    "this form is not of a page of this session; load the page again, then send it"
+                )
+            return await self._run(page, request, form)
+        finally:
+            await form.close()
+
+    async def _run(self, page: Page, request: Request, form: FormData | None) -> Response:
+        scope = self._server.requests.scope_of(request)
+        session = request.scope.get(SESSION, "")
+
+        def make() -> Response:
+            with scope.acquire() as opened:
+                asked = PageRequest(
+                    scope=scope,
+                    opened=opened,
+                    query=request.query_params,
+                    params=request.path_params,
+                    form=form,
+                    form_token=self._sessions.form_token(session),
+                    signed_in=bool(session),
+                )
+                asked.need(page.right)
+                return page.run(asked)
+
+        return await scope.in_thread(make)
+
+    async def _lost(self, request: Request) -> Response:
+        if self._server.access is not None and get_access_token() is None:
+            return self._to_login(request)
+        return _failure(request, 404, "there is no such page; the menu above has all of them")
+
+    # --- logging in and out
+
+    def _to_login(self, request: Request) -> Response:
+        """To the page that asks for a token, and back from there."""
+        key = request.query_params.get("key")
+        session = None if key is None else self._sessions.redeem(key)
+        if session is not None:
+            return self._signed_in(request, session, str(request.url.remove_query_params("key")))
+        if "hx-request" in request.headers:
+            return Response("log in again", 401, headers={"HX-Refresh": "true"})
+        back = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+        wanted = request.url.replace(path=f"{PREFIX}/login", query="")
+        target = wanted if key is not None else wanted.include_query_params(next=back)
+        return RedirectResponse(str(target), 303)
+
+    async def _login(self, request: Request) -> Response:
+        if self._server.access is None:
+            return RedirectResponse(f"{PREFIX}/", 303)
+        if request.method == "GET":
+            return _login_page(request)
+        form = await read_form(request, self._serve.body_megabytes)
+        token = str(form.get("token", ""))[:LONGEST_TOKEN].strip()
+        if not token or await self._server.access.verify_token(token) is None:
+            return _login_page(request, wrong=True)
+        return self._signed_in(request, self._sessions.open(token), _own(form.get("next")))
+
+    def _signed_in(self, request: Request, session: str, target: str) -> Response:
+        answer = RedirectResponse(target, 303)
+        answer.set_cookie(
+            cookie_name(request.scope),
+            session,
+            max_age=int(self._serve.session_hours * 3600),
+            httponly=True,
+            samesite="lax",
+            secure=request.url.scheme == "https",
+        )
+        return answer
+
+    async def _logout(self, request: Request) -> Response:
+        form = await read_form(request, self._serve.body_megabytes)
+        session = request.scope.get(SESSION, "")
+        if self._sessions.is_form_token(session, str(form.get("form_token", ""))):
+            self._sessions.end(session)
+        return RedirectResponse(f"{PREFIX}/login", 303)
+
+
+def mount(
+    app: Starlette, server: ClewServer, serve: ServeSettings, sessions: Sessions | None = None
+) -> None:
+    """Add the explorer and its API to the server's web application."""
+    sessions = sessions or Sessions(serve.session_hours)
+    app.routes.extend(api_routes(server, serve, sessions))
+    app.routes.extend(Explorer(server, serve, sessions).routes())
+    # Behind the check of Host and Origin, before whatever asks for a token.
+    app.user_middleware[1:1] = [
+        Middleware(SecurityHeaders),
+        Middleware(CookieLogin, sessions=sessions),
+    ]
+
+
+class CachedFiles(StaticFiles):
+    """Files that browsers may keep; the pages name them with the digest of their content."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Send the file."""
+
+        async def kept(message: Message) -> None:
+            if message["type"] == "http.response.start" and message["status"] == 200:
+                kept_for = f"public, max-age={STATIC_SECONDS}, immutable"
+                message["headers"] = [*message["headers"], (b"cache-control", kept_for.encode())]
+            await send(message)
+
+        await super().__call__(scope, receive, kept)
+
+
+def _own(target: object) -> str:
+    """An address to go on with, where it is one of the explorer; else the first page."""
+    wanted = target if isinstance(target, str) else ""
+    return wanted if wanted.startswith(f"{PREFIX}/") else f"{PREFIX}/"
+
+
+def _login_page(request: Request, *, wrong: bool = False) -> Response:
+    back = _own(request.query_params.get("next"))
+    answer = render("login.html", wrong=wrong, next=back)
+    answer.status_code = 401 if wrong else 200
+    return answer
+
+
+def _failure(request: Request, status: int, message: str) -> Response:
+    """An error that says what to do next, as a page or as the part of one that was asked for."""
+    name = "error_part.html" if "hx-request" in request.headers else "error.html"
+    answer = render(name, code=status, message=message)
+    answer.status_code = status
+    return answer

@@ -1,0 +1,141 @@
+"""Ask: a question, its hits, the thread of each; and why a passage was not the first."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from clew.errors import NotFoundError
+from clew.search.strategies import STRATEGIES
+from clew.web.passages import best_scores, shown_hits
+from clew.web.render import render_page
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.types import Hit, SearchResult
+    from clew.web.request import PageRequest
+
+SUGGESTIONS = 8
+"""Names offered while typing."""
+EXAMPLES = 6
+"""Names that the first page offers to ask about."""
+DEEP = 200
+"""Hits that a comparison looks through for the passage that was missed."""
+FILTERS = ("strategy", "since", "until", "as_of", "limit", "max_tokens")
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """A score of the first hit beside that of another passage."""
+
+    channel: str
+    first: float | None
+    other: float | None
+
+
+def ask(page: PageRequest) -> Response:
+    """The question of the address and its answer, or the page to ask on."""
+    question = page.text("q")
+    filters = {name: page.text(name) for name in FILTERS}
+    where = [value.strip() for value in page.query.getlist("where") if value.strip()]
+    common = {
+        "question": question,
+        "filters": filters,
+        "where": where,
+        "strategies": ["auto", *STRATEGIES],
+        "any_filter": any(filters.values()) or bool(where),
+    }
+    if not question:
+        return render_page(page, "ask.html", result=None, **_welcome(page), **common)
+    result = _search(page, question, limit=page.number("limit", 10, 100))
+    hits = shown_hits(page.engine, result.hits)
+    knots = {link.entity_id for hit in hits for link in hit.thread if link.entity_id is not None}
+    drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
+    return render_page(
+        page,
+        "ask.html",
+        result=result,
+        hits=hits,
+        graph_data=page.url("/api/v1/graph", **drawn),
+        graph_page=page.url("graph", **drawn),
+        **common,
+    )
+
+
+def suggest(page: PageRequest) -> Response:
+    """Names of the graph that the last word of the question may be the beginning of."""
+    typed = page.text("q") or page.text("entities")
+    names: list[str] = []
+    words = typed.split()
+    for length in range(min(3, len(words)), 0, -1):
+        begun = " ".join(words[-length:])
+        if len(begun) > 2 and not names:
+            names = [entity.name for entity in page.engine.entities.find(begun, SUGGESTIONS)]
+            typed = " ".join(words[:-length])
+    whole = names if page.text("whole") else [f"{typed} {name}".strip() for name in names]
+    return render_page(page, "suggestions.html", suggestions=whole)
+
+
+def compare(page: PageRequest) -> Response:
+    """Why a passage was not the first: its scores beside those of the first hit."""
+    question, wanted = page.text("q"), page.text("passage")
+    result = _search(page, question, limit=DEEP)
+    place = next((n for n, hit in enumerate(result.hits) if _is(hit, wanted)), None)
+    document = None
+    if place is None:
+        try:
+            document = page.engine.documents.get(wanted.rpartition("#")[0] or wanted)
+        except NotFoundError as error:
+            return render_page(page, "error_part.html", message=str(error))
+    return render_page(
+        page,
+        "compare.html",
+        question=question,
+        first=result.hits[0] if result.hits else None,
+        other=None if place is None else result.hits[place],
+        place=None if place is None else place + 1,
+        document=document,
+        looked=len(result.hits),
+        features=[] if place is None else _features(result.hits[0], result.hits[place]),
+        best=best_scores(result.hits),
+    )
+
+
+def _search(page: PageRequest, question: str, limit: int) -> SearchResult:
+    """The answer as the address asks for it."""
+    tokens = page.text("max_tokens")
+    return page.engine.search(
+        question,
+        strategy=page.text("strategy") or None,
+        limit=limit,
+        where=[value for value in page.query.getlist("where") if value.strip()],
+        since=page.text("since") or None,
+        until=page.text("until") or None,
+        as_of=page.text("as_of") or None,
+        max_tokens=page.number("max_tokens", 4000, 100_000) if tokens else None,
+    )
+
+
+def _welcome(page: PageRequest) -> dict[str, object]:
+    """What there is to ask about; an empty store has nothing."""
+    documents = len(page.engine.store.document_digests())
+    if not documents:
+        return {"documents": 0, "examples": []}
+    important = page.engine.graph.importance(limit=EXAMPLES)
+    return {"documents": documents, "examples": [ranked.entity for ranked in important]}
+
+
+def _is(hit: Hit, wanted: str) -> bool:
+    """Whether a hit is the passage, or of the document, that was named."""
+    chunk = hit.chunk
+    return wanted in (chunk.public_id, chunk.document_id, chunk.source, chunk.title)
+
+
+def _features(first: Hit, other: Hit) -> list[Feature]:
+    channels = dict.fromkeys((*first.scores, *other.scores))
+    return [
+        Feature("all together", first.score, other.score),
+        Feature("confidence", first.confidence, other.confidence),
+        *(Feature(c, first.scores.get(c), other.scores.get(c)) for c in channels),
+    ]

@@ -1,0 +1,85 @@
+"""Entities: the most important ones, and one with all that is known of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from starlette.responses import RedirectResponse
+
+from clew.search.answer.explain import read_relations
+from clew.web.render import render_page
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.types import Entity, Relation, RelationEvidence
+    from clew.web.request import PageRequest
+
+LISTED = 100
+"""Entities of the list."""
+NEARBY = 60
+"""Entities of the picture, at most."""
+RELATIONS, PASSAGES, MOMENTS = 100, 20, 60
+"""Relations, passages and entries of the timeline that are shown, at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShownRelation:
+    """A relation with its sentence and the entity at its other end."""
+
+    relation: Relation
+    evidence: RelationEvidence
+    outward: bool
+    other_id: int
+    other: str
+
+
+def entities(page: PageRequest) -> Response:
+    """What the name stands for, or the list."""
+    wanted = page.text("name")
+    found = page.engine.entities.find(wanted, LISTED) if wanted else _important(page)
+    return render_page(page, "entities.html", entities=found, wanted=wanted)
+
+
+def named(page: PageRequest) -> Response:
+    """To the entity of a name."""
+    entity = page.engine.entities.get(page.text("name"))
+    return RedirectResponse(page.url(f"entities/{entity.id}"), 303)
+
+
+def entity(page: PageRequest) -> Response:
+    """Names and why they are, relations with their sentences, passages, time."""
+    engine = page.engine
+    found = engine.entities.get(str(page.params["entity"]))
+    ranked = engine.graph.importance([found.name], limit=1)
+    return render_page(
+        page,
+        "entity.html",
+        entity=found,
+        ranked=ranked[0] if ranked else None,
+        aliases=engine.entities.aliases(found),
+        relations=shown_relations(page, found),
+        passages=engine.store.chunks(engine.store.entity_chunks(found.id)[:PASSAGES].tolist()),
+        timeline=engine.graph.timeline(found, limit=MOMENTS),
+        graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),
+        graph_page=page.url("graph", entities=found.id),
+    )
+
+
+def shown_relations(page: PageRequest, entity: Entity) -> list[ShownRelation]:
+    """An entity's relations, heaviest first."""
+    store = page.engine.store
+    relations = store.relations([entity.id], RELATIONS)
+    ends = {e for r in relations for e in (r.from_entity_id, r.to_entity_id)}
+    names = store.entity_names(sorted(ends))
+    shown = []
+    for relation, evidence in zip(relations, read_relations(store, relations), strict=True):
+        outward = relation.from_entity_id == entity.id
+        other = relation.to_entity_id if outward else relation.from_entity_id
+        shown.append(ShownRelation(relation, evidence, outward, other, names.get(other, "?")))
+    return shown
+
+
+def _important(page: PageRequest) -> list[Entity]:
+    return [ranked.entity for ranked in page.engine.graph.importance(limit=LISTED)]

@@ -1,0 +1,82 @@
+"""Sessions of browsers: a cookie stands for a bearer token, which never leaves the server again."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+KNOWN = 10_000
+"""Sessions at a time; the oldest end first."""
+KEY_SECONDS = 120.0
+"""How long the key in an address is good, unless it is used before."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    bearer: str
+    ends: float
+
+
+class Sessions:
+    """Who is logged in; kept in memory, so that all are over when the server ends.
+
+    To be used in one event loop, `invite` aside.
+    """
+
+    def __init__(self, hours: float, clock: Callable[[], float] = time.monotonic) -> None:
+        self._seconds = hours * 3600
+        self._clock = clock
+        self._secret = secrets.token_bytes(32)
+        self._sessions: dict[str, _Session] = {}
+        self._keys: dict[str, _Session] = {}
+
+    def invite(self, bearer: str) -> str:
+        """A key for an address, good for one login with a token."""
+        key = secrets.token_urlsafe(32)
+        self._keys[_digest(key)] = _Session(bearer, self._clock() + KEY_SECONDS)
+        return key
+
+    def redeem(self, key: str) -> str | None:
+        """The id of a session for a key, which is good no more; None for any other."""
+        invited = self._keys.pop(_digest(key), None)
+        if invited is None or self._clock() >= invited.ends:
+            return None
+        return self.open(invited.bearer)
+
+    def open(self, bearer: str) -> str:
+        """The id of a new session of the token's owner."""
+        session_id = secrets.token_urlsafe(32)
+        self._sessions[_digest(session_id)] = _Session(bearer, self._clock() + self._seconds)
+        if len(self._sessions) > KNOWN:
+            del self._sessions[next(iter(self._sessions))]
+        return session_id
+
+    def bearer(self, session_id: str) -> str | None:
+        """The token that a session stands for; None where it is over or was never."""
+        session = self._sessions.get(_digest(session_id))
+        if session is None or self._clock() >= session.ends:
+            return None
+        return session.bearer
+
+    def end(self, session_id: str) -> None:
+        """Log out."""
+        self._sessions.pop(_digest(session_id), None)
+
+    def form_token(self, session_id: str) -> str:
+        """What a form of this session must carry, so that no other site can send it."""
+        return hmac.new(self._secret, session_id.encode(), "sha256").hexdigest()
+
+    def is_form_token(self, session_id: str, given: str) -> bool:
+        """Whether a form came from a page of this session."""
+        return hmac.compare_digest(self.form_token(session_id), given)
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -1,0 +1,165 @@
+"""The explorer in a real browser: a server in a thread, Chromium of the distribution."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+
+import pytest
+import uvicorn
+from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
+
+from clew import Clew
+from clew.mcp.auth.tokens import new_token
+from clew.mcp.engines import Engines
+from clew.mcp.http.serve import http_config, http_server
+from clew.settings import Settings, load_settings
+from clew.testing.fakes import HashEmbedder
+from clew.tools.registry import TOOLS
+from clew.web.app import mount
+from clew.web.sessions import Sessions
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+SKERROW = Path(__file__).parent.parent.parent / "src" / "clew" / "cli" / "demo"
+WATCH = """
+window.reports = [];
+document.addEventListener("securitypolicyviolation",
+  (e) => reports.push(e.violatedDirective + " " + e.blockedURI));
+"""
+"""Keeps what the policy of a page refused."""
+
+
+@dataclass
+class Site:
+    """A server, its first namespace's engine, and how to get in."""
+
+    url: str
+    engine: Clew
+    sessions: Sessions
+    token: str
+
+    def door(self, path: str = "/ui/") -> str:
+        """An address that logs in by itself."""
+        return (
+            f"{self.url}{path}{'&' if '?' in path else '?'}key={self.sessions.invite(self.token)}"
+        )
+
+
+@dataclass
+class Watched:
+    """What a browser had to complain of."""
+
+    errors: list[str] = field(default_factory=list)
+
+    def add_page(self, page: Page) -> None:
+        page.on("console", lambda m: self.errors.append(m.text) if m.type == "error" else None)
+        page.on("pageerror", lambda error: self.errors.append(str(error)))
+        page.on("dialog", self._refuse)
+
+    def _refuse(self, dialog: Dialog) -> None:
+        self.errors.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+
+# For a module, not for the session: its event loop would stand in the way of asynchronous tests.
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if CHROMIUM is None:
+        if os.environ.get("CI"):
+            pytest.fail("CI has no Chromium; .ci/run installs it")
+        pytest.skip("no Chromium on this machine: install the package chromium")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield launched
+        launched.close()
+
+
+@contextmanager
+def serving(settings: Settings, engine: Clew, token: str) -> Iterator[Site]:
+    """The server with its pages, in a thread."""
+    engines = Engines(settings, TOOLS, engine)
+    server = http_server(engines)
+    sessions = Sessions(hours=1)
+    config = http_config(server, settings.serve, partial(mount, sessions=sessions))
+    bound = socket.create_server(("127.0.0.1", 0))
+    running = uvicorn.Server(config)
+    thread = threading.Thread(target=running.run, kwargs={"sockets": [bound]})
+    thread.start()
+    try:
+        while not running.started:
+            time.sleep(0.01)
+        yield Site(f"http://127.0.0.1:{bound.getsockname()[1]}", engine, sessions, token)
+    finally:
+        running.should_exit = True
+        thread.join()
+        engines.close()
+        bound.close()
+
+
+def settings_in(folder: Path, token_hash: str, *namespaces: str) -> Settings:
+    """Of a server for one caller, who may do everything."""
+    told = {
+        "name": "ada",
+        "sha256": token_hash,
+        "namespaces": namespaces,
+        "scopes": ("read", "write", "admin"),
+    }
+    serve = {"tokens": [told], "rate_per_minute": 100_000}
+    return load_settings(
+        store=folder, namespace=namespaces[0], serve=serve, limits={"isolation": "none"}
+    )
+
+
+@contextmanager
+def site_in(folder: Path, *namespaces: str) -> Iterator[Site]:
+    """A server over stores of its own."""
+    token, digest = new_token()
+    settings = settings_in(folder, digest, *namespaces)
+    with (
+        Clew(settings, embedder=HashEmbedder()) as engine,
+        serving(settings, engine, token) as site,
+    ):
+        yield site
+
+
+@pytest.fixture(scope="session")
+def lights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """The documents of the demo, for tests that only look."""
+    with site_in(tmp_path_factory.mktemp("lights"), "lights", "empty") as site:
+        site.engine.index([SKERROW])
+        yield site
+
+
+@pytest.fixture
+def watched() -> Iterator[Watched]:
+    """Checked at the end: no error on the console, no script that should not run."""
+    watch = Watched()
+    yield watch
+    assert watch.errors == []
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    made = browser.new_context(viewport={"width": 1280, "height": 860})
+    made.add_init_script(WATCH)
+    made.set_default_timeout(10_000)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext, watched: Watched) -> Page:
+    """A tab whose complaints fail the test."""
+    made = context.new_page()
+    watched.add_page(made)
+    return made

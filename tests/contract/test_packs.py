@@ -1,0 +1,152 @@
+"""Packs by the worked example of docs/packs.md, on each back end."""
+
+from __future__ import annotations
+
+import pickle
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from clew import Clew
+from clew.errors import InputError, NotFoundError, SettingsError
+from clew.packs.enabled import EnabledPacks
+from clew.settings import Settings, load_settings
+from tests.contract.pack_stores import open_with, pack_settings
+
+PAGE = Path(__file__).parents[2] / "docs" / "packs.md"
+BLOCK = re.compile(r"^```\w+ (\S+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+@pytest.fixture(scope="module")
+def example(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files of the page: `packs/garden`, a pack, and `beds.plants`, which it reads."""
+    folder = tmp_path_factory.mktemp("example")
+    for name, text in BLOCK.findall(PAGE.read_text("utf-8")):
+        path = folder / name if name.endswith(".plants") else folder / "packs" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, "utf-8")
+    return folder
+
+
+@pytest.fixture(params=["sqlite", "neo4j"])
+def settings(request: pytest.FixtureRequest, example: Path, tmp_path: Path) -> Iterator[Settings]:
+    folders = {"folders": (example / "packs",)}
+    with pack_settings(request, request.param, tmp_path, packs=folders) as found:
+        yield found
+
+
+def neighbors(store: Clew, name: str, relation: str) -> list[tuple[str, str]]:
+    call = {"entity_id": store.entities.get(name).id, "relation_type": relation}
+    found = store.tools.call("get_entity_neighbors", call).content["neighbors"]
+    return sorted((one["neighbor_name"], one["entity_type"]) for one in found)
+
+
+def test_the_example_is_read_related_and_asked(settings: Settings, example: Path) -> None:
+    with open_with(settings, ["garden"]) as store:
+        report = store.index([example / "beds.plants"])
+        found = store.tools.call("plants_query", {"sown_since": "2024-10-01"}).content["plants"]
+        beds = neighbors(store, "North bed", "grows_in")
+        after = neighbors(store, "Winter rye", "follows")
+        hits = store.search("What was sown after the peas in the North bed?").hits
+
+    assert (report.added, report.skipped) == (2, ())
+    assert [plant["name"] for plant in found] == ["Winter rye"]
+    assert beds == [("Sugar Ann peas", "plant"), ("Winter rye", "plant")]
+    assert after == [("Sugar Ann peas", "plant")]
+    assert "Winter rye" in {hit.chunk.title for hit in hits}
+
+
+def test_a_record_that_cannot_be_read_is_named_by_its_line(
+    settings: Settings, tmp_path: Path
+) -> None:
+    beds = tmp_path / "beds.plants"
+    beds.write_text("Kale\nbed: South\n\nBeans\nbed: South\nsown: 2024-05-01\n")
+    with open_with(settings, ["garden"]) as store:
+        report = store.index([beds])
+
+    assert report.added == 1
+    assert [one.reason for one in report.skipped] == ["line 1: Kale was never sown"]
+
+
+def test_enabling_lasts_and_is_seen_by_whoever_has_the_store_open(
+    settings: Settings, example: Path
+) -> None:
+    with open_with(settings) as first, open_with(settings) as second:
+        unknown = first.tools.call("plants_query")
+        plain = first.index([example / "beds.plants"])
+        second.packs.enable("garden")
+        again = first.index([example / "beds.plants"])
+        known = first.tools.call("plants_query")
+        second.packs.disable("garden")
+        gone = first.tools.call("plants_query")
+
+    assert unknown.is_error
+    assert gone.is_error
+    assert plain.added == 1  # the file as one text
+    assert (again.added, again.pruned) == (2, 1)
+    assert len(known.content["plants"]) == 2
+
+
+def test_a_store_opens_where_its_pack_is_not_but_reads_nothing_without_it(
+    settings: Settings, example: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with open_with(settings, ["garden"]) as store:
+        store.index([example / "beds.plants"])
+    elsewhere = settings.model_copy(update={"packs": load_settings().packs})
+    with open_with(elsewhere) as store:
+        hits = store.search("Who grows in the North bed?").hits
+        with pytest.raises(NotFoundError, match="CLEW_PACKS__FOLDERS"):
+            store.index([example / "beds.plants"])
+        store.packs.disable("garden")
+        enabled = store.packs.enabled()
+
+    assert hits
+    assert enabled == []
+    assert "there is no pack 'garden'" in caplog.text
+
+
+def test_packs_cross_to_another_process_by_name(example: Path) -> None:
+    packs = EnabledPacks(("garden",), (example / "packs",))
+
+    data = pickle.dumps(packs)
+
+    assert b"read_plants" not in data
+    assert ".plants" in pickle.loads(data).readers
+
+
+def test_documents_are_read_by_the_pack_in_a_worker(example: Path, tmp_path: Path) -> None:
+    settings = load_settings(
+        store=tmp_path, packs={"folders": (example / "packs",)}, limits={"isolation": "process"}
+    )
+    with open_with(settings, ["garden"]) as store:
+        report = store.index([example / "beds.plants"])
+
+    assert report.added == 2
+
+
+@pytest.mark.parametrize("name", ["nothing", "../garden", "", "os"])
+def test_an_unknown_pack_is_refused_with_those_that_there_are(name: str, tmp_path: Path) -> None:
+    with (
+        open_with(load_settings(store=tmp_path)) as store,
+        pytest.raises(NotFoundError, match="personal"),
+    ):
+        store.packs.enable(name)
+
+
+def test_a_pack_that_fails_to_load_says_why(tmp_path: Path) -> None:
+    (tmp_path / "packs" / "broken").mkdir(parents=True)
+    (tmp_path / "packs" / "broken" / "__init__.py").write_text("import nothing_of_that_name")
+    settings = load_settings(store=tmp_path, packs={"folders": (tmp_path / "packs",)})
+    with open_with(settings) as store, pytest.raises(InputError, match="nothing_of_that_name"):
+        store.packs.enable("broken")
+
+
+def test_a_file_beside_a_store_cannot_name_code(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "clew.toml").write_text('[packs]\nfolders = ["packs"]\n')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SettingsError, match="CLEW_PACKS__FOLDERS"):
+        load_settings()

@@ -1,0 +1,131 @@
+"""`clew enrich` is killed in its midst: what was answered is not asked again."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import clew
+from clew.testing.fakes import HashEmbedder
+
+DOCUMENTS = 40
+ENRICH = """
+import sys, clew
+from clew.testing.fakes import HashEmbedder
+with clew.open(sys.argv[1], embedder=HashEmbedder()) as store:
+    (report,) = store.enrich("extract")
+    print(report.done, report.facts, report.requests, report.cached, flush=True)
+"""
+
+
+class Model(ThreadingHTTPServer):
+    """A server as Ollama's that finds one fact in each passage, and takes its time."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.asked: list[str] = []
+        self.seconds = 0.05
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Model
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        if self.path == "/api/show":
+            self._answer({"model_info": {}})
+            return
+        prompt = asked["messages"][-1]["content"]
+        match = re.search(r"(Ada Morn) (wrote) (letter \d+)", prompt)
+        assert match
+        head, relation, tail = match.groups()
+        fact = {"quote": match.group(), "head": head, "relation": relation, "tail": tail}
+        time.sleep(self.server.seconds)
+        self.server.asked.append(tail)
+        content = json.dumps({"entities": [], "facts": [fact]})
+        ended = {"done": True, "done_reason": "stop", "prompt_eval_count": 900, "eval_count": 30}
+        self._answer({"model": "small", "message": {"content": content}, **ended})
+
+    def _answer(self, said: dict[str, Any]) -> None:
+        data = f"{json.dumps(said)}\n".encode()
+        with suppress(BrokenPipeError):  # whoever asked was killed
+            self.send_response(200)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(data)))
+            self.end_headers()
+            self.wfile.write(data)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+@contextmanager
+def served() -> Iterator[Model]:
+    model = Model()
+    thread = threading.Thread(target=model.serve_forever)
+    thread.start()
+    try:
+        yield model
+    finally:
+        model.shutdown()
+        thread.join()
+        model.server_close()
+
+
+def _start(folder: Path, model: Model) -> subprocess.Popen[str]:
+    settings = {
+        "PROVIDER": "ollama",
+        "BASE_URL": f"http://127.0.0.1:{model.server_port}",
+        "MODEL": "small",
+        "CONCURRENCY": "2",
+    }
+    given = {f"CLEW_LLM__{name}": value for name, value in settings.items()}
+    return subprocess.Popen(
+        [sys.executable, "-c", ENRICH, str(folder)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, **given},
+    )
+
+
+def test_killed_then_completed(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        texts = [f"Ada Morn wrote letter {number} to Tobias Fenn." for number in range(DOCUMENTS)]
+        store.add_documents([clew.Document(source=f"{n}", text=t) for n, t in enumerate(texts)])
+    with served() as model:
+        process = _start(tmp_path, model)
+        while len(model.asked) < DOCUMENTS // 2:
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=10)
+        time.sleep(3 * model.seconds)
+        with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+            kept = store.maintenance.language_model()["requests"]
+            assert store.maintenance.check().problems == ()
+        asked = len(model.asked)
+        process = _start(tmp_path, model)
+        said, _ = process.communicate(timeout=60)
+
+    # Of two at a time, those that were under way when it was killed are asked again.
+    assert asked - 2 <= kept <= asked
+    assert len(model.asked) - asked == DOCUMENTS - kept
+    done, facts, requests, _ = map(int, said.split())
+    assert requests == DOCUMENTS - kept
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
+        assert sum(row.extractor == "model" for row in rows) == DOCUMENTS
+        assert store.enriching.left("extract") == []
+        assert store.maintenance.check().problems == ()
+    assert done == facts <= DOCUMENTS

@@ -1,0 +1,350 @@
+"""A language model adds facts to a store that was indexed without one, and nothing that it cannot
+quote."""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
+from clew.indexing.enrichment.extraction import ModelExtraction, Outcome, Work
+from clew.indexing.enrichment.validation import TOO_VAGUE, UNNAMED, UNQUOTED
+from clew.library import Clew
+from clew.ports.language_model import LanguageModel, Reply, Request
+from clew.settings import load_settings
+from clew.stores.relations.enrichments import enrichments_of
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.testing.recorded import RecordedExtraction, RecordedLanguageModel
+from clew.types import Document
+
+CLOCK = "Ada Morn built the great clock of Vell. She had learnt it from Tobias Fenn in Dunmere."
+MILL = "The mill of Gouda was sold to Edda Rowe. Edda Rowe rebuilt the mill after the great fire."
+QUIET = "nothing of note happened here, and nobody wrote anything down."
+
+TRUE = [
+    ("Ada Morn", "built", "great clock", "Ada Morn built the great clock of Vell."),
+    ("Ada Morn", "learnt_from", "Tobias Fenn", "she had learnt it from TOBIAS FENN"),
+    ("mill of Gouda", "sold_to", "Edda Rowe", "mill of Gouda was sold to Edda Rowe"),
+]
+FALSE = [
+    (("Ada Morn", "married", "Tobias Fenn", "Ada Morn married Tobias Fenn."), UNQUOTED),
+    (("Ada Morn", "died_in", "Paris", "in Dunmere"), UNNAMED),
+    (("Ada Morn", "related_to", "Dunmere", "Ada Morn built the great clock"), TOO_VAGUE),
+    (("Ada Morn", "built", "great clock", ""), UNQUOTED),
+]
+
+
+class Watched:
+    """A model of which every request is kept, and whose answers may be replaced for a while."""
+
+    def __init__(self, model: LanguageModel) -> None:
+        self.model, self.asked = model, list[Request]()
+
+    @property
+    def name(self) -> str:
+        return "watched"
+
+    def reply(self, request: Request) -> Reply:
+        self.asked.append(request)
+        return self.model.reply(request)
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        yield self.reply(request)
+
+
+def recorded() -> RecordedLanguageModel:
+    facts = [*TRUE, *(fact for fact, _ in FALSE)]
+    return RecordedLanguageModel(
+        {
+            CLOCK: RecordedExtraction(
+                entities=[("Ada Morn", "person"), ("Vell", "place"), ("Atlantis", "place")],
+                facts=[fact for fact in facts if fact[0] == "Ada Morn"],
+            ),
+            MILL: RecordedExtraction(
+                entities=[("Edda Rowe", "person")],
+                facts=[fact for fact in facts if fact[0] != "Ada Morn"],
+            ),
+            QUIET: RecordedExtraction(),
+        }
+    )
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with opened(tmp_path) as store:
+        for title, text in (("clock", CLOCK), ("mill", MILL), ("quiet", QUIET)):
+            store.add(text, source=title)
+    return tmp_path
+
+
+def opened(
+    folder: Path, model: LanguageModel | None = None, chunk_tokens: int = 24, **llm: object
+) -> Clew:
+    split = {"chunk_tokens": chunk_tokens, "section_tokens": 200}
+    settings = load_settings(store=folder, llm=llm, split=split)
+    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+
+def facts(store: Clew) -> set[tuple[str, str, str]]:
+    """What a model stated."""
+    rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
+    made = [row for row in rows if row.extractor == "model"]
+    names = store.store.entity_names([e for r in made for e in (r.from_entity_id, r.to_entity_id)])
+    return {(names[r.from_entity_id], r.relation_type, names[r.to_entity_id]) for r in made}
+
+
+def content(store: Clew) -> list[object]:
+    """All that the store says of names and relations, and how it ranks."""
+    rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
+    hits = [
+        (hit.chunk.public_id, hit.score)
+        for question in ("Who built the clock of Vell?", "What was sold to Edda Rowe?")
+        for hit in store.search(question, strategy="graph").hits
+    ]
+    return [store.store.mention_rows().tolist(), store.store.aliases(), rows, hits]
+
+
+def test_facts_are_kept_whose_words_stand_there_and_no_others(folder: Path) -> None:
+    with opened(folder, recorded()) as store:
+        (report,) = store.enrich("extract")
+
+        assert facts(store) == {(head, relation, tail) for head, relation, tail, _ in TRUE}
+        assert report.facts == len(TRUE)
+        assert {reason: report.dropped[reason] for _, reason in FALSE} == {
+            UNQUOTED: 2,
+            UNNAMED: 1,
+            TOO_VAGUE: 1,
+        }
+        assert (report.done, report.failed, report.stopped) == (3, (), "")
+        assert store.entities.get("Edda Rowe").entity_type == "person"
+        assert store.store.resolve(["atlantis"]) == {}
+        assert store.maintenance.check().problems == ()
+
+
+def test_generated_facts_are_kept_whose_words_stand_there_and_no_others(tmp_path: Path) -> None:
+    """Of each fact one sound statement, and one whose quotation has a word more or another."""
+    chance, found, sound = random.Random(7), {}, set[tuple[str, str, str]]()
+    names = [
+        f"{first} {last}" for first in ("Ada", "Bo", "Cy") for last in ("Ohm", "Pell", "Quist")
+    ]
+    with opened(tmp_path) as store:
+        for number in range(20):
+            head, tail = chance.sample(names, 2)
+            verb = chance.choice(["praised", "taught", "hired"])
+            text = f"In the year {number} all was well. Then {head} {verb} {tail} in Vell."
+            store.add(text, source=str(number))
+            sound.add((head, verb, tail))
+            wrong = f"{head} never {verb} {tail}", f"{tail} {verb} {head} in Rome"
+            found[text] = RecordedExtraction(
+                facts=[
+                    (head, verb, tail, chance.choice([text, f"{head}  {verb.upper()} {tail}"])),
+                    *((head, f"un{verb}", tail, quote) for quote in wrong),
+                ]
+            )
+    with opened(tmp_path, RecordedLanguageModel(found)) as store:
+        (report,) = store.enrich("extract")
+        assert facts(store) == sound
+    assert (report.facts, report.dropped) == (20, {UNQUOTED: 40})
+
+
+def test_a_second_run_has_nothing_to_do(folder: Path) -> None:
+    model = Watched(recorded())
+    with opened(folder, model) as store:
+        store.enrich("extract")
+        asked = len(model.asked)
+        (again,) = store.enrich("extract")
+        store.add("Bo Pell came to Vell.", source="new")
+        assert store.enriching.estimate("extract")["extract"].calls == 1
+
+    assert (again.done, again.requests, again.cached, len(model.asked)) == (0, 0, 0, asked)
+
+
+def test_it_is_taken_back_whole_and_made_again_for_nothing(folder: Path) -> None:
+    model = Watched(recorded())
+    with opened(folder, model) as store:
+        before = content(store)
+        store.enrich("extract")
+        made, asked = content(store), len(model.asked)
+        assert made != before
+        assert store.enriching.undo("extract") == 3
+
+        assert content(store) == before
+        assert store.maintenance.check().problems == ()
+        (again,) = store.enrich("extract")
+        assert facts(store) == {(head, relation, tail) for head, relation, tail, _ in TRUE}
+    assert (again.requests, again.cached, len(model.asked)) == (0, asked, asked)
+
+
+def test_one_bad_passage_costs_no_other(folder: Path, tmp_path: Path) -> None:
+    """A request of several passages fails as a whole; then each is asked for alone."""
+    parts = [CLOCK, MILL, "Bad Bo Pell met Cy Quist in Vell."]
+    with opened(tmp_path / "one") as store:
+        store.add(
+            "\n\n".join(f"# {n}\n\n{part}" for n, part in enumerate(parts)),
+            source="a.md",
+            media_type="text/markdown",
+        )
+        texts = [chunk.text for chunk in store.documents.chunks("a.md")]
+        assert len(texts) == 3
+    known = recorded()
+    found = {t: known._found[p] for t, p in zip(texts, parts, strict=False) if p in known._found}
+    model = Watched(RecordedLanguageModel(found))
+    with opened(tmp_path / "one", model) as store:
+        (report,) = store.enrich("extract")
+        assert len(facts(store)) == len(TRUE)
+        (failed,) = report.failed
+        assert failed.source.endswith("#2")
+        assert "has no record" in failed.reason
+        assert store.enriching.failures("extract") == [failed]
+        assert [
+            len(request.messages[0].text.split("<document")) - 1 for request in model.asked
+        ] == [
+            3,
+            1,
+            1,
+            1,
+        ]
+        assert store.enrich("extract")[0].requests == 0
+
+        found[texts[2]] = RecordedExtraction(entities=[("Bo Pell", "person")])
+        model.model = RecordedLanguageModel(found)
+        (again,) = store.enrich("extract", retry=True)
+        assert (again.done, again.failed, store.enriching.failures("extract")) == (1, (), [])
+
+
+def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
+    nothing = '{"entities": [], "facts": []}'
+    with opened(tmp_path, ScriptedLanguageModel([nothing, nothing])) as store:
+        store.add(CLOCK, source="clock")
+        store.add(QUIET, source="quiet")
+        (report,) = store.enrich("extract")
+
+    (failed,) = report.failed
+    assert "suspicious: no names were found, though 5 words" in failed.reason
+    assert report.done == 1
+
+
+def test_a_budget_stops_it_and_nothing_is_asked_twice(folder: Path) -> None:
+    model = Watched(recorded())
+    with opened(folder, model, concurrency=1) as store:
+        (first,) = store.enrich("extract", max_tokens=1)
+        assert "tokens are spent" in first.stopped
+        assert 0 < first.done < 3
+        (rest,) = store.enrich("extract")
+        assert first.done + rest.done == 3
+    prompts = [request.messages[0].text for request in model.asked]
+    assert len(prompts) == len(set(prompts)) == 3
+
+
+def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
+    """Judged by a part that was done, the rest takes what is said within 15 %."""
+    chance, found = random.Random(3), {}
+    words = "the old mill stood by a river where people came to trade and rest awhile".split()
+    for number in range(60):
+        text = f"Ada Morn told tale {number}: {' '.join(chance.choices(words, k=60))}."
+        found[text] = RecordedExtraction(
+            entities=[("Ada Morn", "person")],
+            facts=[("Ada Morn", "told", "tale", text)] * chance.randint(1, 3),
+        )
+    with opened(tmp_path, chunk_tokens=150) as store:
+        store.add_documents([Document(source=text[:30], text=text) for text in found])
+    with opened(tmp_path, RecordedLanguageModel(found), 150) as store:
+        assert store.enriching.estimate("extract")["extract"].calls == 60
+        (part,) = store.enrich("extract", max_tokens=5_000)
+        said = store.enriching.estimate("extract")["extract"]
+        (rest,) = store.enrich("extract")
+
+    assert part.stopped
+    assert said.documents == said.calls == rest.requests + 0 == 60 - part.requests
+    assert said.input_tokens == pytest.approx(rest.usage.input_tokens, rel=0.15)
+    assert said.output_tokens == pytest.approx(rest.usage.output_tokens, rel=0.15)
+
+
+def test_a_model_that_is_away_changes_nothing_and_says_so_at_once(folder: Path) -> None:
+    away = ScriptedLanguageModel([ModelUnavailableError("the model is away")] * 99)
+    with opened(folder, away) as store:
+        before, began = content(store), time.monotonic()
+        (report,) = store.enrich("extract")
+        seconds = time.monotonic() - began
+        assert content(store) == before
+    assert "the model is away" in report.stopped
+    assert (report.done, report.failed) == (0, ())
+    assert seconds < 1
+
+
+def test_without_a_model_it_says_what_to_set(folder: Path) -> None:
+    with opened(folder) as store, pytest.raises(SettingsError, match=r"set llm\.provider"):
+        store.enrich("extract")
+    with opened(folder, recorded()) as store, pytest.raises(InputError, match="'wisdom' cannot"):
+        store.enrich("wisdom")  # type: ignore[arg-type]
+
+
+def malformed(seed: int) -> str:
+    """A sound reply that was broken in one of many ways."""
+    chance = random.Random(seed)
+    text = json.dumps(
+        {
+            "entities": [{"name": "Ada Morn", "type": "person"}],
+            "facts": [dict(zip(("head", "relation", "tail", "quote"), TRUE[0], strict=True))],
+        }
+    )
+    place, end = sorted(chance.choices(range(len(text)), k=2))
+    noise = "".join(chance.choices('{}[]",:\\\x00\u202e nulltrue0é<|im_start|>', k=end - place))
+    return chance.choice(
+        [
+            text[:place],
+            text[place:],
+            text[:place] + noise + text[end:],
+            text.replace('"facts"', f'"{noise}"').replace('"name"', '"n"'),
+            "[" * (place * 50),
+            f"Sure! Here it is:\n{noise}",
+            text.replace('"person"', str(place)).replace('"built"', "null"),
+        ]
+    )
+
+
+def test_ten_thousand_malformed_replies_lose_nothing_and_change_nothing(folder: Path) -> None:
+    class Malformed(ScriptedLanguageModel):
+        def reply(self, request: Request) -> Reply:
+            seed, self.count = self.count, self.count + 1
+            return Reply(text=malformed(seed), finish="stop", model="m")
+
+        count = 0
+
+    model = Malformed()
+    with opened(folder, model, cache=False) as store:
+        before, client = content(store), store.state.language_model
+        assert client is not None
+        task = ModelExtraction(
+            store.store,
+            enrichments_of(store.store),
+            client,
+            store.settings.llm,
+            store.state.bound_ingest,
+            store.state.writing,
+        )
+        works: Sequence[Work] = list(task.works([d.id for d in store.documents.list()]))
+        failed, unrecorded = 0, list[Outcome]()
+        while model.count < 10_000:
+            work = works[model.count % len(works)]
+            try:
+                outcome = task.ask(work)
+            except ReplyError:
+                failed += 1
+                outcome = task.failed(work, "malformed")
+            # What was broken where it does not matter may still state what stands there.
+            for reading in outcome.readings.values():
+                stated = {(r.head, r.relation_type, r.tail) for r in reading.relations}
+                assert stated <= {TRUE[0][:3]}
+            if not any(r.mentions or r.relations for r in outcome.readings.values()):
+                unrecorded.append(task.failed(work, "malformed"))
+        task.record(unrecorded)
+        assert failed > 3000
+        assert content(store) == before
+        assert len(store.enriching.failures("extract")) == 3
