@@ -23,6 +23,7 @@ VALUES = frozenset(
         "private_files",
         "quotations",
         "shingles",
+        "spelling",
         "untrusted",
         "word_lists",
     }

@@ -256,7 +256,7 @@ def _read_after(source: SnapshotSource, after: int) -> Columns:
 
 FORMAT = 2
 """Grows whenever what is stored means something else."""
-_KIND = "snapshot"
+KIND = "snapshot"
 
 
 def current_snapshot(
@@ -276,12 +276,12 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
     numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
     stored = {"numbers": numbers, **columns, **snapshot.arrays()}
     with suppress(OSError):  # it costs time, no more
-        write_arrays(folder, _KIND, snapshot.generation, stored)
+        write_arrays(folder, KIND, snapshot.generation, stored)
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
     """The newest snapshot that is not ahead of the store and can be read."""
-    files = derived_files(folder, _KIND)
+    files = derived_files(folder, KIND)
     for path in sorted(files, key=files.__getitem__, reverse=True):
         if files[path] <= generation:
             with suppress(KeyError, ValueError):

@@ -13,6 +13,7 @@ from clew.types import (
     Entity,
     ExtractedRelation,
     KnownName,
+    LinkCandidates,
     NewEntity,
     NewRelation,
     Observation,
@@ -54,6 +55,14 @@ class GraphStore(Protocol):
 
     def known_names(self, *, after: int = 0) -> list[KnownName]:
         """The names of all aliases with an id above `after`, ordered by id."""
+        ...
+
+    def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
+        """The names with one of these terms (`clew.spelling.lookup_keys`), ordered by alias id."""
+        ...
+
+    def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
+        """Which of the keys are known or ruled by hand, and the names of the blocks."""
         ...
 
     def entity_chunks(self, entity_id: int) -> Ids:

@@ -10,10 +10,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.indexing.linking.string_similarity import COMPANY_FORMS, block_of, similarity
+from clew.indexing.linking.string_similarity import similarity
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.known_terms import term_words
 from clew.indexing.ner.name_lexicon import is_ordinary
+from clew.spelling import COMPANY_FORMS, block_of, term_words
 from clew.text import entity_key
 from clew.types import KnownName, MergeSuggestion
 

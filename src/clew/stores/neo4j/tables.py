@@ -77,7 +77,7 @@ CREATE (n:ClewEntity {namespace: $namespace, content: '', tier: 'extracted'}) SE
 MATCH (e:ClewEntity {namespace: $namespace, id: row.entity_id})
 CREATE (:ClewAlias {
     namespace: $namespace, id: row.id, key: row.key, name: row.name, method: row.method,
-    score: row.score, evidence: row.evidence
+    score: row.score, evidence: row.evidence, block: row.block, term: row.term
 })-[:NAMES {namespace: $namespace}]->(e)
 """,
     "mentions": """

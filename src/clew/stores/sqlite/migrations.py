@@ -26,6 +26,7 @@ from clew.stores.sqlite.migration_steps import (
     m014_replies,
     m015_earlier_texts,
     m016_enrichments,
+    m017_lookup_keys,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -45,6 +46,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m014_replies,
     m015_earlier_texts,
     m016_enrichments,
+    m017_lookup_keys,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

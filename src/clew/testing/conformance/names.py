@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.ports import Store
+from clew.spelling import block_of
 from clew.testing.conformance.base import StoreSuite
 from clew.testing.entries import make_entry, make_link
 from clew.types import AliasEvidence
@@ -159,3 +160,24 @@ class NamesSuite(StoreSuite):
         (relation,) = store.relations([target])
         assert relation.from_entity_id == target
         assert store.entity_chunks(target).tolist() == store.chunk_ids().tolist()
+
+    def test_names_are_looked_up_by_their_spelling_and_by_their_words(self, store: Store) -> None:
+        links = [
+            AliasEvidence(
+                alias="Mohamad Ali", name="Muhammad Ali", method="fuzzy", score=0.97, evidence="a"
+            )
+        ]
+        _add(store, "a", "Muhammad Ali", "Mohamad Ali", "Quay-Cranes", "Ulm", links=links)
+        store.merge(_entity_id(store, "ulm"), _entity_id(store, "quay cranes"), "same")
+        block = block_of("mohammad ali")
+        assert block is not None
+
+        found = store.link_candidates(["muhammad ali", "mohammad ali", "ulm"], [block, "none"])
+
+        assert (found.known, found.ruled) == ({"muhammad ali", "ulm"}, {"ulm", "quay cranes"})
+        assert found.names == {block: [("muhammad ali", "Muhammad Ali")]}
+        assert [known.name for known in store.known_terms(["quay crane", "crane"])] == [
+            "Quay-Cranes"
+        ]
+        store.rename(_entity_id(store, "muhammad ali"), "Cassius Clay")
+        assert [known.name for known in store.known_terms(["cassius clay"])] == ["Cassius Clay"]
