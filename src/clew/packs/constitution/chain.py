@@ -170,7 +170,7 @@ def _step(
 
 def related(elements: Elements, entity_id: int) -> list[dict[str, Any]]:
     """What complements it, conflicts with it, or depends on it, the strongest first."""
-    found = []
+    found: list[dict[str, Any]] = []
     for one in elements.relations(entity_id):
         if one.relation_type in RELATED:
             other = one.to_entity_id if one.from_entity_id == entity_id else one.from_entity_id

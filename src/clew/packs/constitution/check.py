@@ -46,7 +46,8 @@ def check(engine: Engine, text: str) -> dict[str, Any]:
     vectors = engine.state.embedder.embed_documents(said)
     own = engine.state.vectors.vectors([chunk.id for chunk in chunks])
     cosines = vectors @ own.T
-    elements, touched = Elements(engine), {}
+    elements = Elements(engine)
+    touched: dict[str, dict[str, Any]] = {}
     for at, chunk in enumerate(chunks):
         near = int(np.argmax(cosines[:, at]))
         by_words, named = max((_named(one, chunk.title), n) for n, one in enumerate(said))
@@ -138,7 +139,7 @@ def record(engine: Engine, text: str, title: str) -> dict[str, Any]:
 def coverage(engine: Engine) -> dict[str, Any]:
     """By layer: how many elements conversations reference, and those that none ever did."""
     elements = Elements(engine)
-    layers = []
+    layers: list[dict[str, Any]] = []
     for layer in LAYERS:
         infos = [
             one
