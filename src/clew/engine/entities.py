@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError, not_one
+from clew.errors import InputError, NotFoundError, not_one
 from clew.text import entity_key, whole_number
 from clew.types import NewRelation, Period
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from clew.indexing.reprocess import RelationReport
     from clew.search.options import Moment
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.types import Alias, Entity, MergeSuggestion, Metadata, Relation
+    from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, Relation
 
 
 class Entities:
@@ -60,6 +60,20 @@ class Entities:
         if entities:
             return entities[0]
         raise NotFoundError(not_one("entity", name, self._near(name), "clew stats --graph"))
+
+    def described(self, entity_type: str, *where: str) -> list[DocumentInfo]:
+        """The documents that describe entities of a type, and meet every filter.
+
+        Such a document has the type as `entity_type` among its metadata, the entity's name as its
+        title, and the entity's properties as further metadata.
+        """
+        from clew.search.options import parse_conditions
+
+        conditions = parse_conditions([f"entity_type={entity_type}", *where])
+        try:
+            return self._state.store.documents(where=conditions)
+        except InputError:  # no document has such a property
+            return []
 
     def match(self, name: str) -> tuple[Entity, str]:
         """The same as `resolve`; a name that one entity alone begins with is taken for it.
