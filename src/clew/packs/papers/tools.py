@@ -66,7 +66,8 @@ def citations(engine: Engine, papers: Iterable[DocumentInfo]) -> list[dict[str, 
 
 def bibtex(papers: Iterable[DocumentInfo]) -> str:
     """The papers as BibTeX, in UTF-8; braces of their titles are left out."""
-    from bibtexparser import Library, write_string
+    from bibtexparser.entrypoint import write_string
+    from bibtexparser.library import Library
     from bibtexparser.model import Entry, Field
 
     library = Library()
