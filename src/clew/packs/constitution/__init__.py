@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from clew.packs.constitution.flat import read_csv, read_markdown
 from clew.packs.constitution.node import LAYERS, STATUSES
-from clew.packs.constitution.reading import read_csv, read_json, read_markdown, read_yaml
+from clew.packs.constitution.reading import read_json, read_yaml
 from clew.packs.constitution.structure import constitution_structure
 from clew.packs.pack import EntityType, Field, Pack, RelationType
 
