@@ -64,15 +64,17 @@ class Graph:
 
         return delete_relation(self._state, relation_id)
 
-    def prune(self, *, below: float, dry_run: bool = True) -> PruneReport:
+    def prune(self, *, below: float, dry_run: bool = True, entities: bool = False) -> PruneReport:
         """Take back the relations of texts whose weight is below a bound (above 0 to 1).
 
-        A dry run only says which, and why. What was stated by hand is never taken back. Indexing
-        again remembers it. Raises `InputError` for a bound that cannot be.
+        With `entities` also the entities whose confidence is (`Entities.restore` brings their names
+        back). A dry run only says which, and why. What was stated by hand, and what documents are
+        about, is never taken back. Indexing again remembers it. Raises `InputError` for a bound
+        that cannot be.
         """
         from clew.engine.pruning import prune
 
-        return prune(self._state, below, dry_run)
+        return prune(self._state, below, dry_run, entities)
 
     def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
