@@ -158,3 +158,29 @@ def test_an_answer_stands_or_says_why_not(environment: None, tmp_path: Path) -> 
                 assert texts[quotation.source][start:end] == quotation.text
         assert "".join(told).strip().endswith(answer.text)
         assert answer.usage.output_tokens > 0 or answer.notes
+
+
+def test_a_conversation_goes_on(environment: None, tmp_path: Path) -> None:
+    """A model of this size may call no tool at all: it answers, and the turns are kept."""
+    told: list[str] = []
+    with clew.open(tmp_path) as store:
+        store.add("Ada Morn built the great clock of Vell in 1820.", title="Vell")
+        chat = store.chat(tools=["search"], max_rounds=1)
+        turns = [chat.say(text, told.append) for text in ("Say hello.", "Say it again.")]
+
+        assert all(turn.usage.input_tokens > 0 for turn in turns)
+        answered = [turn for turn in turns if not turn.notes]
+        assert all(turn.text or turn.calls for turn in answered)
+        assert len(store.conversations.messages(chat.id)) >= 2 * len(answered)
+
+
+def test_an_answer_in_steps_stands_or_says_why_not(environment: None, tmp_path: Path) -> None:
+    with clew.open(tmp_path) as store:
+        store.add("Ada Morn built the great clock of Vell in 1820.", title="Vell")
+        store.add("Ada Morn was born in Dunmere. Her teacher was Tobias Fenn.", title="Ada Morn")
+
+        answer = store.ask("Where was the clock's builder born?", mode="stepwise", steps=2)
+
+        assert answer.mode == "stepwise"
+        assert answer.text
+        assert answer.usage.output_tokens > 0 or answer.notes

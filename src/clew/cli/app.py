@@ -24,7 +24,7 @@ from clew.cli.commands import (
     tools,
     watching,
 )
-from clew.cli.commands.llm import ask, enrich
+from clew.cli.commands.llm import ask, chat, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
@@ -84,6 +84,7 @@ app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("ask")(command(ask.ask))
+app.command("chat")(command(chat.chat))
 app.command("enrich")(command(enrich.enrich))
 app.command("documents")(command(inspect.documents))
 app.command("show")(command(inspect.show))
@@ -126,6 +127,7 @@ pack.command("list")(command(packs.list_packs))
 pack.command("show")(command(packs.show))
 pack.command("enable")(command(packs.enable))
 pack.command("disable")(command(packs.disable))
+pack.command("test")(command(packs.test))
 app.add_typer(pack, name="pack")
 
 app.command("path")(command(graph.path))
