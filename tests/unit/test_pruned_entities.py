@@ -66,12 +66,12 @@ def test_what_was_pruned_stays_out_until_it_is_restored(engine: clew.Clew) -> No
     engine.add(f"Now {UNSURE}", source="b")
     engine.add("Then Quuxitis uses Foobaria.", source="c")
     assert "Quuxitis" not in names(engine)
-    assert engine.entities.pruned() == ["Quuxitis"]
-    assert engine.entities.restore("quuxitis") == 1
+    assert engine.graph.pruned_names() == ["Quuxitis"]
+    assert engine.graph.restore_names("quuxitis") == 1
     engine.add("Today Quuxitis uses Foobaria.", source="c")
     assert "Quuxitis" in names(engine)
     with pytest.raises(NotFoundError, match="not pruned"):
-        engine.entities.restore("Quuxitis")
+        engine.graph.restore_names("Quuxitis")
 
 
 def test_what_was_stated_by_hand_and_what_documents_are_about_is_never_pruned(
@@ -81,9 +81,9 @@ def test_what_was_stated_by_hand_and_what_documents_are_about_is_never_pruned(
     made = NewEntity(name="Quuxitis", entity_type="concept", content="")
     engine.entities.memory.add_entities([made])
     assert "Quuxitis" not in unsure(engine, 1.0)
-    ids = [engine.entities.get(name).id for name in ("Foobaria", "Barfood")]
+    one, other = (engine.entities.get(name).id for name in ("Foobaria", "Barfood"))
     assert {"Foobaria", "Barfood"} <= set(unsure(engine, 1.0))
-    engine.entities.add_relation(*ids, "serves")
+    engine.entities.add_relation(one, other, "serves")
     assert {"Foobaria", "Barfood"}.isdisjoint(unsure(engine, 1.0))
 
 
@@ -107,4 +107,4 @@ def test_a_copy_remembers_what_was_pruned(engine: clew.Clew, tmp_path: Path) -> 
     ):
         copy_store(source, target)
     with clew.open(tmp_path / "t", embedder=HashEmbedder()) as copied:
-        assert copied.entities.pruned() == ["Quuxitis"]
+        assert copied.graph.pruned_names() == ["Quuxitis"]

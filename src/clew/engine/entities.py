@@ -217,20 +217,6 @@ class Entities:
         with self._state.writing:
             self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
 
-    def pruned(self) -> list[str]:
-        """The names that were pruned, in order; `restore` brings them back."""
-        return sorted(self._state.store.pruned_names().values())
-
-    def restore(self, *names: str) -> int:
-        """Let texts make entities of pruned names again; how many names were.
-
-        What is indexed or processed again from then on has them. Raises `NotFoundError` where none
-        was pruned.
-        """
-        from clew.engine.pruning import restore
-
-        return restore(self._state, names)
-
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
         for alias in alias_names:

@@ -93,7 +93,7 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
 
 
 def restore(state: EngineState, names: Sequence[str]) -> int:
-    """See `Entities.restore`."""
+    """See `Graph.restore_names`."""
     keys = {key for name in names if (key := entity_key(name))}
     with state.writing:
         restored = state.store.restore_names(keys)

@@ -192,7 +192,7 @@ def prune(
 def pruned(common: Common) -> None:
     """List the names of the entities that `clew prune --entities` took out."""
     with common.open() as engine:
-        names = engine.entities.pruned()
+        names = engine.graph.pruned_names()
     if common.json:
         write_json(names)
     else:
@@ -206,7 +206,7 @@ def restore(
 ) -> None:
     """Let texts make entities of pruned names again: those that are indexed from then on."""
     with common.open() as engine:
-        restored = engine.entities.restore(*names)
+        restored = engine.graph.restore_names(*names)
     if common.json:
         write_json({"restored": restored})
     else:

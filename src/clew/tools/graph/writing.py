@@ -91,7 +91,7 @@ def prune(call: Call, arguments: Arguments) -> Result:
 
 def restore(call: Call, arguments: Arguments) -> Result:
     """`restore_pruned_names`."""
-    return {"restored": call.engine.entities.restore(*arguments["names"])}
+    return {"restored": call.engine.graph.restore_names(*arguments["names"])}
 
 
 def extract_relationships(call: Call, arguments: Arguments) -> Result:
