@@ -137,16 +137,6 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
         destructive=True,
     ),
-    Tool(
-        name="restore_pruned_names",
-        title="Restore pruned names",
-        description="Let texts that are indexed from now on make entities of pruned names again.",
-        parameters=(array("names", "strings", "Names that prune_graph took out.", required=True),),
-        result=shape(restored="integer"),
-        run=writing.restore,
-        scope="write",
-        profiles=FULL,
-    ),
     *MERGING_TOOLS,
     Tool(
         name="extract_entity_relationships",

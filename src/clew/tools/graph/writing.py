@@ -89,11 +89,6 @@ def prune(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def restore(call: Call, arguments: Arguments) -> Result:
-    """`restore_pruned_names`."""
-    return {"restored": call.engine.graph.restore_names(*arguments["names"])}
-
-
 def extract_relationships(call: Call, arguments: Arguments) -> Result:
     """`extract_entity_relationships`."""
     entity = known_entity(call, arguments["entity_id"])
