@@ -103,6 +103,8 @@ entity.command("suggest")(command(entities.suggest))
 entity.command("refuse")(command(entities.refuse))
 entity.command("rename")(command(entities.rename))
 entity.command("retract")(command(entities.retract))
+entity.command("pruned")(command(entities.pruned))
+entity.command("restore")(command(entities.restore))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
