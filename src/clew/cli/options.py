@@ -24,6 +24,12 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+TopOption: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
+    ),
+]
 RagTypeOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -76,9 +82,8 @@ MinConfidenceOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        min=0,
-        max=1,
-        help="Probability from which the best passage is an answer; below it: exit status 1.",
+        help="Probability, 0 to 1, from which the best passage is an answer; below it: exit"
+        " status 1.",
         show_default=False,
     ),
 ]

@@ -20,6 +20,7 @@ from clew.cli.options import (
     RagTypeOption,
     SinceOption,
     TemporalOption,
+    TopOption,
     UntilOption,
     WhereOption,
     read_namespaces,
@@ -53,9 +54,7 @@ def search(
         ),
     ] = None,
     rag_type: RagTypeOption = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
-    ] = None,
+    limit: TopOption = None,
     where: WhereOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
