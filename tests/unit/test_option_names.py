@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import click
 import pytest
 import typer
+from typer.core import TyperGroup
 
 from clew.cli.app import app
 from clew.tools.registry import TOOLS
@@ -36,7 +36,7 @@ PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
 def options_of(command: str) -> set[str]:
     """Names of a command's options, of those with several every one, and of its arguments."""
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)
+    assert isinstance(group, TyperGroup)
     found = set()
     for parameter in group.commands[command].params:
         if parameter.param_type_name == "argument":

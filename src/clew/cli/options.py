@@ -24,21 +24,6 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-TopOption: TypeAlias = Annotated[
-    int | None,
-    typer.Option(
-        "--limit", "--top-k", metavar="N", min=1, help="Passages, at most.", show_default=False
-    ),
-]
-RagTypeOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rag-type",
-        metavar="NAME",
-        help="In place of a strategy: traditional, contextual or graph.",
-        show_default=False,
-    ),
-]
 SinceOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
