@@ -23,6 +23,7 @@ VALUES = frozenset(
         "private_files",
         "quotations",
         "shingles",
+        "spelling",
         "untrusted",
         "word_lists",
     }
@@ -30,7 +31,7 @@ VALUES = frozenset(
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
 ENGINE = STEPS | {"wiring", "engine", "packs"}
-LIBRARY = ENGINE | {"jobs", "tools", "library", "clew"}
+LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
 # "clew" is the package's own `__init__`.
@@ -52,14 +53,16 @@ ALLOWED: dict[str, frozenset[str]] = {
     "attach": STEPS,
     "jobs": ENGINE,
     "tools": ENGINE | {"jobs"},
-    # `clew.open`: the engine, and the tools that call it.
-    "library": ENGINE | {"tools"},
+    # A model that calls the tools.
+    "chat": ENGINE | {"tools"},
+    # `clew.open`: the engine, the tools that call it, and a model that calls these.
+    "library": ENGINE | {"tools", "chat"},
     "clew": PORTS | {"engine", "library"},
     "evaluation": ENGINE | {"clew"},
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
-    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "packs.*", "web"},
     "__main__": frozenset({"cli"}),
 }
 

@@ -44,6 +44,8 @@ _NAME = re.compile(r"(?P<kind>[a-z]+)-(?P<generation>\d+)\.(arrays|np[yz])")
 _END = struct.Struct("<QI8s")  # length of the table, its CRC-32, what the file is
 _MAGIC = b"clewarr1"
 _ALIGNMENT = 64
+_BYTES_A_CHANGE = 2_000_000
+"""Bytes of a file for which one more change is waited for before it is written again."""
 _ABANDONED_SECONDS = 3600.0
 
 _log = logging.getLogger("clew")
@@ -76,6 +78,21 @@ def derived_files(folder: Path, kind: str | None = None) -> dict[Path, int]:
         if match and kind in (None, match["kind"]):
             found[path] = int(match["generation"])
     return found
+
+
+def is_outdated(folder: Path, kind: str, generation: int) -> bool:
+    """Whether enough has changed for a file of a kind to be written again.
+
+    Writing costs as much as the file has bytes, and taking in what changed since costs little: the
+    larger the file, the more changes it waits for.
+    """
+    files = derived_files(folder, kind)
+    newest = max(files, key=files.__getitem__, default=None)
+    if newest is None or not 0 <= files[newest] <= generation:
+        return True
+    with suppress(OSError):
+        return generation - files[newest] > newest.stat().st_size // _BYTES_A_CHANGE
+    return True
 
 
 def damaged_files(folder: Path) -> Iterator[Path]:

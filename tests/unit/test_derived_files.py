@@ -13,7 +13,13 @@ from hypothesis.extra.numpy import array_shapes, arrays
 from numpy.typing import NDArray
 
 from clew import derived_files
-from clew.derived_files import MappedArrays, damaged_files, read_arrays, write_arrays
+from clew.derived_files import (
+    MappedArrays,
+    damaged_files,
+    is_outdated,
+    read_arrays,
+    write_arrays,
+)
 
 
 def parts() -> list[NDArray[np.float32]]:
@@ -128,3 +134,12 @@ def test_a_disk_that_refuses_leaves_what_was_there(
     with pytest.raises(OSError, match="No space"):
         written(tmp_path)
     assert [p.read_bytes() for p in tmp_path.iterdir()] == [before]
+
+
+def test_a_large_file_waits_for_more_changes_than_a_small_one(tmp_path: Path) -> None:
+    assert is_outdated(tmp_path, "thing", 0)
+    for size, waits in ((10, 0), (5_000_000, 2)):
+        write_arrays(tmp_path, "thing", 3, {"a": np.zeros(size, np.uint8)})
+        worth = [is_outdated(tmp_path, "thing", 3 + changes) for changes in range(4)]
+        assert worth == [changes > waits for changes in range(4)]
+    assert is_outdated(tmp_path, "thing", 2)  # it is ahead of the store: a backup was brought back

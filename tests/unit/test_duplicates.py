@@ -164,7 +164,11 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
             connection.execute(f"DROP INDEX documents_by_{index}")
             connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
-        for name in ("enrichments", "earlier_texts", "llm_cache"):
+        for name in ("block", "term"):
+            connection.execute(f"DROP INDEX aliases_by_{name}")
+            connection.execute(f"ALTER TABLE aliases DROP COLUMN {name}")
+        connection.execute("DROP INDEX documents_by_digest")
+        for name in ("conversation_messages", "enrichments", "earlier_texts", "llm_cache"):
             connection.execute(f"DROP TABLE {name}")
         connection.execute("UPDATE meta SET value = 10 WHERE name = 'schema_version'")
     store = SqliteStore(tmp_path)

@@ -92,3 +92,12 @@ def test_hostile_texts_take_time_in_proportion(unit: str) -> None:
         names("de", unit * (size // len(unit)))
         took.append(time.perf_counter() - started)
     assert took[1] < 20 * max(took[0], 0.05)
+
+
+def test_a_name_stays_one_where_an_address_or_a_command_writes_it_small() -> None:
+    text = (
+        "Los paquetes de Zorblax están en la red. Se instala con zorblax desde"
+        " https://www.zorblax.org/zorblax/ o desde la red, y los usuarios de Zorblax lo saben. El"
+        " sistema Zorblax es libre y el proyecto Zorblax también lo es para todos los usuarios."
+    )
+    assert "Zorblax" in names("es", text)

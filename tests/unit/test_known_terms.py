@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.indexing.ner.known_terms import KnownTerms, term_words
+from clew.indexing.ner.known_terms import KnownTerms
+from clew.spelling import term_words
 from tests.unit.test_extract import extract, names, types
 
 

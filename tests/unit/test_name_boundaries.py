@@ -100,3 +100,36 @@ def test_a_field_does_not_speak(label: str) -> None:
 )
 def test_what_is_stressed_or_code_is_no_title(text: str) -> None:
     assert "work" not in types(text).values()
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Dear Lucja, here it is.", ["Lucja"]),
+        ("Sehr geehrte Frau Müller, hier ist es.", ["Müller"]),
+        ("She is CEO of Quux Labs.", ["Quux Labs"]),
+        ("25 Did the Zorblax revolution fail?", ["Zorblax"]),
+        ("1. Call the Zorblax first.", ["Zorblax"]),
+        ("`Come on!' said Zorblax.", ["Zorblax"]),
+        ("I do NOT like it, do not ask. We THINK I may.", []),
+        ("They met at ZorbCon June 2019 there.", ["ZorbCon", "June 2019", "2019"]),
+        ("The Zorblax Research Network's (ZRN) rules.", ["Zorblax Research Network", "ZRN"]),
+        ("See the styles of minimal.css_ first.", ["minimal.css"]),
+        ("The subject has Quux#nnn added.", ["Quux"]),
+        ("For more see `Zorblax Purpose and Guidelines`_.", ["Zorblax Purpose and Guidelines"]),
+        ("- It was reported some time ago by the friends and users of Ann\n  Lee.", ["Ann Lee"]),
+        ("HowcanyouhelpZorblax is what Mainbuildingscript says.", []),
+    ],
+)
+def test_what_stands_beside_a_name_is_no_part_of_it(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+def test_lines_of_an_address_are_no_single_name() -> None:
+    text = "Ann Lee\n    Quux Systems Engineering\n    National Library of Zorblax\n    600 Pike"
+    assert not any("Engineering National" in name for name in names(text))
+
+
+def test_a_shouted_word_is_an_acronym_only_where_the_text_has_no_such_word() -> None:
+    assert names("They fight AIDS there.") == ["AIDS"]
+    assert names("This aids nobody. It AIDS them.") == []

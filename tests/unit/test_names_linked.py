@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.linking.string_similarity import block_of, similarity
+from clew.indexing.linking.string_similarity import similarity
+from clew.spelling import block_of
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document
 from tests.unit.test_extract import extract, names

@@ -12,8 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from clew.ports.language_model import Message
 from clew.sentences import sentences
+from clew.spelling import block_of
 from clew.stores.sqlite.first_tables import m001_documents_and_graph
+from clew.stores.sqlite.jobs.conversations import SqliteConversations
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import LANGUAGES, NAMED_CHUNKS
@@ -213,7 +216,55 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_17(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE conversation_messages")
+    connection.execute("UPDATE meta SET value = 17 WHERE name = 'schema_version'")
+
+
+def test_an_old_store_keeps_conversations_from_now_on(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("a", "One."))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_17(connection)
+    store = SqliteStore(tmp_path)
+    log = SqliteConversations(store.database)
+    log.append("talk", [Message(role="user", text="Who?")])
+    assert [message.text for message in log.messages("talk")] == ["Who?"]
+    assert store.check().problems == ()
+    store.close()
+
+
+def _take_back_to_16(connection: sqlite3.Connection) -> None:
+    _take_back_to_17(connection)
+    for name in ("block", "term"):
+        connection.execute(f"DROP INDEX aliases_by_{name}")
+        connection.execute(f"ALTER TABLE aliases DROP COLUMN {name}")
+    connection.execute("DROP INDEX documents_by_digest")
+    connection.execute("UPDATE meta SET value = 16 WHERE name = 'schema_version'")
+
+
+def test_names_of_a_store_of_before_are_looked_up(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(
+        make_entry("old", "Muhammad Ali met Quay-Cranes.", names=["Muhammad Ali", "Quay-Cranes"])
+    )
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_16(connection)
+    with closing(SqliteStore(tmp_path)) as store:
+        block = block_of("mohammad ali")
+        assert block is not None
+        found = store.link_candidates(["muhammad ali", "mohammad ali"], [block])
+        assert (found.known, found.names) == (
+            {"muhammad ali"},
+            {block: [("muhammad ali", "Muhammad Ali")]},
+        )
+        assert [known.name for known in store.known_terms(["quay crane"])] == ["Quay-Cranes"]
+
+
 def _take_back_to_14(connection: sqlite3.Connection) -> None:
+    _take_back_to_16(connection)
     connection.execute("DROP TABLE enrichments")
     connection.execute("DROP TABLE earlier_texts")
     connection.execute("UPDATE meta SET value = 14 WHERE name = 'schema_version'")

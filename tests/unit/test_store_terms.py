@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import clew
+from clew.indexing.linking.store_terms import StoreTerms
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry
 from clew.testing.fakes import HashEmbedder
-from clew.types import Document
+from clew.types import ChunkExtraction, Document, Extraction
+from tests.whole_linking import whole_terms
 
 GLOSSARY = Document(
     source="glossary.md",
@@ -68,3 +77,38 @@ def test_code_and_paths_do_not_name_them(tmp_path: Path, later: Document) -> Non
     found = mentioned(tmp_path, GLOSSARY, later)
 
     assert not {"portctl", "Tide windows"} & found.get(later.source, set())
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SqliteStore]:
+    with closing(SqliteStore(tmp_path_factory.mktemp("store"), embedder=EMBEDDER)) as store:
+        yield store
+
+
+TERMS = (
+    "Tide windows|tide window|quay crane|Quay-Cranes|portctl|Portctl server|PORTCTL|net zero"
+    "|The Rose Hill|rose hill|of the net|Bank of Ulm|others|Crane 9|zero"
+).split("|")
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.sampled_from(TERMS), max_size=6),
+    st.sampled_from(["concept", "name", "product", "place"]),
+    st.lists(st.sampled_from([*TERMS, "and", "the", ",", "\n", "is"]), max_size=14),
+)
+def test_looking_terms_up_finds_the_same_as_reading_all(
+    store: SqliteStore, names: list[str], kind: str, words: list[str]
+) -> None:
+    store.delete([info.id for info in store.documents()])
+    store.save(make_entry("a", ". ".join(names), names=dict.fromkeys(names, kind)))
+    text = " ".join(words)
+    entry = make_entry("b", text)
+    found = ChunkExtraction(sentences=((0, len(text)),))
+
+    whole = StoreTerms(store).found(entry.document, entry.split.chunks, Extraction(chunks=(found,)))
+
+    mentions = whole.chunks[0].mentions
+    assert {m.name: m.count for m in mentions} == Counter(
+        name for _, _, name in whole_terms(store, text, found)
+    )

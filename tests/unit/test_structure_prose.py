@@ -85,11 +85,14 @@ def test_what_a_heading_names_is_described_in_the_document() -> None:
 def test_persons_credited_are_named_in_full() -> None:
     text = (
         "It is faster. (Contributed by Ada Byron and Grace\nHopper in issue 3.)\n\n"
-        "Thanks to all who contributed:\n\n* Alan Turing\n* the-bot\n* Emmy Noether (@emmy)\n\n"
+        "Thanks to all who contributed:\n\n* Alan Turing\n* the-bot\n* jxlil\n"
+        "* Emmy Noether (@emmy)\n\n"
         "Thanks to Karl Marx, workers know. Thanks Kurt Gödel for the report."
     )
     credited = {head for head, relation, _ in stated(text) if relation == "credited_in"}
-    assert credited == {"Ada Byron", "Grace Hopper", "Alan Turing", "Emmy Noether", "Kurt Gödel"}
+    assert credited == {
+        *("Ada Byron", "Grace Hopper", "Alan Turing", "jxlil", "Emmy Noether", "Kurt Gödel")
+    }
 
 
 def test_works_are_cited_with_their_authors() -> None:
@@ -122,3 +125,20 @@ def test_terms_of_definition_lists() -> None:
 
 def test_roles_cite_standards() -> None:
     assert stated("Since :pep:`572` it is allowed.", RST) == {("Guide", "cites", "PEP 572")}
+
+
+def test_links_within_a_document_refer_to_its_sections() -> None:
+    text = (
+        "# Guide\n\n## Block Quotes\n\nSee [Zorblax lists](#lists) and [here](#x).\n\n"
+        "## Zorblax lists\n\nThey are long.\n"
+    )
+    assert ("Block Quotes", "refers_to", "Zorblax lists") in stated(text)
+
+
+def test_members_are_part_of_their_class() -> None:
+    text = "Call `Tide.rises()` and ``Tide.height`` but not `Tide.txt`, as :data:`sea.LEVEL` says."
+    assert {one for one in stated(text) if one[1] == "part_of"} == {
+        ("Tide.rises", "part_of", "Tide"),
+        ("Tide.height", "part_of", "Tide"),
+        ("sea.LEVEL", "part_of", "sea"),
+    }

@@ -24,7 +24,8 @@ from clew.cli.commands import (
     tools,
     watching,
 )
-from clew.cli.commands.llm import ask, enrich
+from clew.cli.commands.domains import papers
+from clew.cli.commands.llm import ask, chat, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
@@ -84,6 +85,7 @@ app.command("watch")(command(watching.watch))
 app.command("search")(command(search.search))
 app.command("query", hidden=True)(command(search.search))
 app.command("ask")(command(ask.ask))
+app.command("chat")(command(chat.chat))
 app.command("enrich")(command(enrich.enrich))
 app.command("documents")(command(inspect.documents))
 app.command("show")(command(inspect.show))
@@ -101,6 +103,8 @@ entity.command("suggest")(command(entities.suggest))
 entity.command("refuse")(command(entities.refuse))
 entity.command("rename")(command(entities.rename))
 entity.command("retract")(command(entities.retract))
+entity.command("pruned")(command(entities.pruned))
+entity.command("restore")(command(entities.restore))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
@@ -124,7 +128,9 @@ pack.command("list")(command(packs.list_packs))
 pack.command("show")(command(packs.show))
 pack.command("enable")(command(packs.enable))
 pack.command("disable")(command(packs.disable))
+pack.command("test")(command(packs.test))
 app.add_typer(pack, name="pack")
+app.command("papers")(command(papers.papers))
 
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))

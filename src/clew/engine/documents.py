@@ -144,7 +144,8 @@ class Documents:
         """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
-        run = self._indexer(retry=retry, progress=progress)
+        sources = None if prune else [item.source for item in inputs]
+        run = self._indexer(sources, retry=retry, progress=progress)
         with state.store.grouping():
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
         with state.writing:
@@ -160,11 +161,15 @@ class Documents:
             skipped=tuple(run.skipped),
             seconds=time.perf_counter() - started,
             embedding_seconds=done.embedding_seconds,
-            moved=() if prune else tuple(run.moved),
+            moved=() if prune else tuple(run.moved()),
         )
 
     def _indexer(
-        self, *, retry: bool = False, progress: Progress | None = None
+        self,
+        sources: Sequence[str] | None = None,
+        *,
+        retry: bool = False,
+        progress: Progress | None = None,
     ) -> IncrementalIndexer:
         from clew.indexing.incremental import IncrementalIndexer
 
@@ -175,6 +180,7 @@ class Documents:
             make_refusals(state.journal),
             state.settings.limits,
             full=self.quota_reached,
+            sources=sources,
             retry=retry,
             progress=progress,
         )

@@ -5,11 +5,12 @@ What only writing needs, or only searching by meaning, is imported inside the fu
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError, not_one
+from clew.errors import InputError, NotFoundError, not_one
 from clew.text import entity_key, whole_number
 from clew.types import NewRelation, Period
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
     from clew.indexing.reprocess import RelationReport
     from clew.search.options import Moment
     from clew.search.retrieval.entity_search import EntityHit
-    from clew.types import Alias, Entity, MergeSuggestion, Metadata, Relation
+    from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, Relation
+
+ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
+"""How a type is written."""
 
 
 class Entities:
@@ -60,6 +64,20 @@ class Entities:
         if entities:
             return entities[0]
         raise NotFoundError(not_one("entity", name, self._near(name), "clew stats --graph"))
+
+    def described(self, entity_type: str, *where: str) -> list[DocumentInfo]:
+        """The documents that describe entities of a type, and meet every filter.
+
+        Such a document has the type as `entity_type` among its metadata, the entity's name as its
+        title, and the entity's properties as further metadata.
+        """
+        from clew.search.options import parse_conditions
+
+        conditions = parse_conditions([f"entity_type={entity_type}", *where])
+        try:
+            return self._state.store.documents(where=conditions)
+        except InputError:  # no document has such a property
+            return []
 
     def match(self, name: str) -> tuple[Entity, str]:
         """The same as `resolve`; a name that one entity alone begins with is taken for it.
@@ -177,7 +195,7 @@ class Entities:
         with self._state.writing:
             return self._state.store.retract(relation_ids)
 
-    def merge(self, source: str, target: str) -> None:
+    def merge(self, source: str | Entity, target: str | Entity) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._state.writing:
             self._state.store.merge(
@@ -199,7 +217,7 @@ class Entities:
         with self._state.writing:
             self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
 
-    def split(self, name: str, alias_names: Sequence[str]) -> Entity:
+    def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
         for alias in alias_names:
             self._state.check_length("name", alias)
@@ -209,11 +227,21 @@ class Entities:
             )
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 
-    def rename(self, name: str, new_name: str) -> None:
+    def rename(self, name: str | Entity, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
         self._state.check_length("name", new_name)
         with self._state.writing:
             self._state.store.rename(self.resolve(name).id, new_name)
+
+    def retype(self, name: str | Entity, entity_type: str) -> None:
+        """Say what kind of thing an entity is; raises `InputError` for no word."""
+        if not re.fullmatch(ENTITY_TYPE, entity_type):
+            raise InputError(
+                f"entity_type cannot be {entity_type[:60]!r}; expected a word in small letters,"
+                " such as person or research_group"
+            )
+        with self._state.writing:
+            self._state.store.update_entity(self.resolve(name).id, entity_type=entity_type)
 
     @cached_property
     def memory(self) -> ManualGraphWriter:

@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from clew.types import Vector
 
     Progress = Callable[[str, int, int | None], None]
-    """Called with a step's name, how much of it is done, and of how much (None: unknown)."""
+    """Called with a step, how much of it is done, and of how much (None: unknown)."""
 
 NAMES_KEPT = 4096
 """Names of entities whose embedding is kept."""
@@ -176,7 +176,7 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot import current_snapshot
+        from clew.graph.snapshot_files import current_snapshot
 
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)
@@ -231,18 +231,14 @@ class EngineState:
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        refresh_communities(
-            self.store, self._communities, self.snapshot, self.entity_graph, self.vectors, say
-        )
+        graphs = self.snapshot, self.entity_graph
+        refresh_communities(self.store, self._communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
-        """Write down what is derived from the store, so that the next process need not."""
-        from clew.graph.snapshot import write_snapshot
-        from clew.graph.vocabulary import persist_vocabulary
+        """Write down what is derived from the store where much has changed, for other processes."""
+        from clew.engine.persisting import persist
 
-        self.vector_index.persist()
-        write_snapshot(self.snapshot, self.store.folder)
-        persist_vocabulary(self.store, self.store.folder)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
 
     # --- indexing
 

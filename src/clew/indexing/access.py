@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tempfile
 from errno import EINVAL
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,6 +59,41 @@ def permitted_path(path: str | Path, settings: Settings) -> Path:
             " are not for documents; give another path"
         )
     return real
+
+
+def writable_path(path: str | Path, settings: Settings) -> Path:
+    """A file that may be read and changed, links resolved. Raises `InputError` for any other."""
+    named = (str(one).replace("{namespace}", settings.namespace) for one in settings.access.write)
+    folders = [_resolved(one) for one in named]
+    real = permitted_path(path, settings)
+    if not any(real.is_relative_to(folder) for folder in folders) or not real.is_file():
+        raise InputError(
+            f"the file {str(path)!r} may not be changed; change it by hand, or name its folder in"
+            " the setting access.write"
+        )
+    return real
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Put a text in the place of a file's, all at once, with the file's rights.
+
+    Raises `InputError` where that cannot be done; the file is what it was, then.
+    """
+    temporary = ""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        with os.fdopen(handle, "wb") as file:
+            file.write(text.encode("utf-8"))
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, path.stat().st_mode & 0o7777)
+        os.replace(temporary, path)
+    except OSError as error:
+        if temporary:
+            Path(temporary).unlink(missing_ok=True)
+        raise InputError(
+            f"{str(path)!r} cannot be written ({error.strerror}); nothing changed"
+        ) from error
 
 
 def existing_path(path: str | Path, settings: Settings) -> Path:

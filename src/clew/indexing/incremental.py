@@ -29,13 +29,27 @@ if TYPE_CHECKING:
     class DocumentIndex(Protocol):
         """What a run needs of a store."""
 
-        def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-            """(origin, sha256, pipeline fingerprint) by source."""
+        def count_documents(self) -> int:
+            """How many documents there are."""
+            ...
+
+        def document_digests(
+            self, sources: Sequence[str] | None = None
+        ) -> Mapping[str, tuple[str, str, str]]:
+            """(origin, sha256, pipeline fingerprint) by source, of all or of some."""
+            ...
+
+        def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+            """(source, origin, sha256) of the documents with these digests."""
             ...
 
         def delete(self, document_ids: Sequence[str]) -> int:
             """Delete documents."""
             ...
+
+
+_ASKED_AT_ONCE = 10_000
+"""Digests."""
 
 
 class IncrementalIndexer:
@@ -53,10 +67,14 @@ class IncrementalIndexer:
         limits: LimitSettings,
         *,
         full: Callable[[int], str | None],
+        sources: Sequence[str] | None = None,
         retry: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        """`full` says why the store cannot hold so many documents."""
+        """`full` says why the store cannot hold so many documents.
+
+        Given `sources`, the run reads those alone, and of the store what it holds of them.
+        """
         self._store = store
         self._fingerprint = pipeline.pipeline_fingerprint
         self._runner = pipeline.runner
@@ -65,7 +83,8 @@ class IncrementalIndexer:
         self._full = full
         self._retry = retry
         self._progress = progress
-        self._known = dict(store.document_digests())
+        self._known = dict(store.document_digests(sources))
+        self._held = store.count_documents()
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
         for source, (origin, _, _) in self._known.items():
             self._stored[origin].add(source)
@@ -77,8 +96,7 @@ class IncrementalIndexer:
         self.updated = 0
         self.unchanged = 0
         self.pruned = 0
-        self.moved: list[tuple[str, str]] = []
-        self._by_digest = {sha256: source for source, (_, sha256, _) in self._known.items()}
+        self._arrived: dict[str, str] = {}
         self.skipped: list[Skipped] = []
 
     def changed(self, inputs: Sequence[Input]) -> Iterator[Prepared]:
@@ -97,11 +115,19 @@ class IncrementalIndexer:
             self.updated += 1
         else:
             self.added += 1
-            before = self._by_digest.get(document.sha256)
-            if before is not None and _is_gone(Path(self._known[before][0])):
-                self.moved.append((before, document.source))
+            self._arrived.setdefault(document.sha256, document.source)
         if document.source in self._last:
             self._advance()
+
+    def moved(self) -> list[tuple[str, str]]:
+        """(former, new) sources of new documents with the text of one whose file is gone."""
+        arrived, digests = self._arrived, list(self._arrived)
+        same: list[tuple[str, str, str]] = []
+        for first in range(0, len(digests), _ASKED_AT_ONCE):
+            same += self._store.same_documents(digests[first : first + _ASKED_AT_ONCE])
+        former = {sha256: source for source, origin, sha256 in same
+                  if source not in self._new and _is_gone(Path(origin))}  # fmt: skip
+        return [(former[digest], arrived[digest]) for digest in digests if digest in former]
 
     def prune(self, roots: Sequence[Path]) -> None:
         """Delete documents whose file lay below one of the roots and no longer exists."""
@@ -158,7 +184,7 @@ class IncrementalIndexer:
     def _fits(self, document: Document) -> bool:
         """Whether the store may hold one more document; if not, it goes to `skipped`."""
         new = {document.source} - self._known.keys() - self._new
-        reason = self._full(len(self._known) + len(self._new) + len(new))
+        reason = self._full(self._held + len(self._new) + len(new))
         if reason is None:
             self._new |= new
             return True
@@ -188,7 +214,8 @@ class IncrementalIndexer:
     def _drop(self, sources: Iterable[str]) -> None:
         from clew.types import document_id
 
-        self.pruned += self._store.delete([document_id(source) for source in sorted(sources)])
+        if ids := [document_id(source) for source in sorted(sources)]:
+            self.pruned += self._store.delete(ids)
 
     def _advance(self) -> None:
         self._done += 1

@@ -11,8 +11,8 @@
 
 The steps up to extraction run in a worker process (`isolation`). `incremental` decides which
 documents go through, in batches: while a thread embeds one batch, the batch before it is linked and
-saved, and the one after it is read. Each document is saved in one transaction, in the order given,
-so that a run that was interrupted continues where it stopped.
+saved, and the one after it is read. Documents are saved in the order given, several in one
+transaction, so that a run that was interrupted continues where it stopped.
 """
 
 from __future__ import annotations
@@ -22,12 +22,14 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from clew.errors import ClewError
 from clew.indexing.inputs import DocumentInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
+from clew.indexing.linking.pruned_names import without_names
 from clew.indexing.linking.store_terms import StoreTerms
 from clew.types import IndexedDocument
 
@@ -35,12 +37,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 
     from clew.indexing.isolation.requests import Runner
-    from clew.indexing.linking.linker import Linker
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
     from clew.types import AliasEvidence, Document, Extraction, Vectors
 
 
+GROUP_SECONDS = 0.5
+"""How long documents are saved in one transaction: other writers wait meanwhile."""
 BATCH_CHUNKS = 128
 """Chunks embedded in one go: enough to sort by length, few enough for Ctrl-C not to wait long."""
 
@@ -67,9 +70,6 @@ class IndexingPipeline:
     """Where documents are read, split and extracted, as `split_settings` say."""
     extension: str = ""
     """Fingerprint of what extends reading and extraction; see `indexing.extension`."""
-    _linker: Linker | None = field(default=None, init=False)
-    _terms: StoreTerms = field(default_factory=StoreTerms, init=False)
-    _linked: tuple[int, int] = field(default=(0, 0), init=False)
 
     @property
     def pipeline_fingerprint(self) -> str:
@@ -101,14 +101,7 @@ class IndexingPipeline:
 
         def save_first() -> None:
             batch, embedding = unsaved[0]
-            while batch:
-                item, vectors = next(_with_vectors(batch, embedding.result()))
-                with writing:
-                    if keep:
-                        keep(self._indexed(item, vectors))
-                    else:
-                        self.save(item, vectors)
-                batch.popleft()
+            for item in self._save_batch(batch, embedding.result(), keep, writing):
                 counts.documents += 1
                 counts.chunks += len(item.split.chunks)
                 saved(item.document)
@@ -132,6 +125,48 @@ class IndexingPipeline:
                 raise
         return counts
 
+    def _save_batch(
+        self,
+        batch: deque[Prepared],
+        vectors: Vectors,
+        keep: Callable[[IndexedDocument], None] | None,
+        writing: AbstractContextManager[object],
+    ) -> Iterator[Prepared]:
+        """Save the documents of a batch; each leaves it when it is stored."""
+        together = keep is None
+        while batch:
+            try:
+                with writing:
+                    done = self._save_some(batch, vectors, keep, together)
+            except ClewError:
+                if not together:
+                    raise
+                together = False  # what comes before the one that cannot be saved is to last
+                continue
+            for _ in done:
+                yield batch.popleft()
+
+    def _save_some(
+        self,
+        batch: Collection[Prepared],
+        vectors: Vectors,
+        keep: Callable[[IndexedDocument], None] | None,
+        together: bool,
+    ) -> list[Prepared]:
+        """Save the first documents of a batch in one transaction, or the first; which they were."""
+        done: list[Prepared] = []
+        until = time.monotonic() + (GROUP_SECONDS if together else 0.0)
+        with self.store.batch() if together else nullcontext():
+            for item, rows in _with_vectors(batch, vectors):
+                if keep:
+                    keep(self._indexed(item, rows))
+                else:
+                    self.save(item, rows)
+                done.append(item)
+                if time.monotonic() >= until:
+                    break
+        return done
+
     def prepare(self, document: Document) -> Prepared:
         """Split and extract one document. Raises `LimitError`."""
         *_, prepared = self.runner.run(Prepare(input=DocumentInput(document)))
@@ -152,13 +187,16 @@ class IndexingPipeline:
 
     def links(self, extraction: Extraction) -> tuple[AliasEvidence, ...]:
         """Names of an extraction that mean one that the store knows, or each other."""
-        return self._current_linker().links(extraction)
+        from clew.indexing.linking.linker import Linker
+
+        return Linker(self.store, self.link_settings).links(extraction)
 
     def linked(self, entry: IndexedDocument) -> IndexedDocument:
         """A document with the terms that the store knows, and its links to names there."""
-        linker = self._current_linker()
-        found = self._terms.found(entry.document, entry.split.chunks, entry.extraction)
-        return replace(entry, extraction=found, links=linker.links(found))
+        terms = StoreTerms(self.store)
+        found = terms.found(entry.document, entry.split.chunks, entry.extraction)
+        found = without_names(found, self.store.pruned_names())
+        return replace(entry, extraction=found, links=self.links(found))
 
     def save(self, item: Prepared, vectors: Vectors) -> None:
         """Link and store one document."""
@@ -172,22 +210,6 @@ class IndexingPipeline:
             extraction=item.extraction,
             pipeline_fingerprint=self.pipeline_fingerprint,
         )
-
-    def _current_linker(self) -> Linker:
-        """The linker, knowing what this and other processes have saved since."""
-        from clew.indexing.linking.linker import Linker
-
-        mentions_version, last = self._linked
-        if self._linker is None or mentions_version != self.store.mentions_version():
-            mentions_version, last = self.store.mentions_version(), 0
-            self._linker = Linker([], self.store.link_rules(), self.link_settings)
-            self._terms = StoreTerms()
-        new = self.store.aliases(after=last)
-        self._linker.add(new)
-        if new:
-            self._terms.add(self.store.known_names(after=last))
-        self._linked = (mentions_version, new[-1].id if new else last)
-        return self._linker
 
 
 def _with_vectors(

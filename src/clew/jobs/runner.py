@@ -121,6 +121,10 @@ class JobRunner:
             )
         return job
 
+    def jobs(self, *, before: str | None = None, limit: int = 50) -> list[Job]:
+        """Jobs, the newest first; those older than the job `before`."""
+        return self._store.jobs(before=before, limit=limit)
+
     def failures(self, job_id: str, limit: int) -> list[JobItem]:
         """The first documents of a job that failed, and why."""
         return self._store.items(job_id, status="failed", limit=limit)

@@ -73,7 +73,7 @@ SHAPES: Mapping[Table, Shape] = {
     ),
     "times": _shape("chunk_id said start end", "text"),
     "entities": _shape("id", "name key entity_type content tier"),
-    "aliases": _shape("id", "key name entity_id method score evidence"),
+    "aliases": _shape("id", "key name entity_id method score evidence block term"),
     "rules": _shape("key", "target name"),
     "mentions": _shape("chunk_id sentence alias_id", "start end count"),
     "relations": _shape(
@@ -115,6 +115,8 @@ class Header:
     """Relation types of which a later fact ends an earlier one, sorted."""
     packs: tuple[str, ...]
     """Names of the packs that are enabled."""
+    pruned: Mapping[str, str]
+    """The names that were pruned, by key."""
     generation: int
     mentions_version: int
     communities: int

@@ -70,8 +70,21 @@ class DocumentStore(Protocol):
         """
         ...
 
-    def document_digests(self) -> Mapping[str, tuple[str, str, str]]:
-        """(origin, sha256, pipeline fingerprint) by source, of every document."""
+    def count_documents(self) -> int:
+        """How many there are."""
+        ...
+
+    def document_digests(
+        self, sources: Sequence[str] | None = None
+    ) -> Mapping[str, tuple[str, str, str]]:
+        """(origin, sha256, pipeline fingerprint) by source: of every document, or of some.
+
+        `sources` are those documents' own, or what they were read from.
+        """
+        ...
+
+    def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+        """(source, origin, sha256) of the documents with these digests."""
         ...
 
     def document_chunks(self, *document_ids: str) -> list[StoredChunk]:

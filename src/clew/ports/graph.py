@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -13,6 +13,7 @@ from clew.types import (
     Entity,
     ExtractedRelation,
     KnownName,
+    LinkCandidates,
     NewEntity,
     NewRelation,
     Observation,
@@ -54,6 +55,14 @@ class GraphStore(Protocol):
 
     def known_names(self, *, after: int = 0) -> list[KnownName]:
         """The names of all aliases with an id above `after`, ordered by id."""
+        ...
+
+    def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
+        """The names with one of these terms (`clew.spelling.lookup_keys`), ordered by alias id."""
+        ...
+
+    def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
+        """Which of the keys are known or ruled by hand, and the names of the blocks."""
         ...
 
     def entity_chunks(self, entity_id: int) -> Ids:
@@ -123,6 +132,21 @@ class EntityEditor(Protocol):
 
     def rename(self, entity_id: int, name: str) -> None:
         """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+    def prune_entities(self, entity_ids: Sequence[int]) -> int:
+        """Take entities out, with what texts say of them; how many there were.
+
+        Their names are remembered: no text makes them entities again before `restore_names`.
+        """
+        ...
+
+    def pruned_names(self) -> Mapping[str, str]:
+        """The names that were pruned, by key."""
+        ...
+
+    def restore_names(self, keys: Collection[str]) -> int:
+        """Forget that names were pruned; how many were. Texts indexed from then on have them."""
         ...
 
     def link_rules(self) -> Mapping[str, str]:

@@ -48,10 +48,15 @@ class Message:
 
     role: Literal["user", "assistant", "tool"]
     text: str
+    shared: int = 0
+    """Of a user: characters at the beginning of the text that other requests begin with, too; a
+    provider may keep what it made of them."""
     calls: tuple[ToolCall, ...] = ()
     """Of the assistant: the tools that it asked for."""
     answers: str = ""
     """Of a tool: the id of the call that it answers."""
+    response_id: str = ""
+    """Of the assistant: see `Reply.response_id`."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -102,6 +107,8 @@ class Reply:
     (`EngineState.language_model`) never does where a schema was given."""
     cached: bool = False
     """Whether it was asked before: nothing was spent."""
+    response_id: str = ""
+    """By which the provider knows the reply and all before it, where it keeps them."""
 
 
 class LanguageModel(Protocol):

@@ -186,6 +186,8 @@ def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
         found = _filtered(session, found)
     if session.resources.settings.usage.weight:
         found = _by_usage(session, found)
+    if session.resources.settings.boost.any:
+        found = _boosted(session, found)
     return found
 
 
@@ -262,3 +264,9 @@ def _by_usage(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     settings = session.resources.settings.usage
     ranking = apply_usage(found.ranking, used, session.options.now, settings)
     return replace(found, ranking=ranking)
+
+
+def _boosted(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
+    from clew.search.ranking.boost import boosted
+
+    return boosted(session, found)

@@ -59,6 +59,10 @@ class SearchResources(Protocol):
         """The graph of entities alone."""
 
     @property
+    def entity_ranks(self) -> EntityRanks:
+        """How important each entity is."""
+
+    @property
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to date."""
 
@@ -81,11 +85,3 @@ class SearchResources(Protocol):
     @property
     def settings(self) -> Settings:
         """Settings of the engine."""
-
-
-class EntitySearchResources(SearchResources, Protocol):
-    """What a search for entities needs."""
-
-    @property
-    def entity_ranks(self) -> EntityRanks:
-        """How important each entity is."""

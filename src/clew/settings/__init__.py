@@ -18,7 +18,7 @@ from clew.settings.indexing import (
 )
 from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
 from clew.settings.load import SETTINGS_FILE, Settings, load_settings
-from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
     AccessSettings,
@@ -35,6 +35,7 @@ __all__ = [
     "NAMESPACE",
     "SETTINGS_FILE",
     "AccessSettings",
+    "BoostSettings",
     "ChromaSettings",
     "EmbedSettings",
     "JobSettings",

@@ -32,7 +32,7 @@ from clew.settings.indexing import (
     VersionSettings,
 )
 from clew.settings.llm import LlmSettings
-from clew.settings.search import RerankSettings, SearchSettings, UsageSettings
+from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
     NAMESPACE,
     AccessSettings,
@@ -106,6 +106,7 @@ class Settings(BaseSettings):
     search: SearchSettings = SearchSettings()
     rerank: RerankSettings = RerankSettings()
     usage: UsageSettings = UsageSettings()
+    boost: BoostSettings = BoostSettings()
     llm: LlmSettings = LlmSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     qdrant: QdrantSettings = QdrantSettings()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from clew.settings.group import SettingsGroup
 from clew.types import Fusion
@@ -88,6 +88,34 @@ class RerankSettings(SettingsGroup):
         le=1,
         description="Share of the cross-encoder in the order; the rest is the first stage's.",
     )
+
+
+class BoostSettings(SettingsGroup):
+    """Preferring documents by numbers that they have beside their words."""
+
+    fields: dict[str, float] = Field(
+        default={},
+        description="Share in the order of numbers of the metadata, on a logarithmic scale:"
+        ' {"citations": 0.1}.',
+    )
+    importance: float = Field(
+        default=0.0,
+        ge=0,
+        le=1,
+        description="Share of the importance of what a document is about; 0: not looked at.",
+    )
+
+    @model_validator(mode="after")
+    def _shares_fit(self) -> BoostSettings:
+        shares = [*self.fields.values(), self.importance]
+        if min(shares) < 0 or sum(shares) > 1:
+            raise ValueError(f"the shares must be 0 or more and 1 together at most, not {shares}")
+        return self
+
+    @property
+    def any(self) -> bool:
+        """Whether anything is preferred."""
+        return bool(self.fields) or self.importance > 0
 
 
 class UsageSettings(SettingsGroup):

@@ -188,12 +188,17 @@ class JobSettings(SettingsGroup):
 
 
 class AccessSettings(SettingsGroup):
-    """What tools may read from beyond the store."""
+    """What tools may read, and change, beyond the store."""
 
     roots: tuple[Path, ...] = Field(
         default=(Path(),),
         description="Folders below which paths may be; default the working directory. Over HTTP:"
         " serve.roots.",
+    )
+    write: tuple[Path, ...] = Field(
+        default=(),
+        description="Folders below which tools may change files, too, such as those of tasks;"
+        " default none.",
     )
     allow_urls: bool = Field(default=True, description="Whether http and https may be fetched.")
     allow_private_addresses: bool = Field(

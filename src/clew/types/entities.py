@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import TYPE_CHECKING
@@ -35,6 +35,19 @@ class KnownName:
     entity_id: int
     entity_type: str
     tier: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class LinkCandidates:
+    """What a store knows of some keys, and of names that are spelled like them."""
+
+    known: Set[str]
+    """Those of the keys that are an alias."""
+    ruled: Set[str]
+    """Keys that somebody has decided about, among them and beside them."""
+    names: Mapping[str, Sequence[tuple[str, str]]]
+    """(key, name) by block (`clew.spelling.block_of`); none that were themselves tied by likeness,
+    or chains would drift apart."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

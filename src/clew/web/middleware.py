@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from clew.web.sessions import Sessions
 
 PREFIXES = ("/ui", "/api/")
+FORM_TOKEN = "x-form-token"
+"""The header by which a script of a page shows that it is of this session."""
 SESSION = "clew.session"
 """Where the scope of a request names its session."""
 POLICY = "; ".join(
@@ -31,7 +33,8 @@ HEADERS = {
     "Content-Security-Policy": POLICY,
     "Cross-Origin-Opener-Policy": "same-origin",
     "Cross-Origin-Resource-Policy": "same-origin",
-    "Referrer-Policy": "no-referrer",
+    # With no-referrer, browsers send forms with the origin "null", which is refused.
+    "Referrer-Policy": "same-origin",
     "X-Content-Type-Options": "nosniff",
 }
 

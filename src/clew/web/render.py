@@ -48,7 +48,7 @@ def render(template: str, /, **values: object) -> HTMLResponse:
     return HTMLResponse(environment().get_template(template).render({"page": None, **values}))
 
 
-def render_page(asked: PageRequest, template: str, **values: object) -> HTMLResponse:
+def render_page(asked: PageRequest, template: str, /, **values: object) -> HTMLResponse:
     """A page for whoever asked for it."""
     return render(template, page=asked, url=asked.url, may=asked.may, **values)
 

@@ -16,8 +16,9 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.mcp.http.plain_requests import TooLargeError
-from clew.tools.registry import TOOLS, make_toolbox
+from clew.tools.registry import make_toolbox
 from clew.tools.toolbox import may_call
+from clew.web.api.endpoints import EXPLORER_TOOLS, TOOL_NAMES
 
 if TYPE_CHECKING:
     from starlette.datastructures import FormData, QueryParams
@@ -26,10 +27,9 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.mcp.engines import Opened
     from clew.mcp.request_context import RequestScope
-    from clew.tools.spec import Result, Tool
+    from clew.tools.spec import Result
 
 PREFIX = "/ui"
-_TOOLS: Mapping[str, Tool] = {tool.name: tool for tool in TOOLS}
 
 
 class ForbiddenError(ClewError):
@@ -89,7 +89,7 @@ class PageRequest:
 
     def may(self, tool: str) -> bool:
         """Whether the caller may do what a tool does."""
-        return may_call(self.scope.caller, _TOOLS[tool])
+        return may_call(self.scope.caller, TOOL_NAMES[tool])
 
     def need(self, tool: str) -> None:
         """Raise `ForbiddenError` where the caller may not do what a tool does."""
@@ -102,7 +102,7 @@ class PageRequest:
     def call(self, tool: str, **arguments: object) -> Result:
         """What a tool answers, with its rights, checks and audit row; raises `ClewError`."""
         self.need(tool)
-        toolbox = make_toolbox(self.engine, jobs=self.opened.jobs)
+        toolbox = make_toolbox(self.engine, EXPLORER_TOOLS, self.opened.jobs, packs=False)
         outcome = toolbox.call(tool, arguments, caller=self.scope.caller)
         if outcome.error is None:
             return outcome.content

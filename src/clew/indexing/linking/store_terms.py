@@ -6,36 +6,89 @@ defined, stressed or stated, or of which one is in no dictionary; or a single wo
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.ner.known_terms import (
     KnownTerms,
     Words,
     may_be_term,
+    phrases,
     stands_apart,
-    term_words,
 )
 from clew.indexing.ner.layout import find_fences, is_code_line
 from clew.indexing.ner.name_lexicon import is_ordinary
 from clew.indexing.ner.patterns.technical_words import is_telling
 from clew.indexing.splitting.code_blocks import is_code
+from clew.spelling import term_words
 from clew.text import entity_key
 from clew.types import Chunk, ChunkExtraction, Document, Extraction, KnownName, Mention
 
+if TYPE_CHECKING:
+    from clew.ports import GraphStore
+
+_ASKED_AT_ONCE = 20_000
+"""Terms."""
 _LONE_TYPES = frozenset(("product", "organisation", "code"))
 _SHORTEST_LONE = 4
 """Letters of a term of one word, at least."""
 
 
 class StoreTerms:
-    """The terms among a store's names; grows with them."""
+    """Finds the terms of a store in a document; asks for those whose words stand there."""
+
+    def __init__(self, store: GraphStore) -> None:
+        self._store = store
+
+    def found(
+        self, document: Document, chunks: Sequence[Chunk], extraction: Extraction
+    ) -> Extraction:
+        """The extraction with a mention of each term that it lacks, in sentences of prose."""
+        if is_code(document.media_type):
+            return extraction
+        prose = [
+            _Prose(chunk.text, list(_sentences(chunk.text, found)), found)
+            for chunk, found in zip(chunks, extraction.chunks, strict=True)
+        ]
+        terms = self._terms_of(prose)
+        if not terms.types:
+            return extraction
+        return replace(extraction, chunks=tuple(map(terms.within, prose)))
+
+    def _terms_of(self, prose: Iterable[_Prose]) -> _Terms:
+        """The terms whose words stand in some texts."""
+        asked = dict.fromkeys(
+            phrase
+            for part in prose
+            for start, end, _ in part.sentences
+            for phrase in phrases(part.text, start, end)
+        )
+        terms, left = _Terms(), list(asked)
+        while left:
+            terms.add(self._store.known_terms(left[:_ASKED_AT_ONCE]))
+            left = left[_ASKED_AT_ONCE:]
+        return terms
+
+
+class _Prose(NamedTuple):
+    """A chunk of prose."""
+
+    text: str
+    sentences: list[tuple[int, int, int]]
+    """(start, end, ordinal) of those that are no code."""
+    found: ChunkExtraction
+
+
+class _Terms:
+    """Some terms of a store."""
 
     def __init__(self) -> None:
+        self.types: dict[str, str] = {}
+        """Entity type by name."""
         self._names: dict[Words, str] = {}
-        self._types: dict[str, str] = {}
         self._openings: set[Words] = set()
-        self._terms = KnownTerms(self._names, self._openings)
+        self._known = KnownTerms(self._names, self._openings)
 
     def add(self, names: Iterable[KnownName]) -> None:
         """Learn names; the first of those that differ by case, plural or hyphens stays."""
@@ -43,36 +96,21 @@ class StoreTerms:
             words = term_words(known.name)
             if words not in self._names and _is_term(known):
                 self._names[words] = known.name
-                self._types[known.name] = known.entity_type
+                self.types[known.name] = known.entity_type
                 self._openings.update(words[:n] for n in range(1, len(words) + 1))
 
-    def found(
-        self, document: Document, chunks: Sequence[Chunk], extraction: Extraction
-    ) -> Extraction:
-        """The extraction with a mention of each term that it lacks, in sentences of prose."""
-        if not self._names or is_code(document.media_type):
-            return extraction
-        return replace(
-            extraction,
-            chunks=tuple(
-                self._in_chunk(chunk.text, found)
-                for chunk, found in zip(chunks, extraction.chunks, strict=True)
-            ),
-        )
-
-    def _in_chunk(self, text: str, found: ChunkExtraction) -> ChunkExtraction:
+    def within(self, prose: _Prose) -> ChunkExtraction:
+        """What was found in a chunk, with a mention of each term that it lacks."""
+        text, found = prose.text, prose.found
         taken = bytearray(len(text))
         for mention in found.mentions:
             taken[mention.start : mention.end] = b"\1" * (mention.end - mention.start)
-        fences = find_fences(text)
         new: dict[tuple[int, str], Mention] = {}
-        for ordinal, (start, end) in enumerate(found.sentences):
-            if is_code_line(text, start) or any(a <= start < b for a, b in fences):
-                continue
-            for left, right, name in self._terms.find(text, start, end):
+        for start, end, ordinal in prose.sentences:
+            for left, right, name in self._known.find(text, start, end):
                 if any(taken[left:right]) or not stands_apart(text, left, right):
                     continue
-                kind, key = self._types[name], (ordinal, entity_key(name))
+                kind, key = self.types[name], (ordinal, entity_key(name))
                 first = Mention(
                     name=name, entity_type=kind, sentence=ordinal, start=left, end=right, count=0
                 )
@@ -81,6 +119,13 @@ class StoreTerms:
         said = {(mention.sentence, entity_key(mention.name)) for mention in found.mentions}
         added = [mention for key, mention in new.items() if key not in said]
         return replace(found, mentions=(*found.mentions, *added)) if added else found
+
+
+def _sentences(text: str, found: ChunkExtraction) -> Iterator[tuple[int, int, int]]:
+    fences = find_fences(text)
+    for ordinal, (start, end) in enumerate(found.sentences):
+        if not is_code_line(text, start) and not any(a <= start < b for a, b in fences):
+            yield start, end, ordinal
 
 
 def _is_term(known: KnownName) -> bool:

@@ -7,12 +7,12 @@ names that differ otherwise are mostly names of different things ("Austria" and 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from rapidfuzz.distance import OSA, JaroWinkler
 
 from clew.indexing.ner.name_lexicon import FIRST_NAMES
+from clew.spelling import ENDINGS_OF_ONE_SOUND, in_full, may_vary, skeleton
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 NEAR = 0.8
 """Jaro-Winkler similarity of a name that another may have been meant for."""
-SHORTEST_KEY = 6
-"""Letters of a key, at least."""
-SHORTEST_WORD = 5
-"""Letters of a word that may vary, at least; shorter words must be equal."""
 LONG_WORD = 9
 """Letters of a word that may differ by one consonant."""
 SHORTEST_SINGLE = 7
@@ -34,44 +30,18 @@ INFLECTED = 0.95
 COMPANY_FORM = 0.96
 """Score of two names that differ by how the form of the company is written."""
 
-COMPANY_FORMS = {
-    "corp": "corporation",
-    "inc": "incorporated",
-    "ltd": "limited",
-    "co": "company",
-    "bros": "brothers",
-}
-_SOUND = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": None, "j": None, "h": None})
 _SOUND_WITH_VOWELS = str.maketrans({"z": "s", "c": "k", "q": "k", "w": "v", "y": "i", "j": "i"})
-_ROMAN = re.compile(r"[ivxlcdm]+")
-_VOWELS = re.compile(r"[aeiou]")
 _REPEATED = re.compile(r"(.)\1+")
-_LATIN = re.compile(r"[a-z]+")
-_INFLECTING = re.compile("[\u0370-\u03ff\u0400-\u052f\u1f00-\u1fff]+")
-_ENDINGS_OF_ONE_SOUND = frozenset("yij")
-
-
-@lru_cache(maxsize=50_000)
-def block_of(key: str) -> str | None:
-    """A label that spellings of one name share; None for a key that must match exactly.
-
-    It holds the first two sounds of each Latin word, or the first three letters in scripts whose
-    names are inflected; short words and words with digits stand in it whole.
-    """
-    words = _in_full(key)
-    if sum(map(len, words)) < SHORTEST_KEY or not any(map(_may_vary, words)):
-        return None
-    return " ".join([_block_of_word(word) for word in words])
 
 
 def similarity(key: str, other: str, least: float = 0.0) -> float:
     """0 to 1: Jaro-Winkler where each word of one may be a spelling of the other's, else 0.
 
-    Both keys must have the same `block_of`. What is below `least` counts as 0.
+    Both keys must have the same `spelling.block_of`. What is below `least` counts as 0.
     """
     if key == other:
         return 1.0
-    if _in_full(key) == _in_full(other):
+    if in_full(key) == in_full(other):
         return COMPANY_FORM if least <= COMPANY_FORM else 0.0
     if key[0] > "z":
         same = _same_words(key.split(), other.split())
@@ -93,12 +63,6 @@ def _likeness(name: str, other: str) -> float:
     return max(JaroWinkler.normalized_similarity(given, word.casefold()) for word in words)
 
 
-def _in_full(key: str) -> list[str]:
-    """The words of a key, a company's form at the end in full: "acme corp"."""
-    *words, last = key.split() or [""]
-    return [*words, COMPANY_FORMS.get(last, last) if words else last]
-
-
 def _same_words(words: list[str], others: list[str]) -> bool:
     if len(words) != len(others):
         return False
@@ -107,47 +71,25 @@ def _same_words(words: list[str], others: list[str]) -> bool:
     return all(a == b or _alike(a, b) for a, b in zip(words, others, strict=True))
 
 
-@lru_cache(maxsize=100_000)
-def _may_vary(word: str) -> bool:
-    if len(word) < SHORTEST_WORD or _ROMAN.fullmatch(word):
-        return False
-    return _LATIN.fullmatch(word) is not None or _INFLECTING.fullmatch(word) is not None
-
-
-@lru_cache(maxsize=100_000)
-def _block_of_word(word: str) -> str:
-    if not _may_vary(word):
-        return word
-    return _skeleton(word)[:2] if word[0] <= "z" else word[:3]
-
-
-@lru_cache(maxsize=100_000)
-def _skeleton(word: str) -> str:
-    """The first letter and the consonants after it, letters of one sound taken for one."""
-    word = word.replace("ph", "f")
-    rest = _VOWELS.sub("", word[1:].translate(_SOUND))
-    return _REPEATED.sub(r"\1", word[0].translate(_SOUND) + rest)
-
-
 def _alike(word: str, other: str) -> bool:
     """Whether two words may be one: the same stem, the same consonants, or one slip of the pen."""
-    if not (_may_vary(word) and _may_vary(other)):
+    if not (may_vary(word) and may_vary(other)):
         return False
     if word[0] > "z":
         return terms(word) == terms(other)
-    if word[-1] != other[-1] and not _ENDINGS_OF_ONE_SOUND.issuperset((word[-1], other[-1])):
+    if word[-1] != other[-1] and not ENDINGS_OF_ONE_SOUND.issuperset((word[-1], other[-1])):
         return False  # "Daniel" and "Daniela", "Bulgaria" and "Bulgarian"
     if word in FIRST_NAMES and other in FIRST_NAMES and _sound(word) != _sound(other):
         return False  # "Frances" and "Francis"
     shorter = min(len(word), len(other))
-    if _skeleton(word) == _skeleton(other):
+    if skeleton(word) == skeleton(other):
         return OSA.distance(word, other) <= (2 if shorter >= LONG_WORD - 1 else 1)
     return shorter >= LONG_WORD and OSA.distance(word, other) == 1
 
 
 def _alike_alone(word: str, other: str) -> bool:
     """Whether words that no others speak for are close enough: "Minister" and "Minster" are not."""
-    if _skeleton(word) != _skeleton(other) or OSA.distance(word, other) > 1:
+    if skeleton(word) != skeleton(other) or OSA.distance(word, other) > 1:
         return False
     shorter = min(len(word), len(other))
     return shorter >= LONG_WORD or (shorter >= SHORTEST_SINGLE and _sound(word) == _sound(other))

@@ -109,6 +109,10 @@ def _long_form_before(text: str, start: int, end: int, short: str) -> tuple[int,
     words = [m.span() for m in _WORD.finditer(text, first, end)]
     if not words or text[words[-1][1] : end].strip():
         return None
+    if words[-1][1] - words[-1][0] > 2 and text.endswith(
+        ("'s", "’s"), *words[-1]
+    ):  # "the World Health Organization's (WHO)"
+        words[-1] = (words[-1][0], words[-1][1] - 2)
     words = words[-min(len(short) + 5, 2 * len(short)) :]
     at = _by_initials(short, [text[slice(*word)] for word in words])
     if at is not None:

@@ -129,16 +129,20 @@ def _typed(span: NameSpan, text: str, start: int, end: int) -> NameSpan:
 
 
 def _defined(text: str, start: int, end: int) -> NameSpan:
-    name = text[start:end]
+    name = _on_one_line(text[start:end])
     return NameSpan(start, end, name, type_of_name(name))
+
+
+def _on_one_line(name: str) -> str:
+    return " ".join(name.split())
 
 
 def _alias(
     text: str, short: tuple[int, int], long: tuple[int, int], sentence: tuple[int, int]
 ) -> AliasEvidence:
     return AliasEvidence(
-        alias=text[slice(*short)],
-        name=text[slice(*long)],
+        alias=_on_one_line(text[slice(*short)]),
+        name=_on_one_line(text[slice(*long)]),
         method="acronym",
         score=ACRONYM_SCORE,
         evidence=text[slice(*sentence)],

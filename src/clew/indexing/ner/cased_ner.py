@@ -17,18 +17,17 @@ from clew.indexing.ner.name_lexicon import (
     CALENDAR,
     COMMON_WORDS,
     CONNECTORS,
-    COURTESY,
     DEMONYMS,
-    IMPERATIVES,
     ORGANISATION_PREFIXES,
-    ROLES,
     SECTION_WORDS,
     STARTERS,
     is_ordinary,
 )
 from clew.indexing.ner.patterns.capitals import NAME, PREFIXES, UPPER, VERSION, W
+from clew.indexing.ner.patterns.name_edges import Token, trim_name
 from clew.indexing.ner.patterns.run_together import is_run_together
 from clew.indexing.ner.spans import NameSpan
+from clew.text import STOP_WORDS
 from clew.word_lists import word_list
 
 _SMALL_PREFIX = re.compile(rf"(?<!{W})(?:[a-z]{{1,2}}|(?:{PREFIXES})[-‐’'])$")
@@ -41,16 +40,12 @@ _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
 _MOST_SHOUTED = 3
 """Ordinary words in capitals that may be a name; more are shouted."""
-_AMBIGUOUS_CALENDAR = word_list("may april june august march sun sat mon est am pm")
+_YEAR_AFTER = re.compile(r",?\s(?:1[5-9]|20)\d\d\b")
 _GROUP_HEADS = ORGANISATION_PREFIXES | word_list(
     "center centre foundation campaign fund prize agency movement coalition alliance award"
 )
 _CONTRACTION = re.compile(r"['’](?:s|m|re|ve|ll|d|t)$")
 _TOKEN = re.compile(r"\S+")
-_ELISION = re.compile(r"(?:l|d|j|c|n|s|qu)'", re.IGNORECASE)  # French "L'écrivain"
-
-Token = tuple[int, str]
-"""A word and where it starts."""
 
 
 def find_names(text: str, start: int, end: int) -> list[NameSpan]:
@@ -139,7 +134,8 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
-    first, last = _trim(tokens, opens)
+    is_dated = _YEAR_AFTER.match(text, right) is not None
+    first, last = trim_name(tokens, opens, is_dated=is_dated)
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
     kept = tokens[first:last]
@@ -158,56 +154,9 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
         return ()
     if "'" in lower and _CONTRACTION.search(lower):
         return ()
-    initial = opens and name[1:].islower()
+    shouted = name.isupper() and len(name) > 2 and is_ordinary(name)
+    initial = shouted or (opens and name[1:].islower())
     return (NameSpan(start, start + len(name), name, type_of_name(name), initial),)
-
-
-def _trim(tokens: Sequence[Token], opens: bool) -> tuple[int, int]:
-    """Range of the tokens without those that stand there for the sentence's sake."""
-    first, last = 0, len(tokens)
-    while first < last and _is_filler(tokens, first, opens):
-        first += 1
-    while 0 < first < last and tokens[first][1].isdigit():  # "September 23"
-        first += 1
-    while last > first and tokens[last - 1][1] in CONNECTORS:
-        last -= 1
-    while last - first > 2 and _is_day(*tokens[last - 2 : last]):  # "Published 4 June"
-        last -= 2
-    return first, last
-
-
-def _is_day(first: Token, second: Token) -> bool:
-    """Whether two words are a number and a month or a day of the week."""
-    number, name = sorted((first[1], second[1]))
-    return number.isdigit() and name.casefold() in CALENDAR
-
-
-def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
-    token = tokens[i][1]
-    lower = token.casefold().replace("’", "'").strip(".")
-    if (
-        token in CONNECTORS
-        or lower in ("the", "i", "i'm", "i've", "i'd", "i'll")
-        or lower in COURTESY
-    ):
-        return True
-    if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
-        return True
-    if opens and lower in STARTERS:
-        return len(token) == 1 or not token.isupper()
-    if opens and len(tokens) - i > 1 and _is_imperative(lower, tokens[i + 1][1]):
-        return True
-    if lower in CALENDAR:
-        return lower not in _AMBIGUOUS_CALENDAR
-    # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
-    return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
-
-
-def _is_imperative(lower: str, following: str) -> bool:
-    """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
-    if is_ordinary(following) and not following.isupper():
-        return False
-    return lower in IMPERATIVES or (len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower))
 
 
 def _without_adjective(token: str) -> str:
@@ -225,7 +174,9 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         return ()
     if all(t.casefold().strip(".,") in CALENDAR or t[0].isdigit() for _, t in tokens):
         return ()
-    if len(tokens) > _MOST_SHOUTED and all(t.isupper() and is_ordinary(t) for _, t in tokens):
+    if all(t.isupper() and is_ordinary(t) for _, t in tokens) and (
+        len(tokens) > _MOST_SHOUTED or any(t.casefold() in STOP_WORDS for _, t in tokens)
+    ):
         return ()
     if VERSION.fullmatch(tokens[-1][1]):
         return _versioned(tokens[:-1], tokens)

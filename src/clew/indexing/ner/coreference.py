@@ -55,6 +55,8 @@ class Coreference:
         if " " in span.name:
             return not all(map(is_ordinary, span.name.split()))
         lower = span.name.casefold()
+        if span.name.isupper():  # an acronym, or a word that is shouted
+            return self.words.isdisjoint((lower, lower.capitalize()))
         if lower in COMMON_WORDS or lower in self.words:
             return False
         if lower in FIRST_NAMES or lower in PLACES:

@@ -15,10 +15,9 @@ from clew.indexing.ner.name_lexicon import COMMON_WORDS, CONNECTORS, STARTERS, i
 from clew.indexing.ner.patterns.technical_words import technical_words
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
 from clew.indexing.structure.code import CODE
+from clew.spelling import LONGEST_TERM, singular, term_words
 from clew.text import fold
 
-LONGEST_TERM = 5
-"""Words."""
 MOST_TERMS = 2_000
 """Of one document; the first ones count."""
 LEAST_USES = 2
@@ -74,7 +73,7 @@ class KnownTerms:
         for i, (left, right) in enumerate(tokens):
             if i and text[tokens[i - 1][1] : left] not in _JOINED:
                 break
-            words = (*words, _singular(text[left:right]))
+            words = (*words, singular(text[left:right]))
             if words not in self.openings:
                 break
             if words in self.names:
@@ -82,16 +81,25 @@ class KnownTerms:
         return found
 
 
-def term_words(name: str) -> Words:
-    """The words under which a term is known: folded, in the singular, without hyphens."""
-    return tuple(map(_singular, _WORD.findall(name)))
-
-
-def _singular(word: str) -> str:
-    folded = fold(word)
-    if len(folded) < 4 or not folded.endswith("s") or folded.endswith(("ss", "us", "is")):
-        return folded
-    return f"{folded[:-3]}y" if folded.endswith("ies") else folded[:-1]
+def phrases(text: str, start: int, end: int) -> Iterator[str]:
+    """Words in a row of `text[start:end]` that a term may have, as `lookup_keys` gives them."""
+    tokens = [(m.start(), m.end()) for m in _WORD.finditer(text, start, end)]
+    words = [singular(text[left:right]) for left, right in tokens]
+    for first, word in enumerate(words):
+        if word.isalpha():
+            yield word
+        if word in CONNECTORS:
+            continue
+        phrase = word
+        for at in range(first, min(first + LONGEST_TERM, len(words))):
+            word = words[at]
+            if not word.isalpha() or (word in STARTERS and word not in CONNECTORS):
+                break
+            if at > first:
+                if text[tokens[at - 1][1] : tokens[at][0]] not in _JOINED:
+                    break
+                phrase = f"{phrase} {word}"
+                yield phrase
 
 
 def add_known_terms(

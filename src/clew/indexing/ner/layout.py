@@ -7,6 +7,8 @@ from itertools import zip_longest
 
 _SHORTEST_WRAPPED = 30
 """Characters of a line that goes on with the next one, at least."""
+_SHORTEST_INDENTED = 60
+"""The same of a line before an indented one."""
 _FULL = 0.9
 """Of the longest line around it, at least, has a line that goes on: its end is ragged."""
 _LONGEST_HEADING = 120
@@ -21,7 +23,7 @@ _SENTENCE_WORDS = re.compile(
     r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
 )
 _SPACE = " \n\t\u00a0"
-_OPENERS = frozenset('"“„«‘([*_•>|#-–—:!?…¿¡\n')
+_OPENERS = frozenset('"“„«‘`([*_•>|+#-–—:!?…¿¡\n')
 _ORDINAL = re.compile(r"[ \t#]{0,12}(?:\d{1,4}[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)")
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
@@ -57,7 +59,9 @@ def _is_wrapped(text: str, at: int) -> bool:
     """Whether a line ends at `at` since the next word would not have fitted."""
     start = text.rfind("\n", 0, at) + 1
     length = len(text[start:at].rstrip())
-    if length < _SHORTEST_WRAPPED or text.startswith(("#", "|"), start):
+    is_indented = text[at + 1 : at + 2] == " "  # in a list; or an address, whose lines are short
+    shortest = _SHORTEST_INDENTED if is_indented else _SHORTEST_WRAPPED
+    if length < shortest or text.startswith(("#", "|"), start):
         return False
     end = text.find("\n", at + 1)
     following = text[at + 1 : end if end >= 0 else len(text)]

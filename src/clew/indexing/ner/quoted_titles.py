@@ -20,12 +20,13 @@ _PAIRS = re.compile(
     r"|『(?P<double>[^『』\n]{1,60})』|「(?P<corner>[^「」\n]{1,40})」"
     r"|(?<![\w*])\*\*(?P<bold>[^\s*][^*\n]{0,88})\*\*(?![\w*])"
     r"|(?<![\w*])\*(?P<star>[^\s*][^*\n]{0,88})\*(?![\w*])"
+    r"|(?<![\w:`])`(?P<phrase>[^\s`<>][^`<>\n]{2,88}?)(?:\s<[^<>`\n]{1,200}>)?`__?(?!\w)"
     r"|(?<!\w)_(?P<underscore>[^\s_][^_\n]{0,88})_(?!\w)"
 )
 _MARK = re.compile(r"[\"“„«《〈『「*_`'‘]")
 _MOST_SHOUTED = 3
 """Words of a title in capitals, at most; more are shouted, or a heading."""
-_STRESSED = frozenset(("bold", "star", "underscore"))
+_STRESSED = frozenset(("bold", "star", "underscore", "phrase"))
 _CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
 _WORD = re.compile(r"[^\W\d_]+")
 
@@ -49,7 +50,7 @@ def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
 def _span(left: int, name: str, group: str) -> NameSpan:
     """A title; what is only stressed is a term, which the text must confirm if it is ordinary."""
     ordinary = all(map(is_ordinary, name.split()))
-    if group in _STRESSED and (group == "bold" or " " not in name):
+    if group in _STRESSED and (group in ("bold", "phrase") or " " not in name):
         return NameSpan(left, left + len(name), name, type_of_name(name), ordinary)
     unsure = ordinary and group == "single" and " " not in name
     return NameSpan(left, left + len(name), name, "work", unsure)

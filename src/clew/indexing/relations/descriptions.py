@@ -12,6 +12,7 @@ from typing import TypeAlias
 
 from clew.indexing.ner.entity_types import AFTER_NAME
 from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES
+from clew.indexing.ner.patterns.capitals import VERSION
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.examples import find_examples
@@ -22,6 +23,7 @@ from clew.word_lists import read_word_lists, word_list
 CONCEPT = "concept"
 """Entity type of what is no name."""
 IS_A = "is_a"
+VERSION_OF = "version_of"
 Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
 """(head, relation type, tail, confidence)"""
 
@@ -79,6 +81,8 @@ def find_descriptions(
 ) -> Iterator[Description]:
     """What the sentence `text[start:end]` says that its names are."""
     for name in names:
+        if (product := _without_version(name)) is not None:
+            yield name, VERSION_OF, product, 0.85
         if found := _trade_before(text, start, name):
             yield name, IS_A, found, 0.75
         elif noun := _kind_before(text, start, name) or _apposed(text, start, end, name):
@@ -93,6 +97,14 @@ def find_descriptions(
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
+
+
+def _without_version(name: NameSpan) -> NameSpan | None:
+    """The product of a product with its version: "Docutils" of "Docutils 0.21"."""
+    product, _, version = name.name.rpartition(" ")
+    if name.entity_type != "product" or not product or not VERSION.fullmatch(version):
+        return None
+    return NameSpan(name.start, name.start + len(product), product, "product")
 
 
 def concept_of(text: str, position: int = 0, is_person: bool = False) -> str | None:

@@ -11,6 +11,7 @@ import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
+from clew.indexing.reading.formats.media_types import media_type_of
 from clew.indexing.relations.descriptions import CONCEPT, IS_A
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import entity_key
@@ -29,8 +30,12 @@ _ROLES: dict[str, str] = _LISTS["roles"]
 _AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
 _PLURALS = {f"{noun}{'es' if noun.endswith('s') else 's'}": noun for noun in _AFTER}
 _ARTICLES = word_list(_LISTS["articles"])
-_WITH_PARTS = frozenset({"mod", "class", "func", "function", "meth", "method", "attr", "exc"})
+_WITH_PARTS = frozenset(
+    "mod class func function meth method attr exc data const type member".split()
+)
 """Roles of what stands within another by its dotted name."""
+_MEMBER = re.compile(r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]+[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})")
+"""A member of a class, as far as the capitals show: `Directive.option_spec`."""
 _NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
 _MARKED = re.compile(
     rf"(?::(?:[a-z]{{1,6}}:)?(?P<role>[a-z]{{2,12}}):`[!~]?\.?{_NAME}|(?<![`:])(?P<ticks>``?)"
@@ -46,6 +51,9 @@ _COMPOUND = _AFTER | word_list(
     " documentation source code loader manager handler support path"
 )
 """Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
+_UNKNOWN_TYPE = media_type_of("")
+_ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
+"""Endings of files, beside those that are read."""
 _PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example")
 """Names that stand for any name."""
 
@@ -81,10 +89,17 @@ def _statements(text: str) -> Iterator[Statement]:
             if entity_key(whole):
                 yield _statement(one, "part_of", whole, CODE)
             continue
+        member = not one.role and _MEMBER.fullmatch(one.name)
+        if member and not _is_file_ending(member["part"]):
+            yield _statement(one, "part_of", member["whole"], CODE)
         if kind := _kind_before(text, one):
             yield _is_a(one, kind)
         for each, kind in _kinds_after(text, listed):
             yield _is_a(each, kind)
+
+
+def _is_file_ending(part: str) -> bool:
+    return part in _ENDINGS or media_type_of(f".{part}") != _UNKNOWN_TYPE
 
 
 def _marked(text: str) -> Iterator[_Marked]:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.entity_types import is_person_shaped
+from clew.indexing.ner.name_lexicon import is_ordinary
 from clew.indexing.splitting.code_blocks import is_code
 from clew.text import entity_key
 from clew.types import Statement, Structure
@@ -36,6 +37,7 @@ _AND = re.compile(r"(?:,\s?(?:and\s)?|\sand\s)")
 _ITEM = re.compile(r"[ \t]*(?:[-*•][ \t]+)?(?P<name>[^\n]{3,60})\n?")
 _ASIDE = re.compile(r"\([^()]{0,60}\)|:\w{1,10}:`[^`]{0,40}`")
 _MOST_LISTED = 300
+_HANDLE = re.compile(r"@?[^\W\d_][\w-]{2,38}")
 _LONGEST_HANDLE = 3
 """Words of a line of such a list that is no name of a person: it is passed over."""
 
@@ -88,6 +90,12 @@ def _names(text: str, at: int) -> Iterator[Place]:
         at = between.end()
 
 
+def _is_handle(name: str) -> bool:
+    """Whether one word of a list of persons is somebody's handle: "jxlil", "Kadino"."""
+    is_bot = name.casefold().endswith("bot")
+    return _HANDLE.fullmatch(name) is not None and not (is_bot or is_ordinary(name))
+
+
 def _in_lists(text: str) -> Iterator[Place]:
     """The lines below "Thanks to all who contributed:" that are names of persons."""
     for match in _LIST.finditer(text):
@@ -97,7 +105,7 @@ def _in_lists(text: str) -> Iterator[Place]:
             if item is None:
                 break
             name = " ".join(_ASIDE.sub(" ", item["name"]).split())
-            if is_person_shaped(name):
+            if is_person_shaped(name) or _is_handle(name):
                 yield name, item.start("name"), item.end("name")
             elif len(name.split()) > _LONGEST_HANDLE:
                 break

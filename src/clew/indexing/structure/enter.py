@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import replace
@@ -100,6 +101,10 @@ def _place(
     at = chunk.text.find(name, *sentence)
     if at >= 0:
         return at, at + len(name)
+    if "\n" in chunk.text[slice(*sentence)]:  # the name may go over the end of a line
+        wrapped = re.compile(r"\s{1,20}".join(map(re.escape, name.split())))
+        if found := wrapped.search(chunk.text, *sentence):
+            return found.span()
     first = min(max(start - chunk.start, sentence[0]), sentence[1])
     return first, min(max(end - chunk.start, first), sentence[1])
 

@@ -1,6 +1,6 @@
 """What the sections of a document are about, by their headings, and to which others they refer.
 
-Hyperlinks of reStructuredText refer by the text of a heading.
+Hyperlinks refer by the text of a heading, those of reStructuredText by nothing else.
 """
 
 from __future__ import annotations
@@ -34,6 +34,10 @@ _MOST_REFERENCES = 1_000
 """References of a document."""
 _REFERENCE = re.compile(
     r"(?<![\w`:])(?:`(?P<phrase>[^`<>\n]{2,80})`|(?P<word>[^\W_][\w-]{1,60}))_(?!_|\w)"
+)
+_LINK = re.compile(
+    r"(?<!!)\[(?:(?P<word>[^\W_][\w-]{1,60})|(?P<phrase>[^\[\]\n]{2,80}))\]"
+    r"\([^()#\s]{0,200}#[^()\s]{1,200}\)"
 )
 _MOST_WORDS = 5
 _NUMBER = re.compile(r"\A(?:(?:\d{1,3}|[A-Z])(?:\.\d{1,3}){0,5}[.:)]?|[IVX]{1,5}[.:)])\s+")
@@ -80,14 +84,15 @@ def described(document: Document) -> Structure:
 
 def section_references(document: Document) -> Structure:
     """`refers_to`, from the subject of a section to that of another that it links to."""
-    if document.media_type != "text/x-rst":
+    pattern = _REFERENCE if document.media_type == "text/x-rst" else _LINK
+    if is_code(document.media_type) or (pattern is _LINK and "](" not in document.text):
         return Structure()
     found = headings(document.text, document.media_type)
     subjects = [subject_of(one.title, is_linked=True) for one in found]
     titles = {entity_key(one.title): s for one, s in zip(found, subjects, strict=True) if s}
     starts = [one.start for one in found]
     stated: dict[tuple[str, str], Statement] = {}
-    for match in _REFERENCE.finditer(document.text):
+    for match in pattern.finditer(document.text):
         place = bisect_right(starts, match.start()) - 1
         target = titles.get(entity_key(match["phrase"] or match["word"]))
         if place < 0 or target is None or len(stated) == _MOST_REFERENCES:

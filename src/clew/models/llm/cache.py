@@ -6,13 +6,13 @@ import hashlib
 import json
 from dataclasses import asdict
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.models.llm.tokens import prompt_text
 from clew.ports.language_model import LoggedReply, Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import Request
+    from clew.ports.language_model import Message, Request
 
 _VERSION = 1
 """Of what is hashed and how replies are written; another one makes all of them unknown."""
@@ -28,11 +28,18 @@ def request_key(provider: str, request: Request) -> str:
         provider,
         [asked.model, asked.temperature, asked.max_output_tokens],
         request.instructions,
-        [asdict(message) for message in request.messages],
+        [_said(message) for message in request.messages],
         schema,
         [[tool.name, tool.description, dict(tool.parameters)] for tool in request.tools],
     ]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+
+
+def _said(message: Message) -> dict[str, Any]:
+    """What is said; where a provider keeps it makes no other request."""
+    said = asdict(message)
+    del said["response_id"]
+    return said
 
 
 def answered(key: str, request: Request, reply: Reply) -> LoggedReply:

@@ -171,6 +171,7 @@ class Hosted:
             ),
             cost=None if self._settings.base_url else _cost(response),
             seconds=seconds,
+            response_id=response.provider_response_id or "",
             calls=tuple(
                 ToolCall(
                     id=call.tool_call_id, name=call.tool_name, arguments=call.args_as_json_str()

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
+    CachePoint,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -58,11 +61,15 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     # Models that think take no temperature; 0 is what is meant where nothing is said.
     if asked.temperature or settings.provider == "openai-compatible":
         common["temperature"] = asked.temperature
+    stored = settings.store and bool(request.tools)
+    before = _stored_before(request.messages) if stored else 0
+    known = request.messages[before - 1].response_id if before else ""
+    named = {call.id: call.name for message in request.messages for call in message.calls}
     return Sent(
         client=client,
         model=model,
-        messages=_messages(request.messages, instructions),
-        settings={**common, **_of_provider(settings)},  # type: ignore[typeddict-item]
+        messages=_messages(_marked(settings, request.messages[before:]), instructions, named),
+        settings={**common, **_of_provider(settings, stored, known)},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
 
@@ -129,10 +136,20 @@ def _make_model(
     return OpenAIChatModel(name, provider=server)
 
 
-def _of_provider(settings: LlmSettings) -> dict[str, Any]:
-    """Nothing is kept at OpenAI; what Anthropic was sent before is cheap to send again."""
+def _stored_before(messages: Sequence[Message]) -> int:
+    """How many of the first messages the provider keeps: up to the last reply that it knows."""
+    places = [place for place, message in enumerate(messages, 1) if message.response_id]
+    return max(places, default=0)
+
+
+def _of_provider(settings: LlmSettings, stored: bool, known: str) -> dict[str, Any]:
+    """OpenAI keeps what it is asked to; what Anthropic was sent before is cheap to send again.
+
+    `known` is the reply that the messages follow, where it is kept.
+    """
     if settings.provider == "openai":
-        return {"openai_store": False}
+        follows = {"openai_previous_response_id": known} if known else {}
+        return {"openai_store": stored, **follows}
     if settings.provider == "anthropic":
         return {"anthropic_cache_instructions": True, "anthropic_cache_messages": True}
     return {}
@@ -163,21 +180,46 @@ def _output(model: Model, request: Request) -> tuple[str, ModelRequestParameters
     )
 
 
-def _messages(messages: tuple[Message, ...], instructions: str) -> list[ModelMessage]:
-    named = {call.id: call.name for message in messages for call in message.calls}
-    return [_message(message, instructions, named) for message in messages]
+def _messages(
+    messages: Sequence[Message], instructions: str, named: Mapping[str, str]
+) -> list[ModelMessage]:
+    """`named` are the tools called, by the ids of the calls."""
+    found: list[ModelMessage] = []
+    for role, group in groupby(messages, key=lambda message: message.role):
+        if role == "tool":
+            # The answers to calls of one reply belong together.
+            parts = [_returned(message, named) for message in group]
+            found.append(ModelRequest(parts=parts, instructions=instructions))
+        else:
+            found += [_message(message, instructions) for message in group]
+    return found
 
 
-def _message(message: Message, instructions: str, named: dict[str, str]) -> ModelMessage:
+def _marked(settings: LlmSettings, messages: Sequence[Message]) -> Sequence[Message]:
+    """What only Anthropic has to be told; others keep prompts by themselves, or not at all."""
+    if settings.provider == "anthropic":
+        return messages
+    return [replace(message, shared=0) for message in messages]
+
+
+def _content(message: Message) -> str | list[str | CachePoint]:
+    """The text, with a mark behind what is to be kept."""
+    if not message.shared:
+        return message.text
+    return [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
+
+
+def _returned(message: Message, named: Mapping[str, str]) -> ToolReturnPart:
+    return ToolReturnPart(
+        tool_name=named.get(message.answers, ""),
+        content=message.text,
+        tool_call_id=message.answers,
+    )
+
+
+def _message(message: Message, instructions: str) -> ModelMessage:
     if message.role == "user":
-        return ModelRequest(parts=[UserPromptPart(message.text)], instructions=instructions)
-    if message.role == "tool":
-        returned = ToolReturnPart(
-            tool_name=named.get(message.answers, ""),
-            content=message.text,
-            tool_call_id=message.answers,
-        )
-        return ModelRequest(parts=[returned], instructions=instructions)
+        return ModelRequest(parts=[UserPromptPart(_content(message))], instructions=instructions)
     calls = [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
         for call in message.calls

@@ -2,10 +2,82 @@
 
 from __future__ import annotations
 
-from clew.packs.pack import EntityType, Field, Pack
+from collections.abc import Sequence
+from pathlib import Path
+
+from clew.packs.pack import EntityType, Field, Pack, RelationType
+from clew.packs.personal.calendar import read_calendar
+from clew.packs.personal.contacts import read_contacts
+from clew.packs.personal.structure import personal_structure
+from clew.packs.personal.tasks import STATUSES, read_notes, read_todo_txt
+
+
+def tools() -> Sequence[object]:
+    """See `Pack.tools`."""
+    from clew.packs.personal.tools import TOOLS
+
+    return TOOLS
+
 
 PACK = Pack(
     name="personal",
     title="Calendar, contacts and tasks",
-    entity_types=(EntityType(name="event", fields=(Field(name="start", kind="time"),)),),
+    description="iCalendar, vCard, todo.txt and task lists, beside mail and notes.",
+    entity_types=(
+        EntityType(
+            name="event",
+            fields=(
+                Field(name="start", kind="time"),
+                Field(name="end", kind="time"),
+                Field(name="place"),
+                Field(name="attendees", kind="list"),
+                Field(name="organiser", kind="list"),
+                Field(name="categories", kind="list"),
+                Field(name="status"),
+                Field(name="rrule", description="RRULE of RFC 5545, where it is a series."),
+            ),
+        ),
+        EntityType(
+            name="person",
+            fields=(
+                Field(name="emails", kind="list"),
+                Field(name="phones", kind="list"),
+                Field(name="nicknames", kind="list"),
+                Field(name="organisation"),
+                Field(name="role"),
+                Field(name="birthday"),
+            ),
+        ),
+        EntityType(
+            name="task",
+            fields=(
+                Field(name="status", choices=STATUSES),
+                Field(name="due", kind="date"),
+                Field(name="priority", description="A (highest) to Z."),
+                Field(name="project"),
+                Field(name="people", kind="list"),
+            ),
+        ),
+    ),
+    relation_types=(
+        RelationType(name="attended", inverse="attended_by"),
+        RelationType(name="organised", inverse="organised_by"),
+        RelationType(name="takes_place_at"),
+        RelationType(name="works_at", functional=True, inverse="employs"),
+        RelationType(name="assigned_to"),
+    ),
+    readers={
+        ".ics": read_calendar,
+        ".ical": read_calendar,
+        ".ifb": read_calendar,
+        ".vcf": read_contacts,
+        ".vcard": read_contacts,
+        "todo.txt": read_todo_txt,
+        "done.txt": read_todo_txt,
+        ".md": read_notes,
+        ".markdown": read_notes,
+    },
+    structures=(personal_structure,),
+    tools=tools,
+    questions=Path(__file__).parent / "questions.jsonl",
 )

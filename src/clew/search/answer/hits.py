@@ -11,7 +11,7 @@ from clew.search.answer.explain import ThreadStep, answering_sentences, evidence
 from clew.types import Hit, PathStep
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
     from clew.graph.snapshot import Snapshot
     from clew.search.answer.result import RetrievalResult
@@ -39,6 +39,7 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
     records = session.read_records([*ids, *view.passages], view.entity_ids)
     passages = [records.passages[id_] for id_ in ids if id_ in records.passages]
     answers = _answers(session, view, passages)
+    asked = {seed.entity_id for seed in session.known_seeds}
     hits = []
     for passage in passages:
         id_ = passage.chunk.id
@@ -49,7 +50,7 @@ def build_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, ...]
                 scores={name: found[id_] for name, found in channels.items() if id_ in found},
                 source=_source([name for name in _CHANNELS if id_ in channels.get(name, ())]),
                 entities=tuple(records.names.get(e, "?") for e in view.mentioned.get(id_, ())),
-                relations=_relations(passage, records) if id_ in view.threads else (),
+                relations=_relations(passage, records, asked) if id_ in view.threads else (),
                 path=tuple(_path_step(step, records) for step in view.threads.get(id_, ())),
                 matched=matched.get(id_, ()),
                 times=passage.times,
@@ -177,9 +178,15 @@ def _path_step(step: _StoredStep, records: PassageRecords) -> PathStep:
     return PathStep(entity=entity, sentence=text.lstrip("# "), document=document)
 
 
-def _relations(passage: PassageRecord, records: PassageRecords) -> tuple[RelationEvidence, ...]:
-    shown = passage.relations[:SHOWN_RELATIONS]
-    return tuple(evidence_of(relation, records.names, passage) for relation in shown)
+def _relations(
+    passage: PassageRecord, records: PassageRecords, asked: Collection[int]
+) -> tuple[RelationEvidence, ...]:
+    """The passage's relations, those of the question's entities first."""
+    shown = sorted(
+        passage.relations,
+        key=lambda one: one.from_entity_id not in asked and one.to_entity_id not in asked,
+    )
+    return tuple(evidence_of(one, records.names, passage) for one in shown[:SHOWN_RELATIONS])
 
 
 def _rarest(session: QuerySession, hit: int) -> list[int]:

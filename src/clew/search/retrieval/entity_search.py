@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.ports import Store, VectorIndex
-    from clew.search.resources import EntitySearchResources
+    from clew.search.resources import SearchResources
     from clew.types import Entity, Ids, Period, Scores, Vector
 
     Values = NDArray[np.float64]
@@ -83,7 +83,7 @@ class _NearestPassages:
 
 
 def search_entities(
-    resources: EntitySearchResources,
+    resources: SearchResources,
     question: str,
     vector: Vector | None,
     *,
@@ -141,7 +141,7 @@ def search_entities(
 
 
 def _near_passages(
-    resources: EntitySearchResources, question: str, vector: Vector | None, allowed: Ids | None
+    resources: SearchResources, question: str, vector: Vector | None, allowed: Ids | None
 ) -> tuple[Ids, Scores]:
     """Chunk ids, nearest first, and cosines; without a vector, by words, 1, ½, ⅓, … for cosines."""
     if vector is not None:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.graph.entity_graph import EntityGraph
+    from clew.graph.importance import EntityRanks
     from clew.graph.snapshot import Snapshot
     from clew.graph.vocabulary import Vocabulary
     from clew.ports import (
@@ -77,6 +78,10 @@ class _WithoutModel:
     @property
     def entity_graph(self) -> EntityGraph:
         return self._resources.entity_graph
+
+    @property
+    def entity_ranks(self) -> EntityRanks:
+        return self._resources.entity_ranks
 
     @property
     def communities(self) -> CommunityStore:

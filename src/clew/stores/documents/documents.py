@@ -18,6 +18,7 @@ from clew.stores.documents.metadata import check_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
 from clew.stores.documents.row_builder import PreparedDocument, prepare
 from clew.stores.documents.save import delete_documents, write_document
+from clew.stores.statements import digests as by_digest
 from clew.stores.statements import documents as statements
 from clew.stores.statements.documents import DOCUMENT
 from clew.stores.statements.versions import VERSIONS
@@ -118,9 +119,23 @@ class Documents(Passages, EarlierVersions):
             known = self._languages = generation, found
         return known[1]
 
-    def document_digests(self) -> dict[str, tuple[str, str, str]]:
+    def count_documents(self) -> int:
         """See `ports.DocumentStore`."""
-        (rows,) = self.backend.gather(statements.DIGESTS)
+        return self.backend.count_rows("documents")
+
+    def same_documents(self, digests: Sequence[str]) -> list[tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        found = self.backend.rows(by_digest.SAME_DIGESTS, keys=list(digests))
+        return [(source, origin, sha256) for source, origin, sha256 in found]
+
+    def document_digests(
+        self, sources: Sequence[str] | None = None
+    ) -> dict[str, tuple[str, str, str]]:
+        """See `ports.DocumentStore`."""
+        if sources is None:
+            (rows,) = self.backend.gather(by_digest.DIGESTS)
+        else:
+            (rows,) = self.backend.gather(by_digest.DIGESTS_OF, keys=list(sources))
         return {
             source: (origin, sha256, fingerprint) for source, origin, sha256, fingerprint in rows
         }

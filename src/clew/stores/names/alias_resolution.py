@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from clew.stores.backend import Backend, Found, Rows, pairs, values_of
+from clew.spelling import lookup_keys
+from clew.stores.backend import Backend, Found, Row, Rows, pairs, values_of
 from clew.stores.names.alias_planner import (
     KnownAlias,
     KnownNames,
@@ -49,7 +50,7 @@ def plan_resolution(
     )
     new: Rows = {
         "entities": [values_of(entity) for entity in plan.entities],
-        "aliases": [values_of(alias) for alias in plan.aliases],
+        "aliases": [alias_row(values_of(alias)) for alias in plan.aliases],
     }
     return PlannedNames(plan, new)
 
@@ -80,6 +81,11 @@ def write_changes(backend: Backend, plan: NamePlan) -> None:
     if plan.types:
         types = [{"id": id_, "entity_type": type_} for id_, type_ in plan.types.items()]
         backend.update("entities", types)
+
+
+def alias_row(values: Row) -> Row:
+    """A new alias with what it is looked up by."""
+    return {**values, **lookup_keys(values["name"])}
 
 
 def resolve_names(

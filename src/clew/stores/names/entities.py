@@ -14,7 +14,7 @@ from clew.stores.state import StoreState
 from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
 from clew.text import entity_key
-from clew.types import Alias, Entity, KnownName
+from clew.types import Alias, Entity, KnownName, LinkCandidates
 
 if TYPE_CHECKING:
     from clew.types import Ids
@@ -94,10 +94,27 @@ class Entities(StoreState):
     def known_names(self, *, after: int = 0) -> list[KnownName]:
         """See `ports.GraphStore`."""
         rows = self.backend.rows(statements.KNOWN_NAMES, after=after)
-        return [
-            KnownName(name=name, entity_id=id_, entity_type=kind, tier=tier)
-            for name, id_, kind, tier in rows
-        ]
+        return [_known_name(*row) for row in rows]
+
+    def known_terms(self, terms: Sequence[str]) -> list[KnownName]:
+        """See `ports.GraphStore`."""
+        found = self.backend.rows(statements.KNOWN_TERMS, terms=list(terms)) if terms else []
+        return [_known_name(*row) for row in found]
+
+    def link_candidates(self, keys: Sequence[str], blocks: Sequence[str]) -> LinkCandidates:
+        """See `ports.GraphStore`."""
+        known, near, rules = self.backend.gather(
+            statements.KEYS,
+            statements.NAMES_OF_BLOCKS,
+            merging.RULES_AROUND,
+            keys=list(keys),
+            blocks=list(blocks),
+        )
+        names: dict[str, list[tuple[str, str]]] = {}
+        for block, key, name in near:
+            names.setdefault(block, []).append((key, name))
+        ruled = {key for rule in rules for key in rule}
+        return LinkCandidates(known={row[0] for row in known}, ruled=ruled, names=names)
 
     def entity_chunks(self, entity_id: int) -> Ids:
         """See `ports.GraphStore`."""
@@ -121,6 +138,10 @@ def delete_orphans(backend: Backend, entity_ids: Collection[int]) -> None:
             merging.DELETE_NAMELESS_ENTITIES,
             ids=list(entity_ids),
         )
+
+
+def _known_name(name: str, entity_id: int, entity_type: str, tier: str) -> KnownName:
+    return KnownName(name=name, entity_id=entity_id, entity_type=entity_type, tier=tier)
 
 
 def _entity(row: EntityRow, most_mentioned: int) -> Entity:

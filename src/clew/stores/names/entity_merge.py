@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.backend import Backend, pairs, writing
+from clew.stores.names.alias_resolution import alias_row
 from clew.stores.names.entities import Entities, unknown_entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights, recompute_weights_around
@@ -162,7 +163,7 @@ class EntityMerging(Entities):
             "score": 1.0,
             "evidence": "renamed by hand",
         }
-        self.backend.insert({"aliases": [alias]})
+        self.backend.insert({"aliases": [alias_row(alias)]})
 
 
 def read_held(backend: Backend, entity_ids: Sequence[int]) -> dict[int, HeldEntity]:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from clew.errors import StoreMismatchError
+from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import stated_date, time_rows
 from clew.text import name_keys
@@ -61,6 +62,16 @@ RETURN d.namespace, d.id, d.title, d.source
 _SET_KEYS = """
 UNWIND $rows AS row
 MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.keys
+"""
+
+
+_NAMES_AFTER = """
+MATCH (a:ClewAlias) WHERE a.namespace > $of OR a.namespace = $of AND a.id > $after
+RETURN a.namespace, a.id, a.name ORDER BY a.namespace, a.id LIMIT 5000
+"""
+_SET_LOOKUP_KEYS = """
+UNWIND $rows AS row
+MATCH (a:ClewAlias {namespace: row.namespace, id: row.id}) SET a += row.keys
 """
 
 
@@ -181,6 +192,18 @@ def m009_earlier_texts(database: Neo4jDatabase) -> None:
     )
 
 
+def m010_lookup_keys(database: Neo4jDatabase) -> None:
+    """What names are looked up by: the block of those spelled alike, and the words of a term."""
+    for name in ("clew_aliases_by_block", "clew_aliases_by_term", "clew_documents_by_digest"):
+        database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    found = database.rows(_NAMES_AFTER, of="", after=0)
+    while found:
+        rows = [{"namespace": of, "id": id_, "keys": lookup_keys(name)} for of, id_, name in found]
+        database.write(partial(database.rows, _SET_LOOKUP_KEYS, rows=rows))
+        last, after, _ = found[-1]
+        found = database.rows(_NAMES_AFTER, of=last, after=after)
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -191,6 +214,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m007_languages,
     m008_replies,
     m009_earlier_texts,
+    m010_lookup_keys,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

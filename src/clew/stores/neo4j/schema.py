@@ -8,8 +8,8 @@ is text.
 Nodes, with their properties beside `namespace`:
 
 - ClewStore: store_id (its identity for good), generation, epoch, embedder, dimension, functional
-  (JSON), packs (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, copying
-  (JSON: how far a copy into it is)
+  (JSON), packs (JSON), pruned (JSON), next_section, next_chunk, next_entity,
+  next_alias, next_relation, copying (JSON: how far a copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
   derived_from, title_key, file_key, language
@@ -21,7 +21,8 @@ Nodes, with their properties beside `namespace`:
   last_used, read_at, sketch (none for those that an older Clew wrote), enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
 - ClewEntity: id, name, key, entity_type, content, tier
-- ClewAlias: id, key, name, method, score, evidence
+- ClewAlias: id, key, name, method, score, evidence, block and term (what it is looked up by; none
+  where there is none)
 - ClewRule: key, target, name
 - ClewExtractionLog: entity_id, relationships_found, extracted_at
 - ClewPartition: built, moved, next_id, next_topic, and arrays: entity_ids, neighbourhoods,
@@ -80,6 +81,7 @@ UNIQUE_NODES = {
 INDEXES = {
     "clew_documents_by_source": "(n:ClewDocument) ON (n.namespace, n.source)",
     "clew_documents_by_origin": "(n:ClewDocument) ON (n.namespace, n.origin)",
+    "clew_documents_by_digest": "(n:ClewDocument) ON (n.namespace, n.sha256)",
     "clew_documents_by_title": "(n:ClewDocument) ON (n.namespace, n.title_key)",
     "clew_documents_by_file": "(n:ClewDocument) ON (n.namespace, n.file_key)",
     "clew_documents_by_language": "(n:ClewDocument) ON (n.namespace, n.language)",
@@ -92,6 +94,8 @@ INDEXES = {
     "clew_entities_by_key": "(n:ClewEntity) ON (n.namespace, n.key)",
     "clew_entities_by_type": "(n:ClewEntity) ON (n.namespace, n.entity_type)",
     "clew_entities_by_tier": "(n:ClewEntity) ON (n.namespace, n.tier)",
+    "clew_aliases_by_block": "(n:ClewAlias) ON (n.namespace, n.block)",
+    "clew_aliases_by_term": "(n:ClewAlias) ON (n.namespace, n.term)",
     "clew_rules_by_target": "(n:ClewRule) ON (n.namespace, n.target)",
     "clew_mentions_by_chunk": "()-[r:MENTIONS]-() ON (r.namespace, r.chunk_id)",
     "clew_relations_by_chunk": "()-[r:RELATES]-() ON (r.namespace, r.chunk_id)",

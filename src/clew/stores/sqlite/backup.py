@@ -19,9 +19,9 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
-KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache")
+KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache", "conversation_messages")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a
-language model was asked."""
+language model was asked, and said in conversations."""
 _FILE = "clew.db"
 _ABANDONED_SECONDS = 3600.0
 # Never taken back: numbers that tell derived structures and other processes what changed, and which

@@ -8,6 +8,7 @@ import sqlite3
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
+from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.sqlite.connection import define_checksum
@@ -239,3 +240,22 @@ def m015_earlier_texts(connection: sqlite3.Connection) -> None:
 def m016_enrichments(connection: sqlite3.Connection) -> None:
     """What language models made of passages; nothing at first."""
     connection.execute(_M016)
+
+
+def m017_lookup_keys(connection: sqlite3.Connection) -> None:
+    """What names are looked up by: the block of those spelled alike, and the words of a term.
+
+    Documents are looked up by their digest.
+    """
+    for name in ("block", "term"):
+        connection.execute(f"ALTER TABLE aliases ADD COLUMN {name} TEXT")
+    names = connection.execute("SELECT id, name FROM aliases").fetchall()
+    connection.executemany(
+        "UPDATE aliases SET block = :block, term = :term WHERE id = :id",
+        ({"id": id_, **lookup_keys(name)} for id_, name in names),
+    )
+    for name in ("block", "term"):
+        connection.execute(
+            f"CREATE INDEX aliases_by_{name} ON aliases ({name}) WHERE {name} IS NOT NULL"
+        )
+    connection.execute("CREATE INDEX documents_by_digest ON documents (sha256)")

@@ -12,6 +12,7 @@ from clew.private_files import make_file, make_folder
 from clew.stores.sqlite.connection import Database, read_meta
 from clew.stores.sqlite.first_tables import m001_documents_and_graph, m002_times_and_versions
 from clew.stores.sqlite.jobs.audit import m006_refusals
+from clew.stores.sqlite.jobs.conversations import m018_conversations
 from clew.stores.sqlite.jobs.rows import m004_jobs_and_audit
 from clew.stores.sqlite.migration_steps import (
     m003_communities_and_topics,
@@ -26,6 +27,7 @@ from clew.stores.sqlite.migration_steps import (
     m014_replies,
     m015_earlier_texts,
     m016_enrichments,
+    m017_lookup_keys,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -45,6 +47,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m014_replies,
     m015_earlier_texts,
     m016_enrichments,
+    m017_lookup_keys,
+    m018_conversations,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -63,13 +63,6 @@ MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.language > ''
 RETURN DISTINCT [d.language] AS row
 """,
 )
-DIGESTS = Statement(
-    "SELECT source, origin, sha256, recipe FROM documents",
-    """
-MATCH (d:ClewDocument {namespace: $namespace}) WHERE d.source >= ''
-RETURN [d.source, d.origin, d.sha256, d.recipe] AS row
-""",
-)
 KNOWN_DOCUMENTS = Statement(
     f"SELECT d.id FROM documents d WHERE d.id {AMONG}",
     f"{_DOCUMENTS_OF_IDS} RETURN [d.id] AS row",

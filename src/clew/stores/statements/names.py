@@ -143,6 +143,30 @@ MATCH (a)-[:NAMES {namespace: $namespace}]->(e)
 RETURN [a.name, e.id, e.entity_type, e.tier] AS row ORDER BY a.id
 """,
 )
+# Names that another may be spelled like. Columns: block, key, name.
+NAMES_OF_BLOCKS = Statement(
+    """
+SELECT block, key, name FROM aliases
+WHERE block IN (SELECT value FROM json_each(:blocks)) AND method <> 'fuzzy'
+""",
+    """
+UNWIND $blocks AS block
+MATCH (a:ClewAlias {namespace: $namespace, block: block}) WHERE a.method <> 'fuzzy'
+RETURN [block, a.key, a.name] AS row
+""",
+)
+# Columns: name, entity id, entity type, tier.
+KNOWN_TERMS = Statement(
+    """
+SELECT a.name, e.id, e.entity_type, e.tier FROM aliases a JOIN entities e ON e.id = a.entity_id
+WHERE a.term IN (SELECT value FROM json_each(:terms)) ORDER BY a.id
+""",
+    """
+UNWIND $terms AS term
+MATCH (a:ClewAlias {namespace: $namespace, term: term})-[:NAMES {namespace: $namespace}]->(e)
+RETURN [a.name, e.id, e.entity_type, e.tier] AS row ORDER BY a.id
+""",
+)
 # Columns: key, alias id, entity id, method, entity type, how many names its entity has.
 KNOWN_ALIASES = Statement(
     f"""

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from clew.ports import Store
+from clew.spelling import block_of
 from clew.testing.conformance.base import StoreSuite
 from clew.testing.entries import make_entry, make_link
 from clew.types import AliasEvidence
@@ -159,3 +160,38 @@ class NamesSuite(StoreSuite):
         (relation,) = store.relations([target])
         assert relation.from_entity_id == target
         assert store.entity_chunks(target).tolist() == store.chunk_ids().tolist()
+
+    def test_names_are_looked_up_by_their_spelling_and_by_their_words(self, store: Store) -> None:
+        links = [
+            AliasEvidence(
+                alias="Mohamad Ali", name="Muhammad Ali", method="fuzzy", score=0.97, evidence="a"
+            )
+        ]
+        _add(store, "a", "Muhammad Ali", "Mohamad Ali", "Quay-Cranes", "Ulm", links=links)
+        store.merge(_entity_id(store, "ulm"), _entity_id(store, "quay cranes"), "same")
+        block = block_of("mohammad ali")
+        assert block is not None
+
+        found = store.link_candidates(["muhammad ali", "mohammad ali", "ulm"], [block, "none"])
+
+        assert (found.known, found.ruled) == ({"muhammad ali", "ulm"}, {"ulm", "quay cranes"})
+        assert found.names == {block: [("muhammad ali", "Muhammad Ali")]}
+        assert [known.name for known in store.known_terms(["quay crane", "crane"])] == [
+            "Quay-Cranes"
+        ]
+        store.rename(_entity_id(store, "muhammad ali"), "Cassius Clay")
+        assert [known.name for known in store.known_terms(["cassius clay"])] == ["Cassius Clay"]
+
+    def test_what_is_pruned_is_gone_and_remembered(self, store: Store) -> None:
+        _add(store, "a", "EU", "WB")
+        _add(store, "b", "WB", "Rome", links=[make_link("Rome", "EU")])
+        pruned, kept = _entity_id(store, "eu"), _entity_id(store, "wb")
+        version = store.mentions_version()
+        assert store.prune_entities([pruned]) == 1
+        assert store.mentions_version() > version
+        assert _groups(store) == [["wb"]]
+        assert set(store.mention_rows()[:, 2].tolist()) == {kept}
+        assert store.pruned_names() == {"eu": "EU", "rome": "Rome"}
+        assert store.restore_names(["rome", "unknown"]) == 1
+        assert store.pruned_names() == {"eu": "EU"}
+        assert store.prune_entities([pruned]) == 0

@@ -1,17 +1,194 @@
-"""The routes of the API."""
+"""The routes of the API: arguments in, the tool's result out, failures as RFC 9457 says."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import partial
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.auth.middleware.auth_context import get_access_token
+from mcp.shared.exceptions import MCPError
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from clew.errors import ClewError
+from clew.mcp.http.asking import ask_routes
+from clew.mcp.http.plain_requests import read_object
+from clew.web.api.endpoints import ENDPOINTS, PREFIX, Endpoint
+from clew.web.api.exports import EXPORTS, export
+from clew.web.api.graph import PICTURE
+from clew.web.api.openapi import description
+from clew.web.middleware import FORM_TOKEN, SESSION
+from clew.web.request import ForbiddenError, PageRequest, status_of
 
 if TYPE_CHECKING:
-    from starlette.routing import Route
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
+    from clew.tools.spec import Parameter
     from clew.web.sessions import Sessions
+
+    Answer = Callable[[PageRequest, Mapping[str, Any]], Response]
+
+ABOUT = "namespace"
+"""The parameter of every address that says which collection is asked."""
+
+
+class Api:
+    """The addresses of the API."""
+
+    def __init__(self, server: ClewServer, serve: ServeSettings, sessions: Sessions) -> None:
+        self._server = server
+        self._serve = serve
+        self._sessions = sessions
+
+    def routes(self) -> list[Route]:
+        """All of them; `/ask` is the server's own, behind the check of this one."""
+        asking = [
+            Route(
+                f"{PREFIX}{route.path}", FromOwnPages(route.app, self._sessions), methods=["POST"]
+            )
+            for route in ask_routes(self._server, self._serve)
+        ]
+        calls = [
+            Route(
+                f"{PREFIX}{e.path}",
+                self._caller(partial(_answer, e), e.tool.parameters),
+                methods=[e.method],
+            )
+            for e in ENDPOINTS
+        ]
+        exports = [
+            Route(f"{PREFIX}/graph.{kind}", self._caller(partial(export, kind), PICTURE))
+            for kind in EXPORTS
+        ]
+        return [
+            Route(f"{PREFIX}/openapi.json", self._describe, methods=["GET"]),
+            *asking,
+            *exports,
+            *calls,
+            Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=["GET", "POST", "DELETE"]),
+        ]
+
+    def _caller(
+        self, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def call(request: Request) -> Response:
+            return await self._answered(request, answer, parameters)
+
+        return call
+
+    async def _answered(
+        self, request: Request, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Response:
+        if self._server.access is not None and get_access_token() is None:
+            unknown = problem(401, "send a good token as Authorization: Bearer TOKEN")
+            unknown.headers["WWW-Authenticate"] = "Bearer"
+            return unknown
+        try:
+            with anyio.fail_after(self._serve.request_seconds):
+                return await self._made(request, answer, parameters)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except TimeoutError:
+            seconds = self._serve.request_seconds
+            return problem(408, f"this took longer than the {seconds:g} seconds that it may take")
+        except MCPError as error:
+            return problem(404, str(error))
+        except ClewError as error:
+            return problem(status_of(error), str(error))
+
+    async def _made(
+        self, request: Request, answer: Answer, parameters: Sequence[Parameter]
+    ) -> Response:
+        scope = self._server.requests.scope_of(request)
+        given: dict[str, Any] = {}
+        if request.method != "GET":
+            check_own_page(request, self._sessions)
+        if request.method == "POST":
+            given = await read_object(request, int(self._serve.body_megabytes * 1024 * 1024))
+        given |= query_arguments(request, parameters) | dict(request.path_params)
+
+        def make() -> Response:
+            with scope.acquire() as opened:
+                asked = PageRequest(scope=scope, opened=opened, query=request.query_params)
+                return answer(asked, given)
+
+        return await scope.in_thread(make)
+
+    async def _describe(self, request: Request) -> Response:
+        return JSONResponse(description())
+
+    async def _lost(self, request: Request) -> Response:
+        if self._server.access is not None and get_access_token() is None:
+            return problem(401, "send a good token as Authorization: Bearer TOKEN")
+        return problem(404, f"there is nothing here; {PREFIX}/openapi.json lists what there is")
+
+
+class FromOwnPages:
+    """Refuses what a browser sends with its cookie, but not from a page of its session."""
+
+    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
+        self._app = app
+        self._sessions = sessions
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass the request on, or refuse it."""
+        try:
+            check_own_page(Request(scope), self._sessions)
+        except ForbiddenError as error:
+            await problem(403, str(error))(scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+
+def check_own_page(request: Request, sessions: Sessions) -> None:
+    """Raise `ForbiddenError` where a cookie came without the token that its pages have."""
+    session = request.scope.get(SESSION)
+    if session is not None:
+        given = request.headers.get(FORM_TOKEN, "")
+        if not sessions.is_form_token(session, given):
+            raise ForbiddenError(f"with a cookie, send the page's token, too, as {FORM_TOKEN}")
 
 
 def api_routes(server: ClewServer, serve: ServeSettings, sessions: Sessions) -> list[Route]:
-    """All of them."""
-    return []
+    """The routes, behind the same checks as the protocol's."""
+    return Api(server, serve, sessions).routes()
+
+
+def problem(status: int, detail: str) -> JSONResponse:
+    """A failure, as RFC 9457 writes one."""
+    content = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": detail,
+    }
+    return JSONResponse(content, status, media_type="application/problem+json")
+
+
+def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
+    """The arguments of the address: one value each, of arrays all."""
+    kinds = {p.name: p.kind for p in parameters}
+    found: dict[str, Any] = {}
+    for name in request.query_params:
+        values = request.query_params.getlist(name)
+        if name == ABOUT and name not in kinds:
+            continue
+        if kinds.get(name) in ("strings", "integers"):
+            numbers = kinds[name] == "integers"
+            found[name] = [int(v) if numbers and v.isdecimal() else v for v in values]
+        else:
+            found[name] = values[-1]
+    return found
+
+
+def _answer(endpoint: Endpoint, asked: PageRequest, given: Mapping[str, Any]) -> Response:
+    """What the tool says, without the mark of success that the status says already."""
+    result = asked.call(endpoint.tool.name, **{**given, **endpoint.fixed})
+    return JSONResponse({k: v for k, v in result.items() if k != "success"}, endpoint.status)

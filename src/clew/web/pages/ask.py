@@ -50,12 +50,22 @@ def ask(page: PageRequest) -> Response:
         return render_page(page, "ask.html", result=None, **_welcome(page), **common)
     result = _search(page, question, limit=page.number("limit", 10, 100))
     hits = shown_hits(page.engine, result.hits)
-    return render_page(page, "ask.html", result=result, hits=hits, **common)
+    knots = {link.entity_id for hit in hits for link in hit.thread if link.entity_id is not None}
+    drawn = {"question": question, "alone": sorted(knots), "as_of": page.text("as_of")}
+    return render_page(
+        page,
+        "ask.html",
+        result=result,
+        hits=hits,
+        graph_data=page.url("/api/v1/graph", **drawn),
+        graph_page=page.url("graph", **drawn),
+        **common,
+    )
 
 
 def suggest(page: PageRequest) -> Response:
     """Names of the graph that the last word of the question may be the beginning of."""
-    typed = page.text("q")
+    typed = page.text("q") or page.text("entities")
     names: list[str] = []
     words = typed.split()
     for length in range(min(3, len(words)), 0, -1):
@@ -63,7 +73,7 @@ def suggest(page: PageRequest) -> Response:
         if len(begun) > 2 and not names:
             names = [entity.name for entity in page.engine.entities.find(begun, SUGGESTIONS)]
             typed = " ".join(words[:-length])
-    whole = [f"{typed} {name}".strip() for name in names]
+    whole = names if page.text("whole") else [f"{typed} {name}".strip() for name in names]
     return render_page(page, "suggestions.html", suggestions=whole)
 
 

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LISTED = 100
 """Entities of the list."""
+NEARBY = 60
+"""Entities of the picture, at most."""
 RELATIONS, PASSAGES, MOMENTS = 100, 20, 60
 """Relations, passages and entries of the timeline that are shown, at most."""
 
@@ -60,6 +62,8 @@ def entity(page: PageRequest) -> Response:
         relations=shown_relations(page, found),
         passages=engine.store.chunks(engine.store.entity_chunks(found.id)[:PASSAGES].tolist()),
         timeline=engine.graph.timeline(found, limit=MOMENTS),
+        graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),
+        graph_page=page.url("graph", entities=found.id),
     )
 
 

@@ -18,7 +18,7 @@ _UNSPACED = (
 W = rf"[^\W_{_UNSPACED}]"
 LONGEST_NAME = 16
 """Words of a name, connectors not counted."""
-_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n)"
+_GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n[ ]{0,8})"
 # A full stop belongs to these; by length, since a look behind has one width.
 _DOTTED = (
     r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
@@ -32,7 +32,7 @@ _WORD = (
     rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
     rf"|{W}*(?:[-‐’'·]{W}+|/[{UPPER}]{{2,}}"
     rf"|(?<=\b[{UPPER}]{{3}})/[{UPPER}]{W}+"  # GNU/Linux
-    rf"|&[{UPPER}]{W}*)*(?:\+\+|\#|{_STOP})?)"
+    rf"|&[{UPPER}]{W}*)*(?:\+\+|\#(?!{W})|{_STOP})?)"
 )
 PREFIXES = "al|el|an|ar|as|ash|at|ad|bin|ibn|d|l|de|da"
 _FOLLOWER = rf"(?:{_WORD}|[a-z]{{1,2}}[{UPPER}]{W}+|(?:{PREFIXES})[-‐’'][{UPPER}]{W}*(?:[-‐]{W}+)*)"
@@ -41,7 +41,7 @@ _UNITS = (
     "million|billion|trillion|percent|per|times|to|[kKMGT]?i?[BbVWm]|[MGk]?Hz|inch(?:es)?|feet|ft"
     "|km|kg|am|pm"
 )
-_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{W}|[.,:/–-]\d|[%°])"  # a year is no part of a name
+_NUMBER = rf"(?:\d{{1,3}}|[03-9]\d{{3}})(?!{W}|[.,:/–]\d|-{W}|[%°])"  # a year is no part of a name
 _VERSION = (
     rf"v?\d{{1,4}}(?:\.\d{{1,4}}){{1,3}}(?:(?:a|b|rc|dev|alpha|beta)\d{{0,3}})?"
     rf"(?!{W}|[.,:/–-]\d|[%°]|[ ](?:{_UNITS})\b)"
@@ -49,6 +49,6 @@ _VERSION = (
 VERSION = re.compile(_VERSION)
 NAME = re.compile(
     rf"{_WORD}(?:(?:{_GAP}(?:{_CONNECTOR})){{0,3}}(?:{_GAP}|(?<=\.)){_FOLLOWER}|{_GAP}{_NUMBER}"
-    rf"|[ ]{_VERSION}"
+    rf"|(?:[ ]|\n[ ]{{0,8}}){_VERSION}"
     rf"|,?[ ](?:Jr|Sr)\b\.?){{0,{LONGEST_NAME - 1}}}"
 )

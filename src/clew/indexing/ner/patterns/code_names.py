@@ -74,6 +74,10 @@ def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
             yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
 
 
+_REFERENCE = re.compile(r"[^_\W][\w/-]{0,80}(?:\.[\w-]{1,40}){1,4}_")
+"""A file or a dotted name with the mark of a hyperlink in reStructuredText: "minimal.css_"."""
+
+
 def _in_role(match: re.Match[str]) -> Iterator[NameSpan]:
     """`:func:`~os.stat()`` names code, `:user:`name`` somebody, `:rfc:`2822`` a standard."""
     role, said = match["role"].rpartition(":")[2], match["said"]
@@ -96,6 +100,8 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
     """Names of code outside of monospaced type, by the joints within them."""
     for match in _RUN.finditer(text, start, end):
         run = match.group().rstrip(".:-@\\")
+        if run.endswith("_") and _REFERENCE.fullmatch(run):
+            run = run[:-1]
         if not _JOINT.search(run) or "://" in run or "@" in run:
             continue
         left = match.start()

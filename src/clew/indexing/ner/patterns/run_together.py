@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import is_ordinary
@@ -10,6 +11,13 @@ _SHORTEST = 10
 """Letters of such a word, at least."""
 _LEAST_WORDS = 4
 """Ordinary words that it must be: some names are two or three ("Cunningham", "Netherlands")."""
+_LONG = 18
+"""Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
+_LEAST_OF_LONG = 3
+_VERY_LONG = 24
+"""Letters from which on a share of ordinary words is enough; few words and names are as long."""
+_MOSTLY = 0.85
+_PART = re.compile(r"[^\W\d_][^\W\dA-Z_]*")
 _LONGEST_PART = 15
 _LONGEST = 200
 """Letters that are looked at."""
@@ -19,11 +27,37 @@ _NEVER = 1_000
 
 @lru_cache(maxsize=20_000)
 def is_run_together(word: str) -> bool:
-    """Whether a word is several ordinary ones without blanks: "Youcanautomatethe"."""
-    letters = word.casefold()[:_LONGEST]
-    if len(letters) < _SHORTEST or not letters.isalpha() or is_ordinary(letters):
+    """Whether a word is several ordinary ones without blanks: "Youcanautomatethe".
+
+    Names may stand among them ("HowcanyouhelpDebian"): each part between capitals is looked at.
+    """
+    if len(word) < _SHORTEST or is_ordinary(word):
         return False
-    return _parts(letters) >= _LEAST_WORDS
+    parts = [part.casefold() for part in _PART.findall(word[:_LONGEST])]
+    return any(len(part) >= _SHORTEST and _is_sentence(part) for part in parts)
+
+
+def _is_sentence(letters: str) -> bool:
+    """Whether letters are four ordinary words, three long ones, or mostly ordinary words."""
+    if is_ordinary(letters):
+        return False
+    least = _LEAST_OF_LONG if len(letters) >= _LONG else _LEAST_WORDS
+    if _parts(letters) >= least:
+        return True
+    return len(letters) >= _VERY_LONG and _covered(letters) >= _MOSTLY * len(letters)
+
+
+def _covered(letters: str) -> int:
+    """How many of the letters lie in ordinary words of three letters or more, at most."""
+    most = [0] * (len(letters) + 1)
+    for right in range(1, len(letters) + 1):
+        most[right] = most[right - 1]
+        for size in range(_SHORTEST_HALF, min(right, _LONGEST_PART) + 1):
+            if most[right - size] + size > most[right] and is_ordinary(
+                letters[right - size : right]
+            ):
+                most[right] = most[right - size] + size
+    return most[-1]
 
 
 def is_compound(word: str) -> bool:

@@ -40,6 +40,11 @@ LEAST_USES = 2
 MOST_MODIFIED = 0.25
 """Share of the places of a name at which an article or an adjective stands before it, at most."""
 
+RARELY_SMALL = 4
+"""How many times as often as small a name must be written with its capital."""
+_JOINTS = frozenset("./@_:~=<\\`#$&?")
+_JOINED = re.compile(r"[/@_~=>\\`$&]|[.:](?=\w)")
+
 Token = tuple[int, str]
 """Where a word starts, and the word."""
 
@@ -62,13 +67,13 @@ class ForeignNames:
         words = language_words(document.language)
         if words is None:
             return None
-        small, capitals = set[str](), set[str]()
+        small, capitals = Counter[str](), Counter[str]()
         bare, modified = Counter[str](), Counter[str]()
         for before, word in _with_word_before(document.text):
             if word.islower():
-                small.add(word)
+                small[word] += 1
             elif before:
-                capitals.add(word)
+                capitals[word] += 1
                 count = modified if _is_modified(before, words) else bare
                 count[_stem(word, document.language)] += 1
         needed = LEAST_USES if words.nouns else 1
@@ -79,7 +84,9 @@ class ForeignNames:
                 nouns.add(word)
             elif bare[stem] >= needed:
                 told.add(word)
-        return cls(words, frozenset(small), frozenset(told), frozenset(nouns))
+        # A name may be written small now and then: in a command, a folder, by oversight.
+        often = {word for word in small if small[word] * RARELY_SMALL > capitals[word.title()]}
+        return cls(words, frozenset(often), frozenset(told), frozenset(nouns))
 
     def filter(self, text: str, start: int, spans: Iterable[NameSpan]) -> list[NameSpan]:
         """The names among the spans of a sentence that starts there, without words around them."""
@@ -167,9 +174,15 @@ class ForeignNames:
 
 
 def _with_word_before(text: str) -> Iterator[tuple[str, str]]:
-    """Each word, and the one before it in its sentence; empty where something stands between."""
+    """Each word, and the one before it in its sentence; empty where something stands between.
+
+    What is part of an address, a path or a name of code is no word.
+    """
     before, end = "", 0
     for match in _WORD.finditer(text):
+        if text[match.start() - 1 : match.start()] in _JOINTS or _JOINED.match(text, match.end()):
+            before, end = "", match.end()
+            continue
         yield (before if text[end : match.start()] in _BLANK else ""), match.group()
         before, end = match.group(), match.end()
 

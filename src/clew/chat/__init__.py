@@ -1,0 +1,1 @@
+"""Conversations: a language model that reads the store with Clew's own tools; `conversation.py`."""

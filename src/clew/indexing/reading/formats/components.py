@@ -1,0 +1,84 @@
+"""The components of an iCalendar or vCard file, each parsed alone, so that a bad one is one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+
+from clew.indexing.reading.formats.common import check_limit
+from clew.types import Document, Skipped
+
+if TYPE_CHECKING:
+    from clew.indexing.reading.formats.common import RawFile
+
+_BEGIN = re.compile(r"BEGIN:(\w{1,40})\s*", re.IGNORECASE)
+
+
+class Component(Protocol):
+    """What is used of icalendar's components, whose properties have many types."""
+
+    name: str | None
+
+    def __getitem__(self, name: str) -> Any: ...  # noqa: ANN401
+    def __contains__(self, name: object) -> bool: ...
+    def get(self, name: str, default: object = None) -> Any: ...  # noqa: ANN401, D102
+    def items(self) -> Iterable[tuple[str, Any]]: ...  # noqa: D102
+
+
+class Block(NamedTuple):
+    """The lines of a component."""
+
+    name: str
+    line: int
+    """Of its BEGIN, from 1."""
+    text: str
+    closed: bool
+    """Whether it has an END."""
+
+
+def blocks(text: str, wanted: Sequence[str]) -> Iterator[Block]:
+    """The outermost components of the names wanted, in order."""
+    name, first, held = "", 0, list[str]()
+    for number, line in enumerate(text.split("\n"), 1):
+        begun = _BEGIN.fullmatch(line)
+        if begun and begun[1].upper() in wanted:
+            if name:  # the one before was never closed
+                yield Block(name, first, "", closed=False)
+            name, first, held = begun[1].upper(), number, []
+        if name:
+            held.append(line)
+            if line.strip().upper() == f"END:{name}":
+                yield Block(name, first, "\r\n".join(held) + "\r\n", closed=True)
+                name = ""
+    if name:
+        yield Block(name, first, "", closed=False)
+
+
+def read_blocks(
+    raw: RawFile, found: Sequence[Block], make: Callable[[Component], Document]
+) -> tuple[list[Document], list[Skipped]]:
+    """A document a component; what cannot be read is named by its line, and nothing else lost."""
+    documents, skipped = [], []
+    for block in found:
+        try:
+            documents.append(make(parsed(block)))
+        except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
+            reason = f"line {block.line}: {block.name} {str(error)[:200] or type(error).__name__}"
+            skipped.append(Skipped(source=raw.source, reason=reason))
+    check_limit(raw.limits, "elements", len(documents), raw.source)
+    return documents, skipped
+
+
+def parsed(block: Block) -> Component:
+    """The component. Raises `ValueError` for one that cannot be read."""
+    from icalendar import Component as AnyComponent
+
+    if not block.closed:
+        raise ValueError("has no END; the next one begins within it")
+    if "\ufffd" in block.text:
+        raise ValueError("has bytes that are no text; save the file as UTF-8")
+    component = AnyComponent.from_ical(block.text)
+    for name, error in component.errors:
+        raise ValueError(f"{name} cannot be read ({error})")
+    return cast("Component", component)

@@ -1,0 +1,121 @@
+"""`tasks_query`: what is to be done, from files of tasks and from the lists in notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from clew.errors import InputError, NotFoundError
+from clew.packs.personal import tasks
+from clew.packs.personal.people import from_flat, name_of
+from clew.packs.personal.tasks import Task, markdown_tasks
+from clew.packs.personal.tools.events import known_as
+from clew.text import entity_key
+from clew.times.calendar_ranges import read_range, shown
+
+if TYPE_CHECKING:
+    from clew.engine import Engine
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import DocumentInfo
+
+
+class Found(NamedTuple):
+    """A task and where it stands."""
+
+    id: str
+    """Id of its document; of a note's, with its number there."""
+    task: Task
+    document: DocumentInfo
+
+
+def tasks_query(call: Call, arguments: Arguments) -> Result:
+    """Tasks by status, due date and project, the most urgent first."""
+    engine, now = call.engine, call.engine.state.now()
+    status, project = arguments["status"], arguments["project"]
+    due = read_range(arguments["due"], now) if arguments["due"] else None
+    people = known_as(engine, arguments["person"]) if arguments["person"] else None
+    found = [
+        one
+        for one in all_tasks(engine)
+        if status in (None, one.task.status)
+        and (due is None or _is_due(one.task, due.start.date(), due.end.date()))
+        and (not project or entity_key(project) == entity_key(one.task.project))
+        and (people is None or any(_is_of(who, people) for who in one.task.people))
+    ]
+    found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
+    kept = found[: arguments["limit"]]
+    return {
+        "count": len(found),
+        "left_out": len(found) - len(kept),
+        "due": {"asked": arguments["due"], **shown(due, now)} if due else None,
+        "tasks": [_shown(one) for one in kept],
+    }
+
+
+def _is_due(task: Task, first: date, after: date) -> bool:
+    return bool(task.due) and first <= date.fromisoformat(task.due) < after
+
+
+def _is_of(who: str, people: frozenset[str]) -> bool:
+    key = entity_key(who.replace(".", " ").replace("_", " "))
+    return key in people or entity_key(who) in people or not people.isdisjoint(key.split())
+
+
+def _shown(one: Found) -> dict[str, Any]:
+    task = one.task
+    return {
+        "id": one.id,
+        "title": task.title,
+        "status": task.status,
+        "due": task.due or None,
+        "priority": task.priority or None,
+        "project": task.project or None,
+        "people": list(task.people),
+        "document": one.document.title,
+        "source": one.document.source,
+    }
+
+
+def all_tasks(engine: Engine) -> Iterator[Found]:
+    """Every task of the store."""
+    for document in engine.entities.described("task"):
+        yield Found(document.id, _of_document(document), document)
+    try:
+        notes = engine.documents.list(["tasks>=1"])
+    except InputError:  # no note has any
+        return
+    for note in notes:
+        if note.media_type == "text/markdown":
+            yield from _of_note(engine, note)
+
+
+def find_task(engine: Engine, id_: str) -> Found:
+    """A task by its id. Raises `NotFoundError`."""
+    document_id, _, number = id_.partition(":")
+    for document in engine.store.documents(ids=[document_id]):
+        if not number and document.metadata.get("entity_type") == "task":
+            return Found(id_, _of_document(document), document)
+        for one in _of_note(engine, document) if number else ():
+            if one.id == id_:
+                return one
+    raise NotFoundError(f"there is no task {id_!r}; take an id from tasks_query")
+
+
+def _of_document(document: DocumentInfo) -> Task:
+    fields = document.metadata
+    return Task(
+        title=document.title,
+        status=str(fields.get("status", tasks.OPEN)),
+        due=str(fields.get("due", "")),
+        priority=str(fields.get("priority", "")),
+        project=str(fields.get("project", "")),
+        people=tuple(map(name_of, from_flat(fields.get("people")))),
+        line=str(fields.get("line", "")),
+    )
+
+
+def _of_note(engine: Engine, note: DocumentInfo) -> Iterator[Found]:
+    text = engine.documents.text(note.id)
+    for number, task in enumerate(markdown_tasks(text), 1):
+        yield Found(f"{note.id}:{number}", task, note)

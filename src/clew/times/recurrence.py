@@ -1,0 +1,192 @@
+"""When a series happens: its rule expanded within a window, in the wall-clock time of its zone.
+
+A series is kept as what its file says: first start and end, rule, further and excepted starts. So
+any window can be asked, however far, and costs what it holds: a rule that does not count is moved
+forward by whole periods to where the window begins.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from datetime import UTC, date, datetime, time, timedelta
+from itertools import chain, islice, takewhile
+from typing import TYPE_CHECKING, Any, cast
+from zoneinfo import ZoneInfo
+
+if TYPE_CHECKING:
+    from dateutil.rrule import rrule
+
+ENDLESS = "9999-12-31"
+"""The last day of a series without end."""
+MOST = 10_000
+"""Occurrences of one series in a window, and the largest COUNT of a series by the minute."""
+_DAYS = {"DAILY": 1, "WEEKLY": 7, "MONTHLY": 31, "YEARLY": 366}
+_SECONDS = {"SECONDLY": 1, "MINUTELY": 60, "HOURLY": 3600}
+_DAY = timedelta(days=1)
+_LONGEST_WAIT = timedelta(days=3000)
+"""From 28 February 1896 to 29 February 1904, nearly: a rule is met within it, or never."""
+_RARE = 8
+"""Periods of which one has an occurrence, at least: 29 February after a century without."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Series:
+    """One event or many. Times are wall-clock times of the zone, without it."""
+
+    start: datetime
+    duration: timedelta
+    zone: ZoneInfo
+    all_day: bool = False
+    rule: str = ""
+    """RRULE without its UNTIL."""
+    until: datetime | None = None
+    further: frozenset[datetime] = frozenset()
+    excepted: frozenset[datetime] = frozenset()
+    excepted_days: frozenset[date] = frozenset()
+
+    def between(self, since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
+        """Starts and ends of what overlaps `[since, until)`, in order, aware, in the zone."""
+        low = since.astimezone(self.zone).replace(tzinfo=None) - self.duration - _DAY
+        high = until.astimezone(self.zone).replace(tzinfo=None) + _DAY
+        found = {self.start, *self.further} if not self.rule else {*self.further}
+        found.update(self._expanded(low, high))
+        for start in sorted(s for s in found if low <= s <= high):
+            if start in self.excepted or start.date() in self.excepted_days:
+                continue
+            begun = start.replace(tzinfo=self.zone)
+            ended = (start + self.duration).replace(tzinfo=self.zone)
+            if begun < until and (ended > since or begun == ended >= since):
+                yield begun, ended
+
+    def _expanded(self, low: datetime, high: datetime) -> Iterator[datetime]:
+        if not self.rule:
+            return iter(())
+        last = min(high, self.until) if self.until else high
+        forward = self._moved_to(low)
+        rule = _rule(self.rule, forward.start)
+        # A rule that counts ends by itself; what would never be met must end, too.
+        found = takewhile(
+            lambda s: s <= last, rule if "COUNT" in self.rule.upper() else rule.replace(until=last)
+        )
+        # A start that its own rule does not meet happens all the same.
+        first = [self.start] if forward.start == self.start else []
+        return chain(first, islice((s for s in found if s >= low), MOST))
+
+    def _moved_to(self, low: datetime) -> Series:
+        """The series from a later period on, with the same occurrences after `low`."""
+        parts = rule_parts(self.rule)
+        unit = _SECONDS.get(parts["FREQ"]) or {"DAILY": 86400, "WEEKLY": 604800}.get(parts["FREQ"])
+        if unit is None or "COUNT" in parts or low <= self.start:
+            return self
+        step = timedelta(seconds=unit * int(parts.get("INTERVAL", 1)))
+        return replace(self, start=self.start + step * max(0, (low - self.start) // step - 1))
+
+
+def rule_parts(rule: str) -> dict[str, str]:
+    """The parts of a rule by name."""
+    return dict(part.split("=", 1) for part in rule.upper().split(";") if "=" in part)
+
+
+def _rule(text: str, start: datetime) -> rrule:
+    from dateutil.rrule import rrulestr
+
+    return cast("rrule", rrulestr(text, dtstart=start))
+
+
+def check_rule(rule: str, start: datetime, until: datetime | None) -> None:
+    """Raise `ValueError` for a rule that cannot be, or whose expansion nothing bounds."""
+    _rule(rule, start)
+    parts = rule_parts(rule)
+    filtered = any(name.startswith("BY") for name in parts)
+    if filtered and "COUNT" in parts:
+        freely = _rule(re.sub(r";?COUNT=[^;]*", "", rule), start)
+        if freely.replace(until=start + _LONGEST_WAIT)[:1] == []:
+            raise ValueError("never happens")
+    if parts["FREQ"] not in ("SECONDLY", "MINUTELY"):
+        return
+    bounded = until is not None or int(parts.get("COUNT", MOST + 1)) <= MOST
+    if filtered or not bounded:
+        raise ValueError(
+            f"recurs {parts['FREQ'].lower()} without an end; expected UNTIL, or a COUNT of"
+            f" {MOST:,} at most, and no BY parts"
+        )
+
+
+def last_day(rule: str, start: datetime, until: datetime | None, duration: timedelta) -> str:
+    """A day after which nothing of a series happens, ISO 8601."""
+    parts = rule_parts(rule)
+    if until is not None:
+        return (until + duration + _DAY).date().isoformat()
+    if "COUNT" not in parts:
+        return ENDLESS
+    periods = int(parts["COUNT"]) * int(parts.get("INTERVAL", 1)) * _RARE
+    days = periods * _DAYS.get(parts["FREQ"], 1)
+    try:
+        return (start + timedelta(days=days + 1) + duration).date().isoformat()
+    except OverflowError:
+        return ENDLESS
+
+
+_UNTIL = re.compile(r";?UNTIL=([^;]{1,40})")
+
+
+def without_until(rule: str, zone: ZoneInfo) -> tuple[str, datetime | None]:
+    """A rule without its UNTIL, and that in wall-clock time of the zone.
+
+    Whether it is in UTC, local or a day, it must not lose what happens at that very moment.
+    """
+    found = _UNTIL.search(rule)
+    if found is None:
+        return rule, None
+    rest = _UNTIL.sub("", rule).strip(";")
+    text = found[1]
+    if len(text) == 8:
+        return rest, datetime.combine(datetime.strptime(text, "%Y%m%d").date(), time.max)
+    moment = datetime.strptime(text.rstrip("Zz"), "%Y%m%dT%H%M%S")
+    if text[-1] in "Zz":
+        return rest, moment.replace(tzinfo=UTC).astimezone(zone).replace(tzinfo=None)
+    return rest, moment
+
+
+def series_of(fields: Mapping[str, Any], home: ZoneInfo) -> Series:
+    """The series that a document's metadata describe; `home` is the zone of days and free times."""
+    zone = ZoneInfo(fields["zone"]) if fields.get("zone") else home
+    all_day = bool(fields.get("all_day"))
+    start, end = (_local(fields[name], zone) for name in ("start", "end"))
+    rule, until = without_until(str(fields.get("rrule", "")), zone)
+    excepted = _listed(fields, "excepted")
+    return Series(
+        start=start,
+        duration=max(end - start, timedelta()),
+        zone=zone,
+        all_day=all_day,
+        rule=rule,
+        until=until,
+        further=frozenset(_local(one, zone) for one in _listed(fields, "further")),
+        excepted=frozenset(_local(one, zone) for one in excepted if "T" in one or all_day),
+        excepted_days=frozenset(date.fromisoformat(one) for one in excepted if "T" not in one),
+    )
+
+
+def _local(text: str, zone: ZoneInfo) -> datetime:
+    """A stored time in wall-clock time of a zone; one without an offset is that already."""
+    moment = datetime.fromisoformat(text)
+    return moment.astimezone(zone).replace(tzinfo=None) if moment.tzinfo else moment
+
+
+_PART = 90
+"""Times in one value of metadata, which is bounded in length."""
+
+
+def listed(name: str, times: list[str]) -> dict[str, str]:
+    """Many times as values of metadata: `name`, `name_2` and so on."""
+    parts = [times[i : i + _PART] for i in range(0, len(times), _PART)]
+    return {f"{name}_{i}" if i > 1 else name: " ".join(part) for i, part in enumerate(parts, 1)}
+
+
+def _listed(fields: Mapping[str, Any], name: str) -> list[str]:
+    """What `listed` kept."""
+    pattern = re.compile(rf"{name}(?:_\d{{1,6}})?")
+    return [one for key, text in fields.items() if pattern.fullmatch(key) for one in text.split()]

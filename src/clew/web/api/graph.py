@@ -1,0 +1,120 @@
+"""A part of the graph as JSON, with the place of each node; and the jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from clew.search.options import read_last
+from clew.tools.documents.writing import jobs_of, status_of
+from clew.tools.parameters import array, integer, share, text
+from clew.tools.schema import shape
+from clew.tools.spec import FULL, Tool
+from clew.web.graph_view import MOST, SHOWN, Wanted, places, view
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.engine import Engine
+    from clew.tools.spec import Arguments, Call, Parameter, Result
+    from clew.web.graph_view import View
+
+PICTURE: Sequence[Parameter] = (
+    text("question", "Begin from what a question is about.", max_length=10_000),
+    array("entities", "integers", "Begin from entities (ids), with their neighbours."),
+    array("alone", "integers", "Entities (ids) to show without their neighbours."),
+    integer("community", "Begin from a community (id)", None, 0, 2**53),
+    integer("hops", "Steps around the entities", 1, 1, 3),
+    integer("limit", "Entities", SHOWN, 1, MOST),
+    array("types", "strings", "Types of entities to keep. Default all.", max_items=200),
+    array("relations", "strings", "Types of relations to keep. Default all.", max_items=200),
+    share("min_confidence", "Of relations", 0.0),
+    text("as_of", "What held then: a date."),
+)
+
+
+def wanted(engine: Engine, arguments: Arguments) -> Wanted:
+    """What a picture is asked to show; raises `InputError` for what names no time."""
+    names = ("entities", "alone", "community", "hops", "limit", "types", "relations")
+    return Wanted(
+        question=(arguments["question"] or "").strip(),
+        as_of=read_last("as_of", arguments["as_of"] or None, engine.state.now()),
+        min_confidence=arguments["min_confidence"],
+        **{name: arguments[name] for name in names},
+    )
+
+
+def picture(call: Call, arguments: Arguments) -> Result:
+    """`view_graph`."""
+    seen = view(call.engine, wanted(call.engine, arguments))
+    at = places(seen)
+    return {
+        "nodes": [
+            {
+                "id": node.id,
+                "name": node.name,
+                "type": node.type,
+                "importance": node.importance,
+                "community": node.community,
+                "seed": node.seed,
+                "x": round(at[node.id][0], 4),
+                "y": round(at[node.id][1], 4),
+            }
+            for node in seen.nodes
+        ],
+        "edges": edges_of(seen),
+        "total": seen.total,
+        "notes": seen.notes,
+    }
+
+
+def edges_of(seen: View) -> list[Result]:
+    """The ties as JSON."""
+    return [
+        {
+            "id": tie.id,
+            "source": tie.source,
+            "target": tie.target,
+            "relation": tie.relation,
+            "weight": tie.weight,
+            "confidence": tie.confidence,
+            "valid_from": tie.valid_from and tie.valid_from.isoformat(),
+            "valid_until": tie.valid_until and tie.valid_until.isoformat(),
+        }
+        for tie in seen.ties
+    ]
+
+
+def list_jobs(call: Call, arguments: Arguments) -> Result:
+    """`list_jobs`."""
+    runner, limit = jobs_of(call), arguments["limit"]
+    found = runner.jobs(before=arguments["cursor"], limit=limit + 1)
+    return {
+        "jobs": [status_of(runner, job) for job in found[:limit]],
+        "next_cursor": found[limit - 1].id if len(found) > limit else None,
+    }
+
+
+VIEW_GRAPH = Tool(
+    name="view_graph",
+    title="A picture of the graph",
+    description="Entities and relations with the place of each, from a question, an entity or a"
+    " community.",
+    parameters=tuple(PICTURE),
+    result=shape(nodes="array", edges="array", total="integer", notes="array"),
+    run=picture,
+    scope="read",
+    profiles=FULL,
+)
+LIST_JOBS = Tool(
+    name="list_jobs",
+    title="Jobs",
+    description="Jobs, the newest first.",
+    parameters=(
+        integer("limit", "Jobs", 20, 1, 200),
+        text("cursor", "next_cursor of the page before.", max_length=64),
+    ),
+    result=shape(jobs="array"),
+    run=list_jobs,
+    scope="read",
+    profiles=FULL,
+)

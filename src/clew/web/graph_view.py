@@ -1,0 +1,237 @@
+"""The part of the graph that a picture shows: chosen, filtered, laid out. Never all of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.errors import InputError
+from clew.graph.render import SHARED
+from clew.graph.snapshot_columns import find_sorted
+from clew.graph.traversal.subgraph import edges_among, subgraph_around
+from clew.search.strategies.entity_paths import entity_rows
+from clew.web.layout import layout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from datetime import datetime
+
+    from clew.engine import Engine
+    from clew.graph.entity_graph import EntityGraph
+    from clew.graph.snapshot import Ints
+    from clew.types import Entity, Relation
+
+MOST, SHOWN = 5000, 500
+"""Entities of a picture: at most, and where nothing is said."""
+RELATIONS = 50_000
+"""Relations that are read for a picture, at most; the heaviest."""
+AROUND_QUESTION = 40
+"""Entities of a question's picture."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Wanted:
+    """What a picture begins from, and what of it is left out."""
+
+    question: str = ""
+    entities: Sequence[int] = ()
+    """Ids that are shown with their neighbours."""
+    community: int | None = None
+    """Id of the community whose entities are shown."""
+    alone: Sequence[int] = ()
+    """Ids that are shown without their neighbours: those of a thread."""
+    hops: int = 1
+    limit: int = SHOWN
+    types: Sequence[str] = ()
+    relations: Sequence[str] = ()
+    min_confidence: float = 0.0
+    as_of: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Node:
+    """An entity of a picture."""
+
+    id: int
+    name: str
+    type: str
+    importance: float
+    community: int | None
+    seed: bool
+    """Whether the picture began from it."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Tie:
+    """An edge of a picture: a relation, or sentences that two entities share."""
+
+    id: int | None
+    source: int
+    target: int
+    relation: str
+    weight: float
+    confidence: float
+    valid_from: datetime | None = None
+    valid_until: datetime | None = None
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class View:
+    """A picture's nodes and ties, before they have places."""
+
+    nodes: list[Node]
+    """The most important first."""
+    ties: list[Tie]
+    total: int
+    """Nodes before the limit and the filters."""
+    types: list[str] = field(default_factory=list)
+    """Those that there are before the filters."""
+    relations: list[str] = field(default_factory=list)
+    years: tuple[int, int] | None = None
+    """The first and last year in which a relation began or ended."""
+    notes: list[str] = field(default_factory=list)
+
+
+def view(engine: Engine, wanted: Wanted) -> View:
+    """The part of the graph that is wanted; raises `InputError` where that names nothing."""
+    graph = engine.state.entity_graph
+    rows, seeds, notes = _rows(engine, graph, wanted)
+    entities = engine.state.entity_ranks.applied(
+        engine.store.entities(graph.entity_ids[rows].tolist())
+    )
+    total = len(entities)
+    entities.sort(key=lambda e: (e.id not in seeds, -e.salience_score, e.id))
+    if total > wanted.limit:
+        notes.append(f"the {wanted.limit} most important of {total} entities are shown")
+        entities = entities[: wanted.limit]
+    ties = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
+    everything = View(
+        nodes=_nodes(engine, entities, seeds),
+        ties=ties,
+        total=total,
+        types=sorted({e.entity_type for e in entities}),
+        relations=sorted({tie.relation for tie in ties}),
+        years=_years(ties),
+        notes=notes,
+    )
+    return _filtered(everything, wanted)
+
+
+def places(seen: View) -> dict[int, tuple[float, float]]:
+    """Where each node lies, -1 to 1; the same for the same nodes and ties."""
+    ids = sorted(node.id for node in seen.nodes)
+    at = {id_: place for place, id_ in enumerate(ids)}
+    ends = [(at[tie.source], at[tie.target]) for tie in seen.ties]
+    edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
+    weights = np.array([tie.weight for tie in seen.ties], dtype=np.float64)
+    found = layout(len(ids), edges, weights)
+    return {id_: (float(x), float(y)) for id_, (x, y) in zip(ids, found.tolist(), strict=True)}
+
+
+def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set[int], list[str]]:
+    """Rows of the graph, ids of where it began, and notes."""
+    seeds = [*wanted.entities, *wanted.alone]
+    notes: list[str] = []
+    rows: list[int] = entity_rows(graph, list(wanted.alone))
+    if wanted.question:
+        found = engine.graph.subgraph(wanted.question, limit=AROUND_QUESTION)
+        notes += found.notes
+        ids = [node.id for node in found.graph.nodes]
+        seeds += ids[:3]
+        rows += entity_rows(graph, ids)
+    if wanted.entities:
+        starts = entity_rows(graph, list(wanted.entities))
+        if starts:
+            near = subgraph_around(graph, starts, wanted.hops, wanted.limit)
+            rows += near.entities
+            notes += near.notes
+    if wanted.community is not None:
+        members = engine.state.communities.members()
+        rows += entity_rows(graph, members[members[:, 2] == wanted.community, 0].tolist())
+    if not (seeds or wanted.question or wanted.community is not None):
+        raise InputError("a picture begins from a question, an entity or a community; give one")
+    return np.array(sorted(set(rows)), dtype=np.int64), set(seeds), notes
+
+
+def _nodes(engine: Engine, entities: Sequence[Entity], seeds: set[int]) -> list[Node]:
+    community = _communities(engine, [entity.id for entity in entities])
+    return [
+        Node(
+            id=entity.id,
+            name=entity.name,
+            type=entity.entity_type,
+            importance=round(entity.salience_score, 4),
+            community=community.get(entity.id),
+            seed=entity.id in seeds,
+        )
+        for entity in entities
+    ]
+
+
+def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
+    """The coarsest community of each entity that has one."""
+    members = engine.state.communities.members()
+    coarsest = members[members[:, 1] == 0]
+    wanted = np.array(sorted(ids), dtype=np.int64)
+    at, known = find_sorted(coarsest[:, 0], wanted)
+    return dict(zip(wanted[known].tolist(), coarsest[at[known], 2].tolist(), strict=True))
+
+
+def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | None) -> list[Tie]:
+    """What ties these entities: relations that are stated, else the sentences that they share."""
+    found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of)
+    facts: dict[tuple[int, str, int], Tie] = {}
+    for one in found:
+        if {one.from_entity_id, one.to_entity_id} <= ids:
+            fact = one.from_entity_id, one.relation_type, one.to_entity_id
+            facts.setdefault(fact, _stated(one))
+    stated = {frozenset((tie.source, tie.target)) for tie in facts.values()}
+    rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)
+    edges, heads, tails = edges_among(graph, rows)
+    shared = [
+        Tie(id=None, source=one, target=other, relation=SHARED, weight=weight, confidence=weight)
+        for one, other, strength, relation in zip(
+            graph.entity_ids[rows[heads]].tolist(),
+            graph.entity_ids[rows[tails]].tolist(),
+            graph.strengths[edges].tolist(),
+            graph.relations[edges].tolist(),
+            strict=True,
+        )
+        if not relation and frozenset((one, other)) not in stated
+        for weight in [round(strength / (1 + strength), 4)]
+    ]
+    return [*facts.values(), *shared]
+
+
+def _stated(one: Relation) -> Tie:
+    return Tie(
+        id=one.id,
+        source=one.from_entity_id,
+        target=one.to_entity_id,
+        relation=one.relation_type,
+        weight=one.weight,
+        confidence=one.confidence,
+        valid_from=one.valid_from,
+        valid_until=one.valid_until,
+    )
+
+
+def _years(ties: Sequence[Tie]) -> tuple[int, int] | None:
+    years = [m.year for tie in ties for m in (tie.valid_from, tie.valid_until) if m is not None]
+    return (min(years), max(years)) if years else None
+
+
+def _filtered(seen: View, wanted: Wanted) -> View:
+    """Without what the filters leave out; what the picture began from stays."""
+    nodes = [n for n in seen.nodes if n.seed or not wanted.types or n.type in wanted.types]
+    ids = {node.id for node in nodes}
+    ties = [
+        tie
+        for tie in seen.ties
+        if {tie.source, tie.target} <= ids
+        and tie.confidence >= wanted.min_confidence
+        and (not wanted.relations or tie.relation in wanted.relations)
+    ]
+    return replace(seen, nodes=nodes, ties=ties)

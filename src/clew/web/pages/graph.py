@@ -1,0 +1,108 @@
+"""The graph: a picture that begins from a question, an entity or a community, and its table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew.errors import NotFoundError
+from clew.text import whole_number
+from clew.tools.validate import complete
+from clew.web.api.graph import PICTURE, wanted
+from clew.web.graph_view import view
+from clew.web.passages import name_ids
+from clew.web.render import render_page
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.types import RelationEvidence
+    from clew.web.graph_view import View
+    from clew.web.request import PageRequest
+
+LISTED = 200
+"""Entities and ties of the tables beside the picture."""
+LEVELS = 30
+"""Communities offered to begin from."""
+
+
+def graph(page: PageRequest) -> Response:
+    """The picture of the address with its tables, or where to begin."""
+    asked = _asked(page)
+    given = {parameter.name: asked.get(parameter.name) for parameter in PICTURE}
+    if not any(asked.get(name) for name in ("question", "entities", "alone", "community")):
+        return render_page(page, "graph.html", seen=None, given=given, **_beginnings(page))
+    arguments = complete("graph", tuple(PICTURE), asked)
+    seen = view(page.engine, wanted(page.engine, arguments))
+    names = {node.id: node.name for node in seen.nodes}
+    paths, notes = _paths(page)
+    return render_page(
+        page,
+        "graph.html",
+        seen=seen,
+        asked=asked,
+        given=given,
+        names=names,
+        listed=LISTED,
+        paths=paths,
+        path_ids=name_ids(
+            page.engine, (name for path in paths for tie in path for name in (tie.head, tie.tail))
+        ),
+        path_notes=notes,
+        ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
+        community=_community(page, asked),
+        file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
+        data=page.url("/api/v1/graph", **asked),
+        summary=_summary(seen),
+    )
+
+
+def _asked(page: PageRequest) -> dict[str, Any]:
+    """What the address says of the picture; a name is as good as an id."""
+    found: dict[str, Any] = {}
+    for parameter in PICTURE:
+        values = [v.strip() for v in page.query.getlist(parameter.name) if v.strip()]
+        if not values:
+            continue
+        if parameter.kind == "integers":
+            found[parameter.name] = [page.engine.entities.get(value).id for value in values]
+        else:
+            found[parameter.name] = values if parameter.kind == "strings" else values[-1]
+    return found
+
+
+def _beginnings(page: PageRequest) -> dict[str, Any]:
+    """Entities and communities to begin from."""
+    engine = page.engine
+    if not engine.store.document_digests():
+        return {"documents": 0, "examples": [], "communities": []}
+    return {
+        "documents": 1,
+        "examples": [ranked.entity for ranked in engine.graph.importance(limit=12)],
+        "communities": engine.graph.communities(0, LEVELS),
+    }
+
+
+def _community(page: PageRequest, asked: dict[str, Any]) -> str:
+    """The title of the community that the picture shows; empty where it shows none."""
+    number = whole_number(str(asked.get("community", "")))
+    found = [] if number is None else page.engine.state.communities.communities(ids=[number])
+    return found[0].title if found else ""
+
+
+def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[str]]:
+    """The paths between the two entities that were picked."""
+    ends = page.text("from"), page.text("to")
+    if not all(ends) or ends[0] == ends[1]:
+        return [], []
+    try:
+        found, notes = page.engine.graph.paths(*ends, max_hops=5, limit=3)
+    except NotFoundError as error:
+        return [], [str(error)]
+    return found, list(notes) if found else [*notes, "no path of at most 5 steps ties the two"]
+
+
+def _summary(seen: View) -> str:
+    """What the picture shows, for those who cannot see it."""
+    return (
+        f"{len(seen.nodes)} entities and {len(seen.ties)} ties between them; the tables list them"
+    )

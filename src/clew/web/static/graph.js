@@ -1,0 +1,172 @@
+// Draws the graphs of a page, lights up threads, and lets pictures be used by keyboard.
+"use strict";
+
+const COLOURS = ["#b3271e", "#1d6fa5", "#3b7d3a", "#8a5a00", "#7a3e9d", "#00757a", "#a8326e", "#5a5f00", "#4a55b0", "#6b5344"];
+const DARK = ["#ff8d7e", "#7fbcf0", "#8ccf86", "#e0b25a", "#cfa0ee", "#6fd0d4", "#f394c2", "#cfd266", "#a9b2ff", "#cfb5a2"];
+const dark = matchMedia("(prefers-color-scheme: dark)").matches;
+const palette = dark ? DARK : COLOURS;
+const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#57524a" : "#cdc6ba", faint = dark ? "#2b2924" : "#eeeae2", thread = palette[0];
+
+/** One colour for each value, the same on every page. */
+function colour(value) {
+  let sum = 0;
+  for (const letter of String(value)) sum = (sum * 31 + letter.codePointAt(0)) % 9973;
+  return palette[sum % palette.length];
+}
+
+class Picture {
+  constructor(place) {
+    this.place = place;
+    this.lit = new Set(JSON.parse(place.dataset.paths || "[]").map(String));
+    this.chosen = null;
+    this.byCommunity = false;
+    this.load();
+  }
+
+  async load() {
+    const began = performance.now();
+    let answer;
+    try {
+      answer = await fetch(this.place.dataset.graph, { headers: { Accept: "application/json" } });
+    } catch { say("The graph could not be loaded: the server does not answer. The tables show what it would."); return; }
+    const data = await answer.json();
+    if (!answer.ok) { say(data.detail); return; }
+    this.draw(data);
+    this.place.dataset.drawn = String(Math.round(performance.now() - began));
+  }
+
+  draw(data) {
+    this.graph = new graphology.MultiGraph();
+    for (const node of data.nodes) {
+      this.graph.addNode(node.id, { x: node.x, y: node.y, label: node.name, type: "circle", kind: node.type, community: node.community, size: 4 + 9 * node.importance, seed: node.seed });
+    }
+    for (const edge of data.edges) {
+      if (edge.source !== edge.target) this.graph.addEdge(edge.source, edge.target, { size: 0.7 + 2 * edge.weight, relation: edge.relation, type: edge.id === null ? "line" : "arrow" });
+    }
+    this.sigma = new Sigma(this.graph, this.place, {
+      labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
+      defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 36,
+      defaultDrawNodeHover: hoverLabel,
+      nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),
+    });
+    this.sigma.on("clickNode", ({ node }) => this.choose(node));
+    this.sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); this.expand(event.node); });
+    this.sigma.on("enterNode", ({ node }) => { this.over = node; this.sigma.refresh({ skipIndexation: true }); });
+    this.sigma.on("leaveNode", () => { this.over = null; this.sigma.refresh({ skipIndexation: true }); });
+    this.place.addEventListener("keydown", (event) => this.key(event));
+    this.place.classList.add("ready");
+  }
+
+  focus() { return this.over ?? this.chosen; }
+
+  node(id, node) {
+    const shown = { ...node, color: this.byCommunity ? colour(node.community ?? "none") : colour(node.kind) };
+    const focus = this.focus();
+    if (this.lit.size) {
+      if (!this.lit.has(id)) return { ...shown, color: faint, label: "", zIndex: 0 };
+      return { ...shown, color: thread, forceLabel: true, zIndex: 2 };
+    }
+    if (focus && id !== focus && !this.graph.areNeighbors(id, focus)) return { ...shown, color: faint, label: "", zIndex: 0 };
+    return { ...shown, forceLabel: node.seed || id === focus, highlighted: id === this.chosen };
+  }
+
+  edge(id, edge) {
+    const [one, other] = this.graph.extremities(id);
+    const focus = this.focus();
+    if (this.lit.size) {
+      return this.lit.has(one) && this.lit.has(other) ? { ...edge, color: thread, size: edge.size + 1.5, zIndex: 2 } : { ...edge, color: faint };
+    }
+    if (focus) return one === focus || other === focus ? { ...edge, color: thread } : { ...edge, hidden: true };
+    return { ...edge, color: line };
+  }
+
+  light(ids) { this.lit = new Set(ids.map(String).filter((id) => this.graph?.hasNode(id))); this.sigma?.refresh({ skipIndexation: true }); }
+
+  choose(id) {
+    this.chosen = id;
+    this.sigma.refresh({ skipIndexation: true });
+    document.querySelectorAll("#nodes tr.chosen").forEach((row) => row.classList.remove("chosen"));
+    const row = document.querySelector(`#nodes tr[data-node="${id}"]`);
+    row?.classList.add("chosen");
+    row?.scrollIntoView({ block: "nearest" });
+    const told = document.getElementById("chosen");
+    if (told) told.textContent = `${this.graph.getNodeAttribute(id, "label")} (${this.graph.getNodeAttribute(id, "kind")}), ${this.graph.degree(id)} ties`;
+  }
+
+  expand(id) {
+    const button = document.querySelector(`#nodes tr[data-node="${id}"] button`);
+    if (button) button.click(); else if (this.place.dataset.expand) location.assign(`${this.place.dataset.expand}${this.place.dataset.expand.includes("?") ? "&" : "?"}entities=${id}`);
+  }
+
+  key(event) {
+    const camera = this.sigma.getCamera(), step = 0.08 * camera.ratio;
+    const moves = { ArrowLeft: { x: camera.x - step }, ArrowRight: { x: camera.x + step }, ArrowUp: { y: camera.y + step }, ArrowDown: { y: camera.y - step }, "+": { ratio: camera.ratio / 1.3 }, "-": { ratio: camera.ratio * 1.3 } };
+    if (moves[event.key]) camera.setState(moves[event.key]);
+    else if (event.key === "n" || event.key === "p") {
+      const ids = this.graph.nodes(), at = ids.indexOf(this.chosen);
+      this.choose(ids[(at + (event.key === "n" ? 1 : ids.length - 1 + (at < 0 ? 1 : 0))) % ids.length]);
+    } else if (event.key === "Enter" && this.chosen) this.expand(this.chosen);
+    else if (event.key === "Escape") { this.chosen = null; this.light([]); }
+    else return;
+    event.preventDefault();
+  }
+
+  png() {
+    const whole = document.createElement("canvas"), pen = whole.getContext("2d");
+    const layers = this.place.querySelectorAll("canvas");
+    [whole.width, whole.height] = [layers[0].width, layers[0].height];
+    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
+    pen.fillStyle = dark ? "#201f1b" : "#ffffff";
+    pen.fillRect(0, 0, whole.width, whole.height);
+    this.sigma.refresh(); this.sigma.render?.();
+    for (const layer of layers) pen.drawImage(layer, 0, 0);
+    const link = document.createElement("a");
+    link.download = "graph.png"; link.href = whole.toDataURL("image/png"); link.click();
+  }
+}
+
+/** The name of the node under the pointer, on a ground of the page's own colour. */
+function hoverLabel(pen, node, settings) {
+  pen.font = `${settings.labelSize}px ${settings.labelFont}`;
+  const width = pen.measureText(node.label || "").width;
+  pen.fillStyle = dark ? "#2f2d28" : "#ffffff"; pen.strokeStyle = thread;
+  pen.beginPath(); pen.arc(node.x, node.y, node.size + 3, 0, 7); pen.stroke();
+  if (!node.label) return;
+  pen.fillRect(node.x + node.size + 2, node.y - 10, width + 8, 20);
+  pen.fillStyle = ink; pen.fillText(node.label, node.x + node.size + 6, node.y + 4);
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  const pictures = [...document.querySelectorAll("[data-graph]")].map((place) => new Picture(place));
+  const main = pictures[0];
+  if (!main) return;
+  window.clewPictures = pictures;
+  document.querySelectorAll(".hit").forEach((hit) => {
+    const ids = JSON.parse(hit.dataset.thread || "[]");
+    const on = () => { hit.classList.add("lit"); main.light(ids); }, off = () => { hit.classList.remove("lit"); main.light([]); };
+    hit.addEventListener("mouseenter", on); hit.addEventListener("mouseleave", off);
+    hit.addEventListener("focusin", on); hit.addEventListener("focusout", off);
+  });
+  document.querySelectorAll("i.dot").forEach((dot) => { dot.style.background = colour(dot.dataset.type); });
+  document.getElementById("png")?.addEventListener("click", () => main.png());
+  document.getElementById("by-community")?.addEventListener("click", (event) => {
+    main.byCommunity = !main.byCommunity;
+    event.target.setAttribute("aria-pressed", String(main.byCommunity));
+    main.sigma?.refresh();
+  });
+  document.getElementById("within")?.addEventListener("input", (event) => {
+    const wanted = event.target.value.trim().toLowerCase(), found = [];
+    document.querySelectorAll("#nodes tbody tr").forEach((row) => {
+      const fits = row.querySelector("th").textContent.toLowerCase().includes(wanted);
+      row.hidden = !fits;
+      if (wanted && fits) found.push(row.dataset.node);
+    });
+    main.light(found);
+  });
+  document.querySelectorAll("input[type=range]").forEach((slider) => slider.addEventListener("input", () => {
+    const output = slider.form.querySelector(`output[for="${slider.id}"]`), set = slider.dataset.sets;
+    if (output) output.textContent = slider.value;
+    if (set) slider.form.elements[set].value = slider.value;
+  }));
+  document.getElementById("filters")?.addEventListener("change", (event) => { if (event.target.matches("[type=checkbox],[type=range]")) event.currentTarget.requestSubmit(); });
+});

@@ -1,0 +1,171 @@
+"""The graph in a browser: drawn, followed, filtered, saved; and all of it without the picture."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+from playwright.sync_api import BrowserContext, Page, expect
+
+from tests.browser.conftest import Site
+
+QUESTION = "Who taught the builder of the Skerrow Rock light?"
+
+
+def drawn(page: Page) -> None:
+    page.locator(".picture.ready").first.wait_for()
+
+
+def names_in(page: Page) -> set[str]:
+    return set(page.locator("#nodes tbody tr:visible th").all_text_contents())
+
+
+def test_a_question_is_drawn_and_its_thread_lights_up(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/?q={QUESTION}")
+    drawn(page)
+    hit = page.locator(".hit", has=page.locator('.thread a:text-is("Ilse Marrable")')).first
+    hit.hover()
+    lit = page.evaluate(
+        "[...clewPictures[0].lit].map((id) => clewPictures[0].graph.getNodeAttribute(id, 'label'))"
+    )
+    steps = hit.locator(".thread a.entity").all_text_contents()
+
+    assert set(lit) == set(steps)
+    assert "Ilse Marrable" in lit
+
+
+def test_the_picture_and_the_table_show_the_same(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    labels = page.evaluate("clewPictures[0].graph.mapNodes((_, node) => node.label)")
+
+    assert set(labels) == names_in(page)
+    assert "Ilse Marrable" in labels
+
+
+def test_neighbours_come_on_demand_and_back_takes_them_away(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
+    before = names_in(page)
+    page.get_by_role("button", name="Neighbours of Ilse Marrable").click()
+    page.wait_for_url("**entities=*")
+    after = names_in(page)
+    page.go_back()
+
+    assert before < after
+    assert names_in(page) == before
+
+
+def test_a_path_between_two_picked_entities(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable")
+    page.get_by_label("Path from Skerrow Rock Light").check()
+    page.get_by_label("Path to Tobias Fenn").check()
+    page.get_by_role("button", name="Show the path").click()
+    page.wait_for_url("**from=*")
+    expected, _ = lights.engine.graph.paths(
+        "Skerrow Rock Light", "Tobias Fenn", max_hops=5, limit=3
+    )
+    shown = page.get_by_label("Paths").locator(".thread").first.locator("a.entity")
+
+    assert shown.all_text_contents() == [*(tie.head for tie in expected[0]), expected[0][-1].tail]
+
+
+def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable")
+    everything = page.locator("#nodes tbody tr").count()
+    page.get_by_role("checkbox", name="place").check()
+    page.wait_for_url("**types=place*")
+    types = page.locator("#nodes tbody tr td:nth-child(2)").all_text_contents()
+
+    assert 0 < len(types) < everything
+    assert "place" in types
+
+
+def test_what_is_searched_within_is_lit(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    page.get_by_label("Search within").fill("tobias")
+
+    assert names_in(page) == {"Tobias Fenn"}
+    assert page.evaluate("clewPictures[0].lit.size") == 1
+
+
+def test_the_picture_is_used_by_keyboard(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    page.locator("#picture").focus()
+    ratio = page.evaluate("clewPictures[0].sigma.getCamera().ratio")
+    page.keyboard.press("+")
+    assert page.evaluate("clewPictures[0].sigma.getCamera().ratio") < ratio
+    page.keyboard.press("n")
+    page.keyboard.press("n")
+    chosen = page.locator("#chosen").text_content() or ""
+    assert page.locator("tr.chosen th").text_content() == chosen.rpartition(" (")[0]
+    page.keyboard.press("Enter")
+    page.wait_for_url("**entities=*")
+
+
+def test_a_node_is_chosen_by_mouse(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    id_ = lights.engine.entities.get("Ilse Marrable").id
+    place = page.evaluate(
+        f"""(() => {{ const p = clewPictures[0], box = p.place.getBoundingClientRect();
+        const at = p.sigma.graphToViewport(p.graph.getNodeAttributes("{id_}"));
+        return [box.x + at.x, box.y + at.y]; }})()"""
+    )
+    page.mouse.click(*place)
+
+    expect(page.locator("#chosen")).to_contain_text("Ilse Marrable")
+
+
+def test_a_graph_is_saved(page: Page, lights: Site, tmp_path: Path) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    count = page.locator("#nodes tbody tr").count()
+    saved = {}
+    for kind in ("PNG", "SVG", "GRAPHML", "JSON"):
+        with page.expect_download() as download:
+            page.get_by_text(kind, exact=True).click()
+        saved[kind] = tmp_path / f"graph.{kind}"
+        download.value.save_as(saved[kind])
+
+    assert saved["PNG"].read_bytes().startswith(b"\x89PNG")
+    svg = ElementTree.parse(saved["SVG"]).getroot()
+    assert len(svg.findall("{http://www.w3.org/2000/svg}circle")) == count
+    graphml = ElementTree.parse(saved["GRAPHML"]).getroot()
+    assert len(graphml.findall(".//{http://graphml.graphdrawing.org/xmlns}node")) == count
+    assert len(json.loads(saved["JSON"].read_text("utf-8"))["nodes"]) == count
+
+
+def test_positions_are_the_same_at_the_next_visit(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    seen = []
+    for _ in range(2):
+        page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+        drawn(page)
+        seen.append(page.evaluate("clewPictures[0].graph.mapNodes((_, n) => [n.x, n.y])"))
+
+    assert seen[0] == seen[1]
+
+
+def test_without_scripts_the_tables_remain(context: BrowserContext, lights: Site) -> None:
+    plain = context.browser.new_context(java_script_enabled=False)  # type: ignore[union-attr]
+    page = plain.new_page()
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
+    page.get_by_role("button", name="Neighbours of Ilse Marrable").click()
+
+    assert "Ilse Marrable" in names_in(page)
+    page.goto(f"{lights.url}/ui/?q={QUESTION}")
+    assert page.locator(".hit").count() > 0
+    plain.close()

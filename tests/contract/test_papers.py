@@ -1,0 +1,210 @@
+"""The pack `papers` on each back end: what a bibliography states, and the questions it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fpdf import FPDF
+
+import clew.packs.papers
+from clew import Clew
+from clew.packs.papers.bibtex import read_bibtex
+from tests.contract.pack_stores import each_back_end, open_with, pack_settings
+
+CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"
+BERT = "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
+ATTENTION = "Attention Is All You Need"
+QUESTIONS = [
+    "What papers built on BERT?",
+    "How did attention evolve from 2017 to 2022?",
+    "Compare BERT and LLaMA",
+    "What is LoRA?",
+    "What improvements were made after 2020?",
+]
+
+
+@pytest.fixture(scope="module", params=["sqlite", "neo4j"])
+def library(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clew]:
+    folder = tmp_path_factory.mktemp("papers")
+    boost = {"fields": {"citations": 0.2}, "importance": 0.1}
+    with (
+        pack_settings(request, request.param, folder, boost=boost) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        report = store.index([CORPUS])
+        assert (report.added, report.skipped) == (41, ())
+        yield store
+
+
+def related(store: Clew, name: str, relation: str, direction: str) -> set[str]:
+    entity = store.entities.get(name)
+    call = {"entity_id": entity.id, "relation_type": relation, "direction": direction, "limit": 50}
+    found = store.tools.call("get_entity_neighbors", call).content["neighbors"]
+    return {one["neighbor_name"] for one in found}
+
+
+def test_citations_follow_from_every_format(library: Clew) -> None:
+    citing = related(library, BERT, "cites", "inbound")
+
+    assert {
+        "RoBERTa: A Robustly Optimized BERT Pretraining Approach",  # BibTeX, by key
+        "Dense Passage Retrieval for Open-Domain Question Answering",  # JSON, by title
+    } <= citing
+    assert related(library, BERT, "cites", "outbound") == {
+        ATTENTION,
+        "Deep Contextualized Word Representations",
+        "Improving Language Understanding by Generative Pre-Training",
+    }
+
+
+def test_what_precedes_follows_from_citation_and_year(library: Clew) -> None:
+    after = related(library, BERT, "precedes", "outbound")
+
+    assert "ALBERT: A Lite BERT for Self-supervised Learning of Language Representations" in after
+    assert "RoBERTa: A Robustly Optimized BERT Pretraining Approach" not in after  # the same year
+    assert ATTENTION in related(library, BERT, "precedes", "inbound")
+
+
+def test_a_paper_goes_by_its_short_name_and_its_identifiers(library: Clew) -> None:
+    named = {library.entities.get(name).name for name in ("BERT", "10.18653/v1/n19-1423", BERT)}
+
+    assert named == {BERT}
+    assert library.entities.get("BERT").entity_type == "paper"
+    assert "Jacob Devlin" in related(library, "BERT", "written_by", "outbound")
+
+
+def test_what_builds_on_and_improves_is_read_from_the_words(library: Clew) -> None:
+    assert "QLoRA: Efficient Finetuning of Quantized Language Models" in related(
+        library, "LoRA", "builds_on", "inbound"
+    )
+    assert "GPT-3" in related(library, "LLaMA", "improves", "outbound")
+    assert "GLUE" in related(library, "BERT", "evaluated_on", "outbound")
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_the_questions_are_answered_in_the_shape_of_the_contract(
+    library: Clew, question: str
+) -> None:
+    found = library.search(question).to_dict()
+
+    assert {"query", "strategy", "reason", "results", "graph_entities", "temporal_info"} <= set(
+        found
+    )
+    assert found["results"]
+    for one in found["results"]:
+        assert {"id", "text", "metadata", "score", "scores", "source", "graph_context"} <= set(one)
+        assert one["metadata"]["entity_type"] == "paper"
+        assert 0 <= one["scores"]["citations"] <= 1
+        assert 0 <= one["scores"]["importance"] <= 1
+
+
+def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
+    hits = library.search("What papers built on BERT?", where=["year>=2020", "citations>5000"]).hits
+
+    assert hits
+    assert {hit.chunk.metadata["year"] >= 2020 for hit in hits} == {True}
+    assert {hit.chunk.metadata["citations"] > 5000 for hit in hits} == {True}
+
+
+def test_a_development_is_told_by_its_periods(library: Clew) -> None:
+    temporal = library.search("How did attention evolve from 2017 to 2022?").temporal
+
+    assert temporal is not None
+    periods = [period for period, _ in temporal.timeline]
+    assert periods == sorted(periods)
+    assert len(periods) > 2
+
+
+def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
+    arguments = {"query": "BERT", "where": ["year<2020"], "limit": 8}
+    graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
+    written = library.tools.call("papers_list", {**arguments, "format": "bibtex"}).content["bibtex"]
+    again, failed = read_bibtex(written)
+
+    listed = {one["title"] for one in graph["papers"]}
+    edges = {(one["from"], one["relation"], one["to"]) for one in graph["citations"]}
+    assert ("RoBERTa: A Robustly Optimized BERT Pretraining Approach", "builds_on", BERT) in edges
+    assert {end for head, _, tail in edges for end in (head, tail)} <= listed
+    assert failed == []
+    assert {paper.title for paper in again} == listed
+    (bert,) = (paper for paper in again if paper.title == BERT)
+    assert bert.authors == ("Jacob Devlin", "Ming-Wei Chang", "Kenton Lee", "Kristina Toutanova")
+    assert (bert.year, bert.identifiers[0]) == (2019, "10.18653/v1/n19-1423")
+
+
+def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> None:
+    found = library.tools.call("papers_list", {"limit": 2}).content["papers"]
+
+    assert [one["title"] for one in found] == [ATTENTION, BERT]
+
+
+@each_back_end
+def test_a_bad_entry_is_named_and_loses_nothing_else(
+    request: pytest.FixtureRequest, back_end: str, tmp_path: Path
+) -> None:
+    bad = tmp_path / "bad.bib"
+    bad.write_text("@misc{a, title={One}}\n@misc{b, title={Two\n@misc{c, title={Three}}\n")
+    with (
+        pack_settings(request, back_end, tmp_path) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        report = store.index([bad])
+        titles = [one.title for one in store.documents.list()]
+
+    assert titles == ["One", "Three"]
+    assert [one.source.rpartition("/")[2] for one in report.skipped] == ["bad.bib#b"]
+    assert report.skipped[0].reason.startswith("line 2: ")
+
+
+@each_back_end
+def test_a_paper_as_pdf_tells_what_it_cites(
+    request: pytest.FixtureRequest, back_end: str, tmp_path: Path
+) -> None:
+    write_pdf(tmp_path / "paper.pdf")
+    with (
+        pack_settings(request, back_end, tmp_path) as settings,
+        open_with(settings, ["papers"]) as store,
+    ):
+        store.index([tmp_path / "paper.pdf"])
+        (paper,) = store.documents.list()
+        cited = related(store, paper.title, "cites", "outbound")
+        authors = related(store, paper.title, "written_by", "outbound")
+
+    assert paper.title == "Walking Graphs to Find Passages"
+    assert paper.metadata["year"] == 2023
+    assert paper.metadata["doi"] == "10.1000/graphs.2023"
+    assert cited == {
+        "Attention is all you need",
+        "Dense passage retrieval for open-domain question answering",
+    }
+    assert authors == {"Ada Morn", "Bo Lund"}
+
+
+def write_pdf(path: Path) -> None:
+    pdf = FPDF()
+    pdf.set_font("Helvetica", size=11)
+    pdf.add_page()
+    for size, text in [
+        (18, "Walking Graphs to Find Passages"),
+        (11, "Ada Morn, Bo Lund"),
+        (9, "Vell University, 2023. doi:10.1000/graphs.2023"),
+        (12, "Abstract"),
+        (11, "We walk a graph of entities. " * 8 + "The walk builds on personalised PageRank."),
+        (12, "1 Introduction"),
+        (11, "Passages that answer a question often share no word with it. " * 12),
+        (12, "References"),
+        (11, "[1] A. Vaswani, N. Shazeer, et al. Attention is all you need. In NIPS, 2017."),
+        (
+            11,
+            "[2] V. Karpukhin and B. Oguz. Dense passage retrieval for open-domain question"
+            " answering. In EMNLP, 2020.",
+        ),
+    ]:
+        pdf.set_font_size(size)
+        pdf.multi_cell(0, size * 0.6, text, new_x="LMARGIN", new_y="NEXT")
+        pdf.ln(3)
+    pdf.output(str(path))

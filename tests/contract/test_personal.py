@@ -1,0 +1,222 @@
+"""The pack `personal` on each back end: what it reads, who is who, and what its tools answer."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+from zoneinfo import ZoneInfo
+
+import pytest
+
+import clew.packs.personal
+from clew import Clew
+from clew.settings import Settings
+from clew.tools.spec import Caller
+from tests.contract.pack_stores import open_with, pack_settings
+
+CORPUS = Path(clew.packs.personal.__file__).parent / "corpus"
+NOW = datetime(2024, 5, 22, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))
+TOOLS = ("graph_search_nodes", "calendar_query", "contacts_search", "tasks_query", "tasks_update")
+
+
+@pytest.fixture(params=["sqlite", "neo4j"], scope="module")
+def settings(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Settings]:
+    """Of a store that has read a copy of the pack's corpus, which tools may change."""
+    folder = tmp_path_factory.mktemp(str(request.param))
+    files = shutil.copytree(CORPUS, folder / "files")
+    access = {"roots": [files], "write": [files]}
+    search = {"time_zone": "Europe/Berlin"}
+    with pack_settings(request, request.param, folder, access=access, search=search) as found:
+        with open_with(found, ["personal"]) as store:
+            assert store.index([files]).skipped == ()
+        yield found
+
+
+@pytest.fixture
+def store(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> Iterator[Clew]:
+    with open_with(settings) as opened:
+        monkeypatch.setattr(opened.state, "now", lambda: NOW)
+        yield opened
+
+
+def call(store: Clew, tool: str, **arguments: object) -> dict[str, Any]:
+    outcome = store.tools.call(tool, arguments)
+    assert not outcome.is_error, outcome.text
+    return outcome.content
+
+
+def titles(found: list[dict[str, Any]]) -> list[str]:
+    return [one["title"] for one in found]
+
+
+# --- people ------------------------------------------------------------------------------
+
+
+def test_an_attendee_a_contact_a_sender_and_a_name_in_a_note_are_one(store: Clew) -> None:
+    maria = store.entities.get("Maria Lopez")
+
+    others = ("Maria", "maria.lopez@acme.example", "Mari")
+    assert {store.entities.get(name).id for name in others} == {maria.id}
+    reasons = {alias.name: alias.evidence for alias in store.entities.aliases(maria)}
+    assert reasons["Maria"] == "the only contact with the given name 'Maria'"
+    assert "maria.lopez@acme.example" in reasons["maria.lopez@acme.example"]
+    mentioning = store.store.entity_documents([maria.id])
+    kinds = {one.media_type for one in store.store.documents(ids=list(mentioning))}
+    assert {"text/calendar", "text/vcard", "message/rfc822", "text/markdown"} <= kinds
+
+
+def test_contacts_are_found_by_any_of_their_names_with_their_meetings(store: Clew) -> None:
+    for query in ("maria", "Mari", "maria.lopez@acme.example", "Lopez Maria"):
+        first = call(store, "contacts_search", query=query)["people"][0]
+        assert first["name"] == "Maria Lopez"
+    assert first["organisation"] == "Acme Print"
+    assert first["last_meeting"]["title"] == "Design review: packaging"
+    assert first["last_meeting"]["time_ago"] == "1 week ago"
+    assert first["next_meeting"]["title"] == "Call with Maria about the leaflet"
+
+    at_acme = call(store, "contacts_search", query="Acme", organisation="acme print")["people"]
+    assert {one["name"] for one in at_acme} == {"Maria Lopez", "Deniz Kaya"}
+
+
+def test_whoever_wrote_but_is_no_contact_is_found_too(store: Clew) -> None:
+    (first, *_) = call(store, "contacts_search", query="Lena Fischer")["people"]
+
+    assert first["emails"] == ["lena@tidewater.example"]
+    assert first["source"] is None
+
+
+# --- calendar ----------------------------------------------------------------------------
+
+
+def test_a_range_is_understood_by_the_calendar_and_the_zone(store: Clew) -> None:
+    found = call(store, "calendar_query", time_range="This Week")
+
+    assert found["time_range"] == {
+        "asked": "This Week",
+        "from": "2024-05-20T00:00:00+02:00",
+        "until": "2024-05-27T00:00:00+02:00",
+        "zone": "Europe/Berlin",
+    }
+    assert [(one["title"], one["start"]) for one in found["events"]] == [
+        ("Team stand-up", "2024-05-20T09:30:00+02:00"),
+        ("Team stand-up", "2024-05-22T09:30:00+02:00"),
+        ("Call with Maria about the leaflet", "2024-05-22T11:00:00+02:00"),
+    ]
+    assert found["event_count"] == 3
+
+
+def test_events_come_with_people_place_notes_and_how_long_ago(store: Clew) -> None:
+    found = call(store, "calendar_query", time_range="2024-04-01..2024-05-31", event_type="review")
+
+    chart, packaging = found["events"]
+    assert (chart["title"], chart["time_ago"]) == ("Design review: tide chart", "1 month ago")
+    assert packaging["place"] == "Room Baltic"
+    assert {"Room Baltic", "Deniz Kaya"} <= set(packaging["entities"])
+    assert {one["organisation"] for one in packaging["contacts"]} == {"Tidewater", "Acme Print"}
+    (note,) = packaging["notes"]
+    assert note["source"].endswith("notes/Design review packaging.md")
+    deniz = call(store, "calendar_query", time_range="this year", attendee="Deniz")
+    assert titles(deniz["events"]) == ["Design review: packaging"]
+
+
+def test_an_exception_of_a_series_and_a_leap_day_are_kept(store: Clew) -> None:
+    easter = call(store, "calendar_query", time_range="2024-04-01")
+    leap = call(store, "calendar_query", time_range="2024-02-29")
+
+    assert easter["events"] == []
+    assert titles(leap["events"]) == ["Oskar's birthday"]
+    assert leap["events"][0]["start"] == "2024-02-29"
+
+
+@pytest.mark.parametrize(
+    "asked", ["fortnight", "2024-13-01", "last decade", "2024-05-02..2024-05-01"]
+)
+def test_an_unknown_range_lists_the_known_ones(store: Clew, asked: str) -> None:
+    outcome = store.tools.call("calendar_query", {"time_range": asked})
+
+    assert outcome.is_error
+    assert asked in outcome.text
+    assert all(known in outcome.text for known in ("today", "last week", "next year"))
+
+
+def test_nodes_are_found_by_type_with_properties_and_neighbours(store: Clew) -> None:
+    arguments = {"query": "packaging", "node_types": ["Event"], "limit": 5}
+    nodes = {one["name"]: one for one in call(store, "graph_search_nodes", **arguments)["nodes"]}
+
+    assert {one["type"] for one in nodes.values()} == {"Event"}
+    review = nodes["Design review: packaging"]
+    assert review["properties"]["place"] == "Room Baltic"
+    assert {"id", "name", "relation"} <= review["neighbors"][0].keys()
+
+
+# --- tasks -------------------------------------------------------------------------------
+
+
+def test_tasks_of_files_calendars_and_notes_are_asked_together(store: Clew) -> None:
+    due = call(store, "tasks_query", due="this week", person="Acme")["tasks"]
+
+    assert [(one["due"], one["title"]) for one in due] == [
+        ("2024-05-23", "Ask Deniz for the dielines of the box"),
+        ("2024-05-24", "Send the final leaflet to print"),
+        ("2024-05-24", "New dielines for the narrower box"),
+    ]
+    done = call(store, "tasks_query", status="done", project="travel")["tasks"]
+    assert titles(done) == ["Renew the passport"]
+
+
+@pytest.mark.parametrize(
+    ("title", "changes", "line"),
+    [
+        ("Replace the winter tyres", {"status": "done"}, "x 20"),
+        ("Apply for the fair in Lisbon", {"due": "2024-07-02", "priority": "B"},
+         "(B) Apply for the fair in Lisbon +travel due:2024-07-02\n"),
+        ("Collect shoe sizes for the boat", {"status": "done"},
+         "- [x] Collect shoe sizes for the boat @tom due:2024-06-21\n"),
+        ("Quote for a second run of boxes", {"due": "2024-06-20"}, "DUE;VALUE=DATE:20240620\r\n"),
+    ],
+)  # fmt: skip
+def test_a_task_is_changed_in_its_file_and_nothing_else(
+    store: Clew, title: str, changes: dict[str, str], line: str
+) -> None:
+    (task,) = [t for t in call(store, "tasks_query", limit=200)["tasks"] if t["title"] == title]
+    file = Path(task["source"].partition("#")[0])
+    before = file.read_bytes().decode().splitlines(keepends=True)
+
+    call(store, "tasks_update", id=task["id"], **changes)
+
+    after = file.read_bytes().decode().splitlines(keepends=True)
+    new = [one for one in after if one not in before]
+    assert any(one.startswith(line) for one in new)
+    assert len([one for one in before if one not in after]) <= 1
+    (again,) = [t for t in call(store, "tasks_query", limit=200)["tasks"] if t["title"] == title]
+    assert {name: again[name] for name in changes} == changes
+
+
+def test_a_file_is_changed_only_where_the_user_allowed_it(settings: Settings) -> None:
+    access = settings.access.model_copy(update={"write": ()})
+    with open_with(settings.model_copy(update={"access": access})) as store:
+        (task, *_) = call(store, "tasks_query")["tasks"]
+        file = Path(task["source"].partition("#")[0])
+        before = file.read_bytes()
+        outcome = store.tools.call("tasks_update", {"id": task["id"], "status": "done"})
+
+    assert outcome.is_error
+    assert "access.write" in outcome.text
+    assert file.read_bytes() == before
+
+
+def test_rights_hold_for_the_tools_of_a_pack(store: Clew) -> None:
+    reader = Caller(scopes=frozenset({"read"}), tools=frozenset({"calendar_query"}))
+
+    allowed = [tool.name for tool in store.tools.allowed(reader)]
+    refused = store.tools.call("tasks_update", {"id": "x", "status": "done"}, caller=reader)
+
+    assert allowed == ["calendar_query"]
+    assert refused.is_error
+    every = {tool.name for tool in store.tools.allowed(Caller())}
+    assert every >= set(TOOLS)

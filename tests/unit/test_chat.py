@@ -1,0 +1,346 @@
+"""Conversations: the tools that a model calls, what it is told, and what is kept."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew
+from clew import Clew
+from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError
+from clew.ports.language_model import Message, Reply, ToolCall
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.types.answers import Usage
+from tests.unit.test_ask import BORN, BUILT
+
+Say = str | Reply | Exception
+
+
+def calls(*named: tuple[str, object], text: str = "") -> Reply:
+    """A reply that asks for tools; arguments that are no text are written as JSON."""
+    made = tuple(
+        ToolCall(
+            id=f"c{place}",
+            name=name,
+            arguments=given if isinstance(given, str) else json.dumps(given),
+        )
+        for place, (name, given) in enumerate(named)
+    )
+    usage = Usage(input_tokens=10, output_tokens=5)
+    return Reply(text=text, finish="tool_calls", model="scripted", calls=made, usage=usage)
+
+
+@pytest.fixture
+def library(tmp_path: Path) -> Path:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        store.add(BUILT, title="Vell")
+        store.add(BORN, title="Ada Morn")
+    return tmp_path
+
+
+class Talk:
+    """A store with a scripted model."""
+
+    def __init__(self, library: Path, *replies: Say) -> None:
+        self.model = ScriptedLanguageModel(list(replies))
+        self.store: Clew = clew.open(library, embedder=HashEmbedder(), language_model=self.model)
+
+    def told(self, request: int) -> list[str]:
+        """What the tools answered, as the model saw it in a request."""
+        return [m.text for m in self.model.asked[request].messages if m.role == "tool"]
+
+
+Start = Callable[..., Talk]
+
+
+@pytest.fixture
+def talks(library: Path) -> Iterator[Start]:
+    made: list[Talk] = []
+
+    def start(*replies: Say) -> Talk:
+        made.append(Talk(library, *replies))
+        return made[-1]
+
+    yield start
+    for talk in made:
+        talk.store.close()
+
+
+# --- the loop
+
+
+def test_what_tools_answer_is_read_before_the_answer(talks: Start) -> None:
+    talk = talks(
+        calls(("search", {"query": "clock of Vell"}), ("search", {"query": "Ada Morn"})),
+        "It was Ada Morn.",
+    )
+    told: list[str] = []
+    turn = talk.store.chat().say("Who built the clock?", told.append)
+
+    assert turn.text == "".join(told) == "It was Ada Morn."
+    assert [(call.name, call.ok) for call in turn.calls] == [("search", True)] * 2
+    first, second = talk.told(1)
+    assert first.startswith('<document tool="search">')
+    assert "Vell" in first
+    assert "Ada Morn" in second
+    assert turn.usage.output_tokens > 5
+    assert [m.answers for m in talk.model.asked[1].messages if m.role == "tool"] == ["c0", "c1"]
+
+
+def test_only_tools_that_read_are_offered(talks: Start) -> None:
+    talk = talks("Hello.")
+    talk.store.chat().say("Hello")
+
+    names = {tool.name for tool in talk.model.asked[0].tools}
+    assert {"search", "fetch", "query_documents"} <= names
+    assert not names & {"delete_document", "ingest_document", "graph_upsert"}
+
+
+def test_a_tool_that_changes_something_has_to_be_allowed_and_permitted(
+    talks: Start, library: Path
+) -> None:
+    wanted = ("delete_document", {"document": "any", "confirm": True})
+    asked: list[tuple[str, Mapping[str, Any]]] = []
+
+    def permit(tool: str, arguments: Mapping[str, Any]) -> bool:
+        asked.append((tool, arguments))
+        return False
+
+    talk = talks(calls(wanted), "No.", calls(wanted), "No.")
+    talk.store.chat().say("Delete all")
+    talk.store.chat(allow=["delete_document"], permit=permit).say("Delete all")
+
+    assert "there is no tool 'delete_document'" in talk.told(1)[0]
+    assert "does not allow delete_document" in talk.told(3)[0]
+    assert [tool for tool, _ in asked] == ["delete_document"]
+    assert len(talk.store.documents.list()) == 2
+    with pytest.raises(InputError, match="--allow delete_document"):
+        talk.store.chat(tools=["delete_document"])
+    with pytest.raises(InputError, match="there is no tool"):
+        talk.store.chat(tools=["rm"])
+
+
+@pytest.mark.parametrize(
+    "name", ["Search", "functions.search", "query_document", "query-documents"]
+)
+def test_a_name_that_is_nearly_right_is_meant(talks: Start, name: str) -> None:
+    talk = talks(calls((name, {"query": "clock"})), "Yes.")
+    (call,) = talk.store.chat().say("Clock?").calls
+
+    assert call.ok
+    assert call.name in ("search", "query_documents")
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "says"),
+    [
+        ("rm_rf", {}, "use one of search"),
+        ("search", "{broken", "parameters of search are query"),
+        ("search", "[1]", "parameters of search are query"),
+        ("search", {"question": "x"}, "its parameters are query"),
+        ("search", {}, "needs 'query'"),
+        ("search", "null", "no JSON object"),
+    ],
+)
+def test_what_cannot_be_called_is_answered_with_what_can(
+    talks: Start, name: str, given: object, says: str
+) -> None:
+    talk = talks(calls((name, given)), "I see.")
+    turn = talk.store.chat().say("Clock?")
+
+    assert [call.ok for call in turn.calls] == [False]
+    assert says in talk.told(1)[0]
+    assert turn.text == "I see."
+
+
+def test_json_in_a_string_is_read(talks: Start) -> None:
+    talk = talks(calls(("search", json.dumps(json.dumps({"query": "clock"})))), "Yes.")
+
+    assert talk.store.chat().say("Clock?").calls[0].ok
+
+
+def test_there_are_no_more_rounds_than_allowed(talks: Start) -> None:
+    endless = [calls(("search", {"query": str(n)})) for n in range(9)]
+    talk = talks(*endless)
+    turn = talk.store.chat(max_rounds=2).say("Go on")
+    assert (len(turn.calls), talk.model.calls, turn.text) == (2, 4, "")
+    assert any("does not answer" in note for note in turn.notes)
+    assert "limit of rounds" in talk.told(3)[-1]
+
+    talk = talks(*endless[:2], "Enough.")
+    assert talk.store.chat(max_rounds=1).say("Go on").text == "Enough."
+
+
+def test_a_reply_cannot_ask_for_any_number_of_calls(talks: Start) -> None:
+    talk = talks(calls(*[("search", {"query": str(n)}) for n in range(50)]), "Done.")
+    turn = talk.store.chat().say("All")
+
+    assert sum(call.ok for call in turn.calls) == 8
+    assert len(talk.told(1)) == 50, "each call has its answer"
+
+
+def test_a_conversation_takes_no_more_than_it_may(talks: Start) -> None:
+    talk = talks(calls(("search", {"query": "a"})), "Never.")
+    turn = talk.store.chat(max_tokens_spent=10).say("Go on")
+
+    assert talk.model.calls == 1
+    assert any("of 10 tokens are spent" in note for note in turn.notes)
+    assert turn.usage.total == 15
+
+
+# --- what is kept
+
+
+def test_it_goes_on_where_it_was(talks: Start, library: Path) -> None:
+    talk = talks(calls(("search", {"query": "clock"})), "Ada Morn.", "In Dunmere.")
+    first = talk.store.chat()
+    first.say("Who built the clock?")
+    (kept,) = talk.store.conversations.conversations()
+    assert (kept.id, kept.title, kept.messages) == (first.id, "Who built the clock?", 4)
+    talk.store.close()
+
+    again = talks("In Dunmere.")
+    later = again.store.chat(conversation=first.id)
+    later.say("Where was she born?")
+
+    roles = [message.role for message in again.model.asked[0].messages]
+    assert roles == ["user", "assistant", "tool", "assistant", "user"]
+    assert again.model.asked[0].messages[1].calls[0].name == "search"
+    assert again.store.conversations.forget(first.id)
+    assert not again.store.conversations.forget(first.id)
+    with pytest.raises(NotFoundError):
+        again.store.chat(conversation=first.id)
+
+
+def test_a_turn_that_fails_leaves_the_conversation_as_it_was(talks: Start) -> None:
+    talk = talks(calls(("search", {"query": "clock"})), ModelError("no more"), "Ada Morn.")
+    chat = talk.store.chat()
+    failed = chat.say("Who?")
+    assert (failed.text, failed.notes) == ("", ("no more",))
+    assert chat.messages == []
+
+    assert chat.say("Who?").text == "Ada Morn."
+    assert [m.role for m in talk.model.asked[-1].messages] == ["user"]
+
+
+def test_the_earliest_turns_give_way(talks: Start) -> None:
+    talk = talks("One.", "Two.", "Three.")
+    chat = talk.store.chat(tools=["search"])
+    for word in ("first", "second", "third"):
+        chat.say(f"{word} " * 1500)
+
+    sent = talk.model.asked[-1].messages
+    assert sent[0].role == "user"
+    assert sent[-1].text.startswith("third")
+    assert "first" not in "".join(message.text for message in sent)
+    assert len(chat.messages) == 6, "all are kept"
+
+
+def test_no_reply_is_kept_for_others(talks: Start) -> None:
+    talk = talks("One.", "Two.")
+    assert [talk.store.chat().say("Hello").text for _ in range(2)] == ["One.", "Two."]
+
+
+# --- without a model
+
+
+def test_without_a_model_the_documents_answer(library: Path) -> None:
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        turn = store.chat().say("Who built the great clock of Vell?")
+        assert store.conversations.conversations() == []
+
+    assert BUILT in turn.text
+    assert "no language model is configured" in turn.notes[0]
+
+
+def test_where_the_model_is_away_the_documents_answer(talks: Start) -> None:
+    talk = talks(ModelUnavailableError("it is away"))
+    turn = talk.store.chat().say("Who built the great clock of Vell?")
+
+    assert BUILT in turn.text
+    assert turn.model == ""
+    assert "it is away" in turn.notes[0]
+
+
+# --- what is remembered
+
+SAID = "Mira Holt works at Harrow Mill since June. Who built the clock?"
+FACT = {
+    "sentence": "Mira Holt works at Harrow Mill since June.",
+    "source": "Mira Holt",
+    "relation_type": "works_at",
+    "target": "Harrow Mill",
+}
+
+
+def facts(*stated: Mapping[str, str]) -> str:
+    return json.dumps({"facts": stated})
+
+
+def test_what_the_user_states_is_remembered_with_its_sentence(talks: Start) -> None:
+    talk = talks("Ada Morn.", facts(FACT))
+    turn = talk.store.chat(remember=True).say(SAID)
+
+    assert turn.remembered == (FACT["sentence"],)
+    store = talk.store
+    head, tail = (store.entities.get(FACT[name]).id for name in ("source", "target"))
+    relation = next(r for r in store.store.relations([head], 10) if r.relation_type == "works_at")
+    assert relation.to_entity_id == tail
+    (document,) = [d for d in store.documents.list() if d.source.startswith("conversation:")]
+    assert store.documents.text(document.id) == SAID
+    hit = store.search("Where does Mira Holt work?").hits[0]
+    assert any(r.evidence == FACT["sentence"] for r in hit.relations)
+    assert hit.provenance is not None
+    assert hit.provenance.date, "it is dated"
+
+
+@pytest.mark.parametrize(
+    "fact",
+    [
+        {**FACT, "sentence": "Mira Holt left Harrow Mill."},
+        {**FACT, "target": "Vell"},
+        {**FACT, "relation_type": "!"},
+        {**FACT, "source": "Harrow Mill"},
+    ],
+)
+def test_what_the_user_did_not_say_is_not_remembered(talks: Start, fact: dict[str, str]) -> None:
+    turn = talks("Ada Morn.", facts(fact)).store.chat(remember=True).say(SAID)
+
+    assert turn.remembered == ()
+
+
+def test_what_documents_say_is_not_remembered(talks: Start) -> None:
+    """Neither tools' answers nor the model's own words are shown to whoever takes facts."""
+    talk = talks(calls(("search", {"query": "clock"})), "Ada Morn built it.", facts())
+    turn = talk.store.chat(remember=True).say("Who built the clock of Vell?")
+
+    text = "".join(message.text for message in talk.model.asked[-1].messages)
+    assert BUILT not in text
+    assert "Ada Morn built it" not in text
+    assert turn.remembered == ()
+    assert len(talk.store.documents.list()) == 2
+
+
+def test_facts_that_cannot_be_read_cost_no_answer(talks: Start) -> None:
+    turn = talks("Ada Morn.", "nonsense", "nonsense").store.chat(remember=True).say(SAID)
+
+    assert (turn.text, turn.remembered) == ("Ada Morn.", ())
+    assert any("nothing was remembered" in note for note in turn.notes)
+
+
+def test_messages_are_kept_as_they_are(library: Path) -> None:
+    call = ToolCall(id="c", name="search", arguments='{"query": "é\\u202e"}')
+    said = [
+        Message(role="user", text="a\u2028b\U0001f511"),
+        Message(role="assistant", text="", calls=(call,), response_id="resp_1"),
+        Message(role="tool", text="x", answers="c"),
+    ]
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        store.conversations.append("one", said[:1])
+        store.conversations.append("one", said[1:])
+        assert store.conversations.messages("one") == said
+        assert store.conversations.messages("two") == []

@@ -1,0 +1,207 @@
+"""Series against an oracle: equal over two years of generated calendars."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+import pytest
+import recurring_ical_events
+from icalendar import Calendar
+
+from clew.indexing.reading.formats.common import RawFile, ReadResult
+from clew.packs.personal.calendar import read_calendar
+from clew.settings import ReadSettings
+from clew.times.recurrence import series_of
+
+HOME = ZoneInfo("Europe/Berlin")
+ZONES = ("Europe/Berlin", "America/New_York", "Australia/Sydney", "Asia/Kolkata", "UTC", "day")
+SINCE, UNTIL = datetime(2024, 1, 1, tzinfo=UTC), datetime(2026, 1, 1, tzinfo=UTC)
+RULES = (
+    "FREQ=DAILY",
+    "FREQ=DAILY;INTERVAL=3",
+    "FREQ=DAILY;COUNT=17",
+    "FREQ=WEEKLY",
+    "FREQ=WEEKLY;INTERVAL=2;BYDAY=MO,WE,FR",
+    "FREQ=WEEKLY;BYDAY=TU,TH;WKST=SU;INTERVAL=2",
+    "FREQ=WEEKLY;COUNT=40;BYDAY=SU",
+    "FREQ=MONTHLY",
+    "FREQ=MONTHLY;BYDAY=2TU",
+    "FREQ=MONTHLY;BYDAY=-1FR",
+    "FREQ=MONTHLY;BYMONTHDAY=31",
+    "FREQ=MONTHLY;BYDAY=MO,TU,WE,TH,FR;BYSETPOS=-1",
+    "FREQ=MONTHLY;INTERVAL=5;COUNT=6",
+    "FREQ=YEARLY",
+    "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=29",
+    "FREQ=YEARLY;BYMONTH=3;BYDAY=-1SU",
+    "FREQ=YEARLY;BYWEEKNO=20;BYDAY=MO",
+)
+
+
+def ics(*events: str) -> bytes:
+    lines = ["BEGIN:VCALENDAR", "VERSION:2.0", "PRODID:test", *events, "END:VCALENDAR", ""]
+    return "\r\n".join(lines).encode()
+
+
+def event(*lines: str) -> str:
+    return "\r\n".join(["BEGIN:VEVENT", *lines, "END:VEVENT"])
+
+
+def stamp(name: str, moment: datetime, zone: str) -> str:
+    if zone == "day":
+        return f"{name};VALUE=DATE:{moment:%Y%m%d}"
+    if zone == "UTC":
+        return f"{name}:{moment:%Y%m%dT%H%M%S}Z"
+    return f"{name};TZID={zone}:{moment:%Y%m%dT%H%M%S}"
+
+
+def generated(seed: int, count: int) -> bytes:
+    """Series whose starts fall near changes of the clocks and the end of February, too."""
+    chosen = random.Random(seed)
+    found = []
+    for number in range(count):
+        zone, rule = chosen.choice(ZONES), chosen.choice(RULES)
+        near = chosen.choice([date(2024, 2, 29), date(2024, 3, 31), date(2024, 10, 27),
+                              date(2023, 11, 5), date(2024, 1, 31), date(2023, 6, 15)])  # fmt: skip
+        start = datetime(near.year, near.month, near.day, chosen.randrange(24), 30)
+        start -= timedelta(days=chosen.choice([0, 0, 7, 28]))
+        if zone == "day":
+            start = start.replace(hour=0, minute=0)
+        length = (
+            timedelta(days=chosen.choice([1, 1, 3]))
+            if zone == "day"
+            else timedelta(minutes=chosen.choice([0, 30, 60, 300, 1440]))
+        )
+        if "COUNT" not in rule and chosen.random() < 0.4:
+            end = start + timedelta(days=chosen.randrange(20, 700))
+            rule += f";UNTIL={end:%Y%m%d}" if zone == "day" else f";UNTIL={_utc(end, zone)}"
+        lines = [f"UID:{number}", f"SUMMARY:Series {number}", stamp("DTSTART", start, zone),
+                 stamp("DTEND", start + length, zone), f"RRULE:{rule}"]  # fmt: skip
+        for days in chosen.sample(range(1, 400), chosen.choice([0, 0, 2, 30])):
+            lines.append(stamp("EXDATE", start + timedelta(days=days), zone))
+        if chosen.random() < 0.3:
+            lines.append(stamp("RDATE", start + timedelta(days=11), zone))
+        found.append(event(*lines))
+        if chosen.random() < 0.3 and rule.startswith("FREQ=DAILY"):
+            moved = start + timedelta(days=3)
+            found.append(event(
+                f"UID:{number}", f"SUMMARY:Series {number}", stamp("RECURRENCE-ID", moved, zone),
+                stamp("DTSTART", moved + timedelta(days=2), zone),
+                stamp("DTEND", moved + timedelta(days=2) + length, zone),
+            ))  # fmt: skip
+    return ics(*found)
+
+
+def _utc(local: datetime, zone: str) -> str:
+    moment = local.replace(tzinfo=UTC if zone == "UTC" else ZoneInfo(zone))
+    return f"{moment.astimezone(UTC):%Y%m%dT%H%M%S}Z"
+
+
+def read(data: bytes) -> ReadResult:
+    found = read_calendar(RawFile(source="a.ics", data=data, settings=ReadSettings()))
+    assert found is not None
+    return found
+
+
+def ours(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
+    def shown(moment: datetime, all_day: bool) -> str:
+        return moment.date().isoformat() if all_day else moment.astimezone(UTC).isoformat()
+
+    found = []
+    for document in read(data).documents:
+        series = series_of(document.metadata, HOME)
+        for start, end in series.between(since, until):
+            found.append((document.title, shown(start, series.all_day), shown(end, series.all_day)))
+    return sorted(found)
+
+
+def oracle(data: bytes, since: datetime, until: datetime) -> list[tuple[str, str, str]]:
+    def shown(moment: date) -> str:
+        return (
+            moment.astimezone(UTC).isoformat()
+            if isinstance(moment, datetime)
+            else moment.isoformat()
+        )
+
+    found = recurring_ical_events.of(Calendar.from_ical(data)).between(since, until)
+    return sorted((str(e["SUMMARY"]), shown(e.start), shown(e.end)) for e in found)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_two_years_are_those_of_the_oracle(seed: int) -> None:
+    data = generated(seed, 40)
+    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
+
+    expected = oracle(data, since, until)
+
+    assert len(expected) > 1000
+    assert ours(data, since, until) == expected
+
+
+def weeks() -> Iterator[tuple[datetime, datetime]]:
+    start = datetime(2024, 1, 1, tzinfo=HOME)
+    while start.year < 2026:
+        yield start, (start + timedelta(days=7))
+        start += timedelta(days=91)
+
+
+def test_a_window_holds_what_the_whole_does() -> None:
+    data = generated(9, 40)
+    for since, until in weeks():
+        assert ours(data, since, until) == oracle(data, since, until)
+
+
+def test_an_end_in_utc_keeps_the_last_of_a_local_series() -> None:
+    data = ics(event(
+        "UID:1", "SUMMARY:Stand-up", "DTSTART;TZID=America/New_York:20240301T190000",
+        "DTEND;TZID=America/New_York:20240301T193000", "RRULE:FREQ=WEEKLY;UNTIL=20240315T230000Z",
+    ))  # fmt: skip
+
+    found = ours(data, SINCE, UNTIL)
+
+    # 19:00 in New York is 00:00 UTC of the next day, and from 10 March on 23:00 of the same.
+    assert [start for _, start, _ in found] == [
+        "2024-03-02T00:00:00+00:00",
+        "2024-03-09T00:00:00+00:00",
+        "2024-03-15T23:00:00+00:00",
+    ]
+
+
+def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
+    data = ics(event(
+        "UID:1", "SUMMARY:Pill", "DTSTART:19900101T080000Z", "RRULE:FREQ=HOURLY;INTERVAL=8",
+    ))  # fmt: skip
+    (document,) = read(data).documents
+    series = series_of(document.metadata, HOME)
+
+    moved = series._moved_to(datetime(2024, 1, 1))
+
+    assert datetime(2023, 12, 30) < moved.start <= datetime(2024, 1, 1)
+    assert len(ours(data, SINCE, SINCE + timedelta(days=2))) == 6
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
+        ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
+        ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
+        ("RRULE:FREQ=SOMETIMES", "RRULE cannot be read"),
+        ("EXDATE:never", "EXDATE"),
+        ("DTEND:20240101", "starts with a time and ends with a day"),
+    ],
+)
+def test_a_series_that_cannot_be_is_named_by_its_line_and_nothing_else_lost(
+    line: str, reason: str
+) -> None:
+    good = event("UID:2", "SUMMARY:Good", "DTSTART:20240101T090000Z")
+    bad = event("UID:1", "SUMMARY:Bad", "DTSTART:20240101T090000Z", line)
+
+    found = read(ics(good, bad))
+
+    assert [one.title for one in found.documents] == ["Good"]
+    (skipped,) = found.skipped
+    assert skipped.reason.startswith("line 9: VEVENT")
+    assert reason in skipped.reason
