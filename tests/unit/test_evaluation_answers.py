@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import clew
 from clew.errors import SettingsError
-from clew.evaluation import answers as measured
 from clew.evaluation import evaluate_answers, to_answers_table, to_page
 from clew.evaluation.gold_answers import contains, exact_match, f1, normalise, read_gold
 from clew.evaluation.graph_measures import cohesion
@@ -143,7 +143,7 @@ def evaluated(
     def opened(*, store: object, settings: Settings) -> Clew:
         return Clew(settings, embedder=HashEmbedder(), language_model=model)
 
-    monkeypatch.setattr(measured.clew, "open", opened)
+    monkeypatch.setattr(clew, "open", opened)
     return evaluate_answers(
         folder, strategy="graph", store=settings.store, settings=settings, **options
     )
