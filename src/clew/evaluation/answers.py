@@ -26,9 +26,9 @@ from clew.evaluation.run import store_folder
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from clew.engine import Engine
     from clew.engine.state import Progress
     from clew.evaluation.beir import BeirDataset, Question
-    from clew.library import Clew
     from clew.settings import Settings
     from clew.types import Hit
     from clew.types.answers import Answer, AnswerMode
@@ -104,7 +104,7 @@ def evaluate_answers(
 
 
 def _row(
-    engine: Clew,
+    engine: Engine,
     dataset: BeirDataset,
     question: Question,
     gold: Sequence[str],
@@ -145,7 +145,7 @@ def _row(
     return row
 
 
-def _citations(engine: Clew, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
+def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
     """Share of the passages cited that are judged to answer, and of those that are cited."""
     cited = set()
     for source in answer.sources:
