@@ -16,6 +16,7 @@ from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"
 BERT = "BERT: Pre-training of Deep Bidirectional Transformers for Language Understanding"
 ATTENTION = "Attention Is All You Need"
+SPARSE = "Generating Long Sequences with Sparse Transformers"
 QUESTIONS = [
     "What papers built on BERT?",
     "How did attention evolve from 2017 to 2022?",
@@ -110,9 +111,12 @@ def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     assert {hit.chunk.metadata["citations"] > 5000 for hit in hits} == {True}
 
 
-def test_a_development_is_told_by_its_periods(library: Clew) -> None:
-    temporal = library.search("How did attention evolve from 2017 to 2022?").temporal
+def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
+    found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
+    stated = [part.text for part in found.context.parts if part.kind == "timeline"]
+    temporal = found.temporal
 
+    assert f"{ATTENTION} (2017) precedes {SPARSE} (2019)" in stated[0]
     assert temporal is not None
     periods = [period for period, _ in temporal.timeline]
     assert periods == sorted(periods)
