@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import InputError, NotFoundError
 from clew.search.answer.explain import read_relations, stating_sentences
 from clew.types import Period
 
@@ -64,15 +64,31 @@ class Graph:
 
         return delete_relation(self._state, relation_id)
 
-    def prune(self, *, below: float, dry_run: bool = True) -> PruneReport:
+    def prune(self, *, below: float, dry_run: bool = True, entities: bool = False) -> PruneReport:
         """Take back the relations of texts whose weight is below a bound (above 0 to 1).
 
-        A dry run only says which, and why. What was stated by hand is never taken back. Indexing
-        again remembers it. Raises `InputError` for a bound that cannot be.
+        With `entities` also the entities whose confidence is (`restore_names` brings their names
+        back). A dry run only says which, and why. What was stated by hand, and what documents are
+        about, is never taken back. Indexing again remembers it. Raises `InputError` for a bound
+        that cannot be.
         """
         from clew.engine.pruning import prune
 
-        return prune(self._state, below, dry_run)
+        return prune(self._state, below, dry_run, entities)
+
+    def pruned_names(self) -> list[str]:
+        """The names that were pruned, in order; `restore_names` brings them back."""
+        return sorted(self._state.store.pruned_names().values())
+
+    def restore_names(self, *names: str) -> int:
+        """Let texts make entities of pruned names again; how many names were.
+
+        What is indexed or processed again from then on has them. Raises `NotFoundError` where none
+        was pruned.
+        """
+        from clew.engine.pruning import restore
+
+        return restore(self._state, names)
 
     def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.
@@ -213,8 +229,9 @@ class Graph:
 
     def subgraph(
         self,
-        question: str,
+        question: str = "",
         *,
+        entity_ids: Sequence[int] = (),
         hops: int | None = None,
         limit: int = 50,
         max_tokens: int | None = None,
@@ -223,10 +240,12 @@ class Graph:
 
         It is the tree that ties the question's entities together at the least cost
         (prize-collecting Steiner tree); with `hops`, all that lies so near to them. As text it
-        takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
-        to 3.
+        takes at most `max_tokens`. Given ids, it is of those entities in place of the question's.
+        Raises `InputError` for a limit below 2, for hops outside 1 to 3 and where neither is given,
+        `NotFoundError` for an id that there is not.
         """
         self._state.check_length("question", question)
+        _check_asked(self._state, question, entity_ids)
         from clew.search.options import Options
         from clew.search.strategies.subgraph import question_subgraph
 
@@ -237,4 +256,18 @@ class Graph:
             max_tokens=self._state.settings.search.max_tokens if max_tokens is None else max_tokens,
             now=self._state.now(),
         )
-        return question_subgraph(self._state, question, options, self._state.entity_ranks, hops)
+        ranks = self._state.entity_ranks
+        return question_subgraph(self._state, question, options, ranks, hops, entity_ids)
+
+
+def _check_asked(state: EngineState, question: str, entity_ids: Sequence[int]) -> None:
+    """Raise where there is nothing to make a graph of."""
+    if bool(question.strip()) == bool(entity_ids):
+        raise InputError("give a question (query) or entity_ids; one of the two, and not both")
+    known = {entity.id for entity in state.store.entities(entity_ids)} if entity_ids else set()
+    for id_ in entity_ids:
+        if id_ not in known:
+            raise NotFoundError(
+                f"there is no entity {id_!r}; expected ids of this store, as `clew entity show` and"
+                " search_entities give them"
+            )

@@ -115,16 +115,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         name="prune_graph",
         title="Prune the graph",
         description=(
-            "Relations that little speaks for, each with the reason; takes them back unless"
-            " dry_run. Never what was stated by hand."
+            "Relations (and entities) that little speaks for, each with the reason; takes them back"
+            " unless dry_run. Never what was stated by hand."
         ),
         parameters=(
             share("below", "Weight below which a relation is listed", 0.4),
             flag("dry_run", "Only list them.", True),
-            integer("limit", "Relations to list", 50, 1, 500),
+            flag("entities", "Entities whose confidence is below, too.", False),
+            integer("limit", "Relations and entities to list", 50, 1, 500),
             _CONFIRM,
         ),
-        result=shape(dry_run="boolean", total="integer", relations="array"),
+        result=shape(
+            dry_run="boolean",
+            total="integer",
+            relations="array",
+            total_entities="integer",
+            entities="array",
+        ),
         run=writing.prune,
         scope="write",
         profiles=FULL,
@@ -202,9 +209,12 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="relevant_subgraph",
         title="Graph of a question",
-        description="The entities that matter to a question and what ties them together.",
+        description="The entities that matter to a question, or those given, and what ties them.",
         parameters=(
-            text("query", "What is asked.", required=True, max_length=10_000, blank=False),
+            text("query", "What is asked; or entity_ids.", max_length=10_000),
+            array(
+                "entity_ids", "integers", "Of these entities instead. Default none.", max_items=50
+            ),
             integer(
                 "hops", "All within so many steps; default the tree that ties them", None, 1, 3
             ),
