@@ -65,6 +65,16 @@ class SettingsError(InputError):
     """A setting, or a combination of settings, that cannot be."""
 
 
+class NoLanguageModelError(SettingsError):
+    """No language model is configured, and nothing can be done without one."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "no language model is configured: set llm.provider and llm.model, in clew.toml or as"
+            " CLEW_LLM__PROVIDER and CLEW_LLM__MODEL"
+        )
+
+
 class StoreError(ClewError):
     """The store cannot do what was asked."""
 

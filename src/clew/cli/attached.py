@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ from clew.text import one_line, terms
 
 if TYPE_CHECKING:
     from clew.attach.answer import GraphAnswer, GraphHit
+    from clew.attach.cypher import CypherAnswer
     from clew.attach.schema import GraphSchema, PropertyInfo
 
 
@@ -31,6 +33,24 @@ def print_answer(console: Console, answer: GraphAnswer) -> None:
         if hit.path:
             _print_indented(console, _path(hit, f"[{number}]"))
         console.print()
+
+
+def print_rows(console: Console, answer: CypherAnswer) -> None:
+    """Print the query and what it found, a line a row."""
+    if answer.query:
+        console.print(Text(answer.query, style=FAINT))
+        for name, value in answer.parameters.items():
+            console.print(Text(f"  ${one_line(name)} = {value!r}", style=FAINT))
+        console.print()
+    if answer.rows:
+        columns = tuple(one_line(name) for name in answer.columns)
+        console.print(table(columns, [[_cell(value) for value in row] for row in answer.rows]))
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return one_line(value)
+    return one_line(json.dumps(value, ensure_ascii=False))
 
 
 def _heading(number: int, hit: GraphHit) -> Text:

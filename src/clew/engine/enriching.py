@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 
-from clew.errors import BudgetError, InputError, ModelUnavailableError, SettingsError
+from clew.errors import (
+    BudgetError,
+    InputError,
+    ModelUnavailableError,
+    NoLanguageModelError,
+)
 from clew.ports.enrichment import Enriched, Enrichment, EnrichmentLog
 from clew.ports.language_model import Task as LlmTask
 from clew.types import EnrichmentReport, Skipped
@@ -213,10 +218,7 @@ class Enriching:
 
         state = self._state
         if state.language_provider is None:
-            raise SettingsError(
-                "no language model is configured: set llm.provider and llm.model, in clew.toml or"
-                " as CLEW_LLM__PROVIDER and CLEW_LLM__MODEL"
-            )
+            raise NoLanguageModelError
         model = make_language_model(state.settings, state.language_provider, state.store)
         llm = state.settings.llm
         model.budget = Budget(

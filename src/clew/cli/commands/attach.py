@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -12,7 +12,7 @@ import typer
 
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import read_question
+from clew.cli.options import QuestionArgument, read_question
 from clew.cli.output import stdout_console, write_json
 from clew.errors import InputError
 
@@ -140,6 +140,47 @@ def schema(common: Common) -> None:
     from clew.cli.attached import print_schema
 
     print_schema(stdout_console(), found)
+
+
+def cypher(
+    common: Common,
+    question: QuestionArgument,
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Rows, at most.")] = 50,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Show the query, and do not run it.")
+    ] = False,
+) -> None:
+    """Ask a Neo4j database by a query that a language model writes, and that can only read.
+
+    The query is shown. It is judged by the server's own plan of it before it runs.
+    """
+    from clew.attach.cypher import ask_by_cypher
+    from clew.errors import NoLanguageModelError
+    from clew.models.llm.client import LanguageModelClient
+    from clew.settings import load_settings
+    from clew.wiring import make_language_provider
+
+    settings = load_settings(store=common.store, namespace=common.namespace)
+    with _connected(settings) as database, ExitStack() as closing_later:
+
+        def later(close: Callable[[], None]) -> None:
+            closing_later.callback(close)
+
+        provider = make_language_provider(settings, later)
+        if provider is None:
+            raise NoLanguageModelError
+        model = LanguageModelClient(provider, settings.llm)
+        answer = ask_by_cypher(
+            database, model, read_question(question), limit=limit, run=not dry_run
+        )
+    if common.json:
+        write_json(answer)
+        return
+    from clew.cli.attached import print_rows
+
+    print_rows(stdout_console(), answer)
+    for remark in answer.notes:
+        note(f"Note: {remark}")
 
 
 @contextmanager

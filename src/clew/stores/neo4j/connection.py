@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,7 @@ from clew.stores.backend import half_character
 from clew.stores.neo4j.errors import translated
 
 if TYPE_CHECKING:
-    from neo4j import Driver, ManagedTransaction, Session, Transaction
+    from neo4j import Driver, ManagedTransaction, Query, Session, Transaction
 
     from clew.settings import Neo4jSettings
 
@@ -104,6 +104,27 @@ class Neo4jDatabase:
                     raise
             time.sleep(pause)
             pause = min(2 * pause, 2.0)
+
+    # --- queries of others, which may only read
+
+    def explained(self, query: str, values: Mapping[str, object]) -> tuple[str, Mapping[str, Any]]:
+        """Kind of a query (`r` where it reads) and the last operator of its plan; none is run."""
+        with self._translated(), self._session(writes=False) as session:
+            summary = session.run(self._bounded(f"EXPLAIN {query}"), dict(values)).consume()
+        return summary.query_type or "", summary.plan or {}
+
+    def bounded_rows(
+        self, query: str, values: Mapping[str, object], limit: int
+    ) -> tuple[tuple[str, ...], list[Row]]:
+        """Columns and the first rows of a query; the server refuses whatever writes."""
+        with self._translated(), self._session(writes=False) as session:
+            result = session.run(self._bounded(query), dict(values))
+            return tuple(result.keys()), [list(row.values()) for row in result.fetch(limit)]
+
+    def _bounded(self, query: str) -> Query:
+        from neo4j import Query
+
+        return Query(query, timeout=self._settings.query_seconds)
 
     # --- transactions
 

@@ -9,7 +9,7 @@ import typer
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE
 from clew.cli.output import stdout_console, write_json
-from clew.errors import SettingsError
+from clew.errors import NoLanguageModelError
 
 
 def check(common: Common) -> None:
@@ -24,10 +24,7 @@ def check(common: Common) -> None:
 
     settings = clew.load_settings(store=common.store, namespace=common.namespace).llm
     if not settings.provider:
-        raise SettingsError(
-            "no language model is configured: set llm.provider and llm.model, in clew.toml or as"
-            " CLEW_LLM__PROVIDER and CLEW_LLM__MODEL"
-        )
+        raise NoLanguageModelError
     with closing(make_provider(settings)) as provider:
         found = list(trials(LanguageModelClient(provider, settings)))
     if common.json:
