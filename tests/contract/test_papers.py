@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from fpdf import FPDF
 
 import clew.packs.papers
 from clew import Clew
+from clew.packs.papers.bibtex import read_bibtex
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
 CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"
@@ -109,13 +111,45 @@ def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     assert {hit.chunk.metadata["citations"] > 5000 for hit in hits} == {True}
 
 
-def test_a_development_is_told_by_its_periods(library: Clew) -> None:
-    temporal = library.search("How did attention evolve from 2017 to 2022?").temporal
+def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
+    found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
+    stated = [part.text for part in found.context.parts if part.kind == "timeline"]
+    temporal = found.temporal
 
+    pairs = re.findall(r"- (.+) \((\d{4})\) precedes (.+) \((\d{4})\)", stated[0])
+    assert len(pairs) > 3
+    assert [pair for pair in pairs if pair[1] >= pair[3]] == []
+    assert pairs == sorted(pairs, key=lambda pair: pair[1])
+    assert {pair[2] for pair in pairs if pair[0] == ATTENTION} <= related(
+        library, ATTENTION, "precedes", "outbound"
+    )
     assert temporal is not None
     periods = [period for period, _ in temporal.timeline]
     assert periods == sorted(periods)
     assert len(periods) > 2
+
+
+def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
+    arguments = {"query": "BERT", "where": ["year<2020"], "limit": 8}
+    graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
+    written = library.tools.call("papers_list", {**arguments, "format": "bibtex"}).content["bibtex"]
+    again, failed = read_bibtex(written)
+
+    listed = {one["title"] for one in graph["papers"]}
+    edges = {(one["from"], one["relation"], one["to"]) for one in graph["citations"]}
+    assert ("RoBERTa: A Robustly Optimized BERT Pretraining Approach", "builds_on", BERT) in edges
+    assert {end for head, _, tail in edges for end in (head, tail)} <= listed
+    assert failed == []
+    assert {paper.title for paper in again} == listed
+    (bert,) = (paper for paper in again if paper.title == BERT)
+    assert bert.authors == ("Jacob Devlin", "Ming-Wei Chang", "Kenton Lee", "Kristina Toutanova")
+    assert (bert.year, bert.identifiers[0]) == (2019, "10.18653/v1/n19-1423")
+
+
+def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> None:
+    found = library.tools.call("papers_list", {"limit": 2}).content["papers"]
+
+    assert [one["title"] for one in found] == [ATTENTION, BERT]
 
 
 @each_back_end

@@ -24,6 +24,7 @@ from clew.cli.commands import (
     tools,
     watching,
 )
+from clew.cli.commands.domains import papers
 from clew.cli.commands.llm import ask, chat, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
@@ -129,6 +130,7 @@ pack.command("enable")(command(packs.enable))
 pack.command("disable")(command(packs.disable))
 pack.command("test")(command(packs.test))
 app.add_typer(pack, name="pack")
+app.command("papers")(command(papers.papers))
 
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))
