@@ -1,0 +1,57 @@
+"""What packs declare, shown in the terms of a server that people query themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
+
+from clew.text import entity_key
+
+if TYPE_CHECKING:
+    from clew.packs.enabled import EnabledPacks
+    from clew.packs.pack import EntityType, FieldKind
+    from clew.ports import Store
+
+    Properties = tuple[str, str, dict[str, Any]]
+
+
+def publish(store: Store, packs: EnabledPacks) -> None:
+    """Bring labels, properties and relationships of declared types up to date."""
+    types = packs.entity_types
+    if packs.packs:
+        labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
+        declared = sorted({one.name for one in packs.relation_types.values()})
+        store.publish(labels, declared, list(_properties(store, types)))
+
+
+def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Properties]:
+    """Key, type and properties of the entities that documents describe."""
+    for document in store.documents():
+        kind = types.get(str(document.metadata.get("entity_type", "")))
+        if kind is not None:
+            values = {
+                field.name: _value(field.kind, document.metadata.get(field.name))
+                for field in kind.fields
+            }
+            yield entity_key(document.title), kind.name, values
+
+
+def _pascal_case(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _value(kind: FieldKind, value: object) -> object:
+    """A value as a server's own type; as text where it is none of its kind."""
+    if kind == "list":
+        return [str(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            if kind == "time":
+                return datetime.fromisoformat(value)
+            if kind == "date":
+                return date.fromisoformat(value)
+            if kind == "number":
+                return float(value)
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)
