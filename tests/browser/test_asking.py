@@ -95,6 +95,17 @@ def test_namespaces_stay_apart(page: Page, lights: Site) -> None:
     assert page.locator(".hit").count() == 0
 
 
+def test_a_token_logs_in_and_out(page: Page, lights: Site) -> None:
+    page.goto(f"{lights.url}/ui/documents")
+    page.get_by_label("Token").fill(lights.token)
+    page.get_by_role("button", name="Log in").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Documents")
+    page.get_by_role("button", name="Log out").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Log in")
+    page.goto(f"{lights.url}/ui/documents")
+    expect(page.get_by_label("Token")).to_be_visible()
+
+
 def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.keyboard.type("Tobias Fenn")

@@ -5,6 +5,7 @@ What only writing needs, or only searching by meaning, is imported inside the fu
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +26,9 @@ if TYPE_CHECKING:
     from clew.search.options import Moment
     from clew.search.retrieval.entity_search import EntityHit
     from clew.types import Alias, DocumentInfo, Entity, MergeSuggestion, Metadata, Relation
+
+ENTITY_TYPE = r"[a-z][a-z0-9_]{0,59}"
+"""How a type is written."""
 
 
 class Entities:
@@ -191,7 +195,7 @@ class Entities:
         with self._state.writing:
             return self._state.store.retract(relation_ids)
 
-    def merge(self, source: str, target: str) -> None:
+    def merge(self, source: str | Entity, target: str | Entity) -> None:
         """Take the first entity for the second from now on; `split` undoes it."""
         with self._state.writing:
             self._state.store.merge(
@@ -213,7 +217,7 @@ class Entities:
         with self._state.writing:
             self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
 
-    def split(self, name: str, alias_names: Sequence[str]) -> Entity:
+    def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
         for alias in alias_names:
             self._state.check_length("name", alias)
@@ -223,11 +227,21 @@ class Entities:
             )
         return self._state.entity_ranks.applied(self._state.store.entities([made]))[0]
 
-    def rename(self, name: str, new_name: str) -> None:
+    def rename(self, name: str | Entity, new_name: str) -> None:
         """Show an entity under another name; the old one still finds it."""
         self._state.check_length("name", new_name)
         with self._state.writing:
             self._state.store.rename(self.resolve(name).id, new_name)
+
+    def retype(self, name: str | Entity, entity_type: str) -> None:
+        """Say what kind of thing an entity is; raises `InputError` for no word."""
+        if not re.fullmatch(ENTITY_TYPE, entity_type):
+            raise InputError(
+                f"entity_type cannot be {entity_type[:60]!r}; expected a word in small letters,"
+                " such as person or research_group"
+            )
+        with self._state.writing:
+            self._state.store.update_entity(self.resolve(name).id, entity_type=entity_type)
 
     @cached_property
     def memory(self) -> ManualGraphWriter:

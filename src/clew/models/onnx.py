@@ -15,6 +15,7 @@ from clew.errors import ModelError
 from clew.models.convert import converted_model, default_cache, discard, weights_digest
 from clew.models.locate import ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_model_config
+from clew.models.vector_cache import VectorCache
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,10 +89,19 @@ class OnnxEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length, in the order given.
 
-        Texts of like length share a batch, so that little is computed for padding.
+        The same text is embedded once, and not at all where that is remembered.
         """
         prefix = self._located[1].document_prefix
-        tokens = self._token_ids([prefix + text for text in texts])
+        given = [prefix + text for text in texts]
+        if not self._settings.remembered or not given:
+            return self._embed(given)
+        file = self._cache / "vectors.db"
+        cache = VectorCache(file, self.name, self._settings.remembered)
+        return cache.embed(given, self.dimension, self._embed)
+
+    def _embed(self, texts: Sequence[str]) -> Vectors:
+        """Texts of like length share a batch, so that little is computed for padding."""
+        tokens = self._token_ids(texts)
         vectors = np.empty((len(texts), self.dimension), np.float32)
         order = sorted(range(len(texts)), key=lambda i: len(tokens[i]))
         for start in range(0, len(order), self._settings.batch_size):

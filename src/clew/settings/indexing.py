@@ -116,6 +116,12 @@ class EmbedSettings(SettingsGroup):
     cache: Path | None = Field(
         default=None, description="Where converted models are kept; default the user's cache."
     )
+    remembered: int = Field(
+        default=50_000,
+        ge=0,
+        description="Passages whose embeddings are remembered in that cache, by digests of their"
+        " texts, so that the same text is embedded once, whatever store it comes to; 0 for none.",
+    )
 
 
 class LinkSettings(SettingsGroup):

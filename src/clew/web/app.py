@@ -19,6 +19,7 @@ from clew.errors import ClewError
 from clew.web.api.app import api_routes
 from clew.web.bodies import read_form
 from clew.web.middleware import (
+    FORM_TOKEN,
     SESSION,
     CookieLogin,
     SecurityHeaders,
@@ -31,6 +32,7 @@ from clew.web.sessions import Sessions
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.datastructures import FormData
     from starlette.types import Message, Receive, Scope, Send
 
     from clew.mcp.server import ClewServer
@@ -94,16 +96,22 @@ class Explorer:
             )
 
     async def _made(self, page: Page, request: Request) -> Response:
-        scope = self._server.requests.scope_of(request)
-        session = request.scope.get(SESSION, "")
-        form = None
-        if page.method == "POST":
-            form = await read_form(request, self._serve.body_megabytes)
-            given = request.headers.get("x-form-token") or form.get("form_token", "")
-            if not self._sessions.is_form_token(session, str(given)):
+        if page.method == "GET":
+            return await self._run(page, request, None)
+        form = await read_form(request, self._serve.body_megabytes)
+        try:
+            given = request.headers.get(FORM_TOKEN) or form.get("form_token", "")
+            if not self._sessions.is_form_token(request.scope.get(SESSION, ""), str(given)):
                 raise ForbiddenError(
                     "this form is not of a page of this session; load the page again, then send it"
                 )
+            return await self._run(page, request, form)
+        finally:
+            await form.close()
+
+    async def _run(self, page: Page, request: Request, form: FormData | None) -> Response:
+        scope = self._server.requests.scope_of(request)
+        session = request.scope.get(SESSION, "")
 
         def make() -> Response:
             with scope.acquire() as opened:

@@ -51,6 +51,11 @@ ENDPOINTS = (
     _endpoint("GET /communities", "list_communities"),
     _endpoint("GET /statistics", "get_graph_statistics"),
     _endpoint("GET /merges", "suggest_merges"),
+    _endpoint("POST /merges", "merge_entities"),
+    _endpoint("POST /merges/refused", "refuse_merge"),
+    _endpoint("POST /entities/{entity_id}/split", "split_entity"),
+    _endpoint("POST /entities/{entity_id}/name", "rename_entity"),
+    _endpoint("POST /entities/{entity_id}/type", "retype_entity"),
     _endpoint("POST /relations", "add_entity_relationship", 201),
     _endpoint("DELETE /relations/{relation_id}", "delete_relation", confirm=True),
 )

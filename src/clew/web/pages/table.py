@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
-from clew.web.pages import ask, documents, entities, graph
+from typing import TYPE_CHECKING
+
+from clew.web.pages import ask, corrections, documents, entities, graph, jobs
 from clew.web.request import Page
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from starlette.responses import Response
+
+    from clew.web.request import PageRequest
+
+
+def _form(path: str, run: Callable[[PageRequest], Response], right: str) -> Page:
+    return Page(path=path, run=run, right=right, method="POST")
+
 
 PAGES = (
     Page(path="/", run=ask.ask, right="query_documents"),
@@ -15,4 +29,18 @@ PAGES = (
     Page(path="/entity", run=entities.named, right="graph_enhanced_search"),
     Page(path="/entities/{entity:int}", run=entities.entity, right="graph_enhanced_search"),
     Page(path="/graph", run=graph.graph, right="view_graph"),
+    Page(path="/merges", run=corrections.suggestions, right="suggest_merges"),
+    Page(path="/jobs", run=jobs.jobs, right="list_jobs"),
+    _form("/entities/{entity:int}/merge", corrections.merge, "merge_entities"),
+    _form("/entities/{entity:int}/split", corrections.split, "split_entity"),
+    _form("/entities/{entity:int}/rename", corrections.rename, "rename_entity"),
+    _form("/entities/{entity:int}/retype", corrections.retype, "retype_entity"),
+    _form("/relations", corrections.state_relation, "add_entity_relationship"),
+    _form("/relations/{relation:int}/delete", corrections.delete_relation, "delete_relation"),
+    _form("/merges/refuse", corrections.refuse, "refuse_merge"),
+    _form("/documents", jobs.upload, "ingest_document"),
+    _form("/documents/{document}/delete", jobs.delete, "delete_document"),
+    _form("/addresses", jobs.add_address, "ingest_document"),
+    _form("/jobs/{job}/cancel", jobs.cancel, "cancel_job"),
+    _form("/demo", jobs.add_demo, "ingest_document"),
 )

@@ -17,3 +17,16 @@ function say(text) {
   clearTimeout(say.timer);
   say.timer = setTimeout(() => { place.textContent = ""; }, 8000);
 }
+
+document.addEventListener("DOMContentLoaded", () => {
+  const drop = document.getElementById("drop");
+  if (!drop) return;
+  const over = (event) => { event.preventDefault(); drop.classList.add("over"); };
+  document.addEventListener("dragover", over);
+  document.addEventListener("dragleave", () => drop.classList.remove("over"));
+  document.addEventListener("drop", (event) => {
+    over(event);
+    drop.querySelector("input[type=file]").files = event.dataTransfer.files;
+    if (event.dataTransfer.files.length) drop.requestSubmit();
+  });
+});

@@ -1,0 +1,85 @@
+"""Documents in and out: files dropped, documents deleted, jobs watched."""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from typing import TYPE_CHECKING
+
+from starlette.datastructures import UploadFile
+from starlette.responses import RedirectResponse
+
+from clew.errors import InputError
+from clew.jobs.uploads import Uploads
+from clew.tools.documents.writing import UPLOAD
+from clew.web.render import render_page
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from clew.web.request import PageRequest
+
+LISTED = 30
+"""Jobs shown."""
+
+
+def jobs(page: PageRequest) -> Response:
+    """Jobs, the newest first, as a page or as the part of it that is asked for again."""
+    found = page.call("list_jobs", limit=LISTED)["jobs"]
+    going = any(job["status"] in ("queued", "running") for job in found)
+    template = "jobs_part.html" if page.text("part") else "jobs.html"
+    return render_page(page, template, jobs=found, going=going)
+
+
+def upload(page: PageRequest) -> Response:
+    """Take files in, each as a job."""
+    given = [] if page.form is None else page.form.getlist("files")
+    sent = [one for one in given if isinstance(one, UploadFile) and one.filename]
+    if not sent:
+        raise InputError("no file came with this form; choose or drop one")
+    page.need("ingest_document")
+    for one in sent:
+        _take_in(page, one)
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def _take_in(page: PageRequest, file: UploadFile) -> None:
+    data = file.file.read()
+    if not data:
+        raise InputError(f"{file.filename!r} is empty; choose another file")
+    uploads = Uploads(page.engine.store.folder, page.engine.settings)
+    name = str(file.filename).replace("\\", "/").rpartition("/")[2]
+    digest = hashlib.sha256(data).hexdigest()
+    begun = uploads.begin(name=name, size=len(data), sha256=digest, part_bytes=len(data))
+    uploads.write(begun, 1, data)
+    page.call("ingest_document", url=UPLOAD + begun.id, source=f"upload/{name}")
+
+
+def add_address(page: PageRequest) -> Response:
+    """Fetch and index a web page; also again, where that failed."""
+    page.call("ingest_document", url=page.sent("url"))
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def cancel(page: PageRequest) -> Response:
+    """Stop a job."""
+    page.call("cancel_job", job_id=page.params["job"])
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def delete(page: PageRequest) -> Response:
+    """Delete a document."""
+    page.call("delete_document", document=page.params["document"], confirm=True)
+    return RedirectResponse(page.url("documents"), 303)
+
+
+def add_demo(page: PageRequest) -> Response:
+    """Index the documents that ship with Clew."""
+    for file in sorted((files("clew") / "cli" / "demo").iterdir(), key=lambda f: f.name):
+        if file.name.endswith(".md"):
+            text = file.read_text(encoding="utf-8")
+            page.call("ingest_document", text=text, source=f"demo/{file.name}")
+    return RedirectResponse(page.url("", q=DEMO_QUESTION), 303)
+
+
+DEMO_QUESTION = "Who taught the builder of the Skerrow Rock light?"

@@ -1,0 +1,131 @@
+"""Putting right in a browser, and documents that come and go; each test has a store of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from tests.browser.conftest import Site, site_in
+
+TEXTS = {
+    "mill": "Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey.",
+    "abbey": "J. Reed repaired the roof of Tarn Abbey. Tarn Abbey is part of the Lorne Estate.",
+    "guild": "Mara Lind works for the Weavers Guild. Mara Lind met Jonas Reed in Harrow Ford.",
+    "said": "We heard that Ada Keller said no.",
+    "met": "They met A. Keller there.",
+}
+
+
+@pytest.fixture
+def mills(tmp_path: Path) -> Iterator[Site]:
+    with site_in(tmp_path, "mills", "bells") as site:
+        for source, text in TEXTS.items():
+            site.engine.add(text, source=source, title=f"The {source}")
+        yield site
+
+
+def entity_page(page: Page, site: Site, name: str) -> None:
+    page.goto(site.door())
+    page.goto(f"{site.url}/ui/entity?name={name}")
+
+
+def test_merging_and_taking_it_back(page: Page, mills: Site) -> None:
+    entities = mills.engine.entities
+    before = {name: entities.get(name).id for name in ("Mara Lind", "Jonas Reed")}
+    entity_page(page, mills, "Mara Lind")
+    page.get_by_label("It is the same as").fill("Jonas Reed")
+    page.get_by_role("button", name="Merge").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Jonas Reed")
+    assert entities.get("Mara Lind").id == before["Jonas Reed"]
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Mara Lind")
+    assert entities.get("Mara Lind").id != entities.get("Jonas Reed").id
+    assert entities.get("Jonas Reed").id == before["Jonas Reed"]
+    names = [entry["tool"] for entry in mills.engine.tools.call("audit").content["entries"]]
+    assert names[:2] == ["split_entity", "merge_entities"]
+
+
+def test_renaming_and_retyping_and_taking_it_back(page: Page, mills: Site) -> None:
+    entity_page(page, mills, "Tarn Abbey")
+    before = mills.engine.entities.get("Tarn Abbey")
+    page.get_by_label("Show it as").fill("Abbey of Tarn")
+    page.get_by_role("button", name="Rename").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Abbey of Tarn")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Tarn Abbey")
+    page.get_by_label("It is a", exact=True).fill("monastery")
+    page.get_by_role("button", name="Retype").click()
+    expect(page.locator(".head .type")).to_have_text("monastery")
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".head .type")).to_have_text(before.entity_type)
+
+
+def test_a_wrong_relation_is_deleted_and_stated_again(page: Page, mills: Site) -> None:
+    entity_page(page, mills, "Jonas Reed")
+    stated = page.get_by_role("button", name="Delete works_for Tarn Abbey")
+    kinds = [r.relation for r in mills.engine.graph.relations("Jonas Reed")]
+    name = next(kind for kind in kinds if stated.count() == 0 or kind == "works_for")
+    page.get_by_role("button", name=f"Delete {name}").first.click()
+    expect(page.locator(".done")).to_contain_text(name)
+    left = [r.relation for r in mills.engine.graph.relations("Jonas Reed")]
+    assert len(left) < len(kinds)
+    page.get_by_role("button", name="Undo").click()
+    expect(page.locator(".done")).to_contain_text("Stated by hand")
+    assert name in [r.relation for r in mills.engine.graph.relations("Jonas Reed")]
+
+
+def test_suggestions_are_accepted_or_refused(page: Page, mills: Site) -> None:
+    expected = mills.engine.entities.suggest()
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/merges")
+    assert expected
+    assert page.locator("tbody tr").count() == len(expected)
+    page.get_by_role("button", name="are two").first.click()
+    page.wait_for_load_state()
+    assert len(mills.engine.entities.suggest()) == len(expected) - 1
+
+
+def test_files_are_dropped_and_the_job_watched(page: Page, mills: Site, tmp_path: Path) -> None:
+    file = tmp_path / "bell.md"
+    file.write_text("# The bell\n\nEdda Rowe cast the bell of Port Anselm.\n", encoding="utf-8")
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/documents")
+    page.get_by_label("Drop files here").set_input_files(file)
+    page.get_by_role("button", name="Add", exact=True).click()
+    page.wait_for_url("**/ui/jobs*")
+    expect(page.locator(".status").first).to_have_text("completed", timeout=20_000)
+    page.goto(f"{mills.url}/ui/?q=Who cast the bell of Port Anselm?")
+    expect(page.locator(".hit").first).to_contain_text("Edda Rowe")
+
+
+def test_what_cannot_be_read_is_told(page: Page, mills: Site, tmp_path: Path) -> None:
+    file = tmp_path / "broken.pdf"
+    file.write_bytes(b"%PDF-1.7 nothing of it is right")
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/documents")
+    page.get_by_label("Drop files here").set_input_files(file)
+    page.get_by_role("button", name="Add", exact=True).click()
+    expect(page.locator("#jobs")).to_contain_text("broken.pdf")
+    expect(page.get_by_role("link", name="Drop the file again")).to_be_visible(timeout=20_000)
+
+
+def test_a_document_is_deleted(page: Page, mills: Site) -> None:
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/documents")
+    page.get_by_role("link", name="The guild").click()
+    page.get_by_text("Delete this document").click()
+    page.get_by_role("button", name="Delete").click()
+    page.wait_for_url("**/ui/documents*")
+    assert {d.source for d in mills.engine.documents.list()} == set(TEXTS) - {"guild"}
+    expect(page.get_by_role("link", name="The guild")).to_have_count(0)
+
+
+def test_the_demo_fills_an_empty_store(page: Page, mills: Site) -> None:
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/?namespace=bells")
+    page.get_by_role("button", name="Add the demo").click()
+    expect(page.locator(".hit").first).to_be_visible(timeout=30_000)
+    assert {d.source for d in mills.engine.documents.list()} == set(TEXTS)

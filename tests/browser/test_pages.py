@@ -1,0 +1,171 @@
+"""Every page: hostile names stay text, nothing keeps anybody out, and how each looks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser, Page
+
+from clew.types import Document, NewEntity
+from tests.browser.conftest import WATCH, Site, Watched, site_in
+from tests.browser.payloads import PAYLOADS
+
+AXE = Path(__file__).parent.parent / "protocol" / "node_modules" / "axe-core" / "axe.min.js"
+SCREENSHOTS = os.environ.get("CLEW_SCREENSHOTS")
+"""A folder that pictures of the pages are written to; those of the documentation come from here."""
+QUESTION = "Who taught the builder of the Skerrow Rock light?"
+PAGES = {
+    "welcome": "",
+    "ask": f"?q={QUESTION}",
+    "graph": f"graph?question={QUESTION}&entities=Ilse Marrable",
+    "graph-begin": "graph",
+    "documents": "documents",
+    "document": "documents/tobias-fenn.md",
+    "entities": "entities",
+    "entity": "entity?name=Ilse Marrable",
+    "merges": "merges",
+    "jobs": "jobs",
+    "empty": "?namespace=empty",
+    "error": "none",
+}
+RUN = """async () => {
+  const found = await axe.run(document, { resultTypes: ["violations"] });
+  return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
+    .map((v) => v.id + ": " + v.nodes.map((n) => n.target).join(" | "));
+}"""
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    """A store whose every title, name, source, relation and text is an attack."""
+    with site_in(tmp_path_factory.mktemp("hostile"), "hostile") as site:
+        engine = site.engine
+        engine.add_documents(
+            Document(
+                source=f"{number} {payload}.md",
+                text=f"Jonas Reed saw {payload} in Harrow Ford.\n\n{payload}",
+                title=f"{payload} {number}",
+                metadata={"author": payload, "topic": payload},
+            )
+            for number, payload in enumerate(PAYLOADS)
+        )
+        names = [f"{payload} {number}" for number, payload in enumerate(PAYLOADS)]
+        engine.entities.memory.add_entities([NewEntity(name=n, content=n) for n in names])
+        relations = [
+            {"from": one, "to": other, "relationType": f"says {one}"[:60]}
+            for one, other in pairwise(names)
+        ]
+        made = engine.tools.call("create_relations", {"relations": relations})
+        assert not made.is_error, made.text
+        yield site
+
+
+def entity_addresses(site: Site) -> list[str]:
+    found = (site.engine.entities.find(p[:40], 3) for p in PAYLOADS)
+    return sorted({f"entities/{entity.id}" for some in found for entity in some})
+
+
+def test_there_are_enough_attacks() -> None:
+    assert len(set(PAYLOADS)) >= 60
+
+
+def test_hostile_names_stay_text(page: Page, hostile: Site) -> None:
+    page.goto(hostile.door())
+    documents = [f"documents/{d.id}" for d in hostile.engine.documents.list()]
+    entities = entity_addresses(hostile)
+    fixed = ["", "documents", "entities", "graph", "merges", "jobs", "entities?name=<", "none"]
+    asked = [f"?q=Jonas Reed {n}" for n in range(3)]
+    pictures = [f"graph?entities={e.rpartition('/')[2]}&hops=3" for e in entities[:5]]
+    assert len(entities) > 20
+    for path in (*fixed, *asked, *pictures, *documents, *entities):
+        page.goto(f"{hostile.url}/ui/{path}")
+        if "graph" in path and "?" in path:
+            page.locator(".picture.ready").wait_for()
+        assert page.evaluate("reports") == [], path
+        assert page.evaluate("typeof pwned") == "undefined", path
+        strange = "script:not([src]), iframe, object, embed, base, [onerror], [onload], [onclick]"
+        assert page.locator(strange).count() == 0, path
+
+
+def test_hostile_questions_stay_text(page: Page, hostile: Site) -> None:
+    page.goto(hostile.door())
+    for payload in PAYLOADS[::4]:
+        page.goto(f"{hostile.url}/ui/")
+        page.get_by_role("combobox", name="Question").fill(payload)
+        page.keyboard.press("Enter")
+        page.wait_for_url("**/ui/?*q=*")
+        assert page.evaluate("typeof pwned") == "undefined", payload
+        assert page.evaluate("reports") == [], payload
+        assert page.locator("#q").input_value() == " ".join(payload.splitlines())
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_keeps_anybody_out(
+    browser: Browser, watched: Watched, lights: Site, scheme: str
+) -> None:
+    assert AXE.is_file(), "run `uv run python scripts/protocol.py` first"
+    axe = AXE.read_text("utf-8")
+    context = browser.new_context(
+        viewport={"width": 1280, "height": 860},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    context.add_init_script(WATCH)
+    page = context.new_page()
+    watched.add_page(page)
+    page.goto(f"{lights.url}/ui/login")
+    _check(page, axe, f"login-{scheme}")
+    page.goto(lights.door())
+    for name, path in PAGES.items():
+        page.goto(f"{lights.url}/ui/{path}")
+        if page.locator("[data-graph]").count():
+            page.locator(".picture.ready").wait_for()
+        _check(page, axe, f"{name}-{scheme}")
+        assert page.evaluate("reports") == [], name
+    watched.errors = [error for error in watched.errors if "404" not in error]
+    context.close()
+
+
+def _check(page: Page, axe: str, name: str) -> None:
+    """Nothing serious; a picture for the documentation where one is wanted."""
+    page.evaluate(axe)
+    assert page.evaluate(RUN) == [], name
+    if SCREENSHOTS:
+        page.wait_for_timeout(300)
+        page.screenshot(path=f"{SCREENSHOTS}/{name}.png")
+
+
+def test_a_phone_shows_all_of_a_page(browser: Browser, watched: Watched, lights: Site) -> None:
+    context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
+    page = context.new_page()
+    watched.add_page(page)
+    page.goto(lights.door())
+    for name, path in PAGES.items():
+        page.goto(f"{lights.url}/ui/{path}")
+        width = page.evaluate("document.documentElement.scrollWidth")
+        assert width <= 360, f"{name} is {width} pixels wide"
+        if SCREENSHOTS and name in ("ask", "graph"):
+            page.screenshot(path=f"{SCREENSHOTS}/{name}-phone.png")
+    watched.errors = [error for error in watched.errors if "404" not in error]
+    context.close()
+
+
+def test_a_server_that_fails_or_is_gone_is_told(page: Page, lights: Site, watched: Watched) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/?q=Tobias Fenn")
+    page.get_by_label("A passage or document").fill("Tobias Fenn")
+    page.route("**/ui/compare*", lambda route: route.fulfill(status=500, body="broken"))
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("The server answered 500").wait_for()
+    page.unroute("**/ui/compare*")
+    page.route("**/ui/compare*", lambda route: route.abort())
+    page.get_by_role("button", name="Compare").click()
+    page.get_by_text("The server does not answer").wait_for()
+    page.route("**/api/v1/graph*", lambda route: route.abort())
+    page.reload()
+    page.get_by_text("The graph could not be loaded").wait_for()
+    assert page.locator(".hit").count() > 0
+    watched.errors.clear()
