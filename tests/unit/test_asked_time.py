@@ -85,6 +85,15 @@ def test_the_latest_is_the_newest_of_the_store(engine: clew.Clew) -> None:
     assert found(engine, "What is the latest budget of the harbour?")[0] == "Budget 2024"
 
 
+@pytest.mark.parametrize("looked_up", ["latest budget", "newest budget of the harbour"])
+def test_the_newest_is_looked_up_by_time(engine: clew.Clew, looked_up: str) -> None:
+    assert found(engine, looked_up)[0] == "Budget 2024"
+
+
+def test_words_that_only_look_like_a_time_are_looked_up(engine: clew.Clew) -> None:
+    assert engine.search("current account").strategy == "hybrid"
+
+
 def test_a_month_without_a_year_is_the_archives(engine: clew.Clew) -> None:
     session = new_session(engine, "What did the choir of Vell do in June?", now=day("2042-12-01"))
     period = read_asked_time(session).period
