@@ -85,7 +85,7 @@ CSL = {
     "container-title": "NAACL",
     "keyword": "deep learning, graphs",
 }
-FORMATS = [SCHOLAR, OPENALEX, ARXIV, FEED, ZOTERO, MENDELEY, CSL]
+FORMATS: list[dict[str, Any]] = [SCHOLAR, OPENALEX, ARXIV, FEED, ZOTERO, MENDELEY, CSL]
 
 
 @pytest.mark.parametrize("record", FORMATS)
