@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -145,3 +146,20 @@ def test_an_event_that_texts_date_bounds_the_period(
 def test_what_is_no_dated_event_bounds_nothing(engine: clew.Clew, question: str) -> None:
     session = new_session(engine, question)
     assert read_asked_time(session).period is None
+
+
+def test_an_appointment_dates_its_event_rather_than_a_note_that_speaks_of_it(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "Notes": "Talked with Ada about the Kern launch.",
+        "Launch of Kern": "Launch of Kern\n\nAll day.",
+        "Review": "Review of the Kern launch with Ada\n\nIn room 4.",
+    }
+    dates = {"Notes": "2026-11-18", "Launch of Kern": "2026-11-24", "Review": "2026-11-10"}
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, texts, dates)
+        session = new_session(engine, "What did Ada say before the launch?", now=day("2026-11-30"))
+        period = read_asked_time(session).period
+    assert period is not None
+    assert period.end == day("2026-11-24")
