@@ -15,7 +15,7 @@ NOTICE = (
 """Belongs to the instructions of every prompt with such a block."""
 # What could pass for the beginning or the end of a block, or for a model's own marks of turns
 # (<|im_start|>, [INST], <<SYS>>), which some servers read in the midst of a text.
-_MARKS = re.compile(r"<(?=[\s/]{0,9}document|\||/?<SYS|/?s>)|\[(?=/?INST\])", re.IGNORECASE)
+_MARKS = re.compile(r"<(?=[\s/]{0,9}document|\||</?SYS|/?s>)|\[(?=/?INST\])", re.IGNORECASE)
 # Controls, those that change the direction of writing, and tags: a reader sees none of them.
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\U000e0000-\U000e007f]")
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.base import chunk_ids_of
-from clew.testing.entries import EMBEDDER
+from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import NewEntity
 from tests.contract.neo4j_stores import OnNeo4j
 from tests.unit.test_enrichments_log import content, fill, reading
@@ -34,7 +36,33 @@ def steps(store: Neo4jStore | SqliteStore) -> list[object]:
     after = content(store)
     assert after == before
     assert store.check().problems == ()
-    return [*seen, log.done("extract"), _shown(after)]
+    return [*seen, log.done("extract"), _shown(after), *_situated(store, log)]
+
+
+def _situated(store: Neo4jStore | SqliteStore, log: Enrichments) -> list[object]:
+    """A passage is given a context and loses it again; its mentions and relations stay with it."""
+    (chunk,) = chunk_ids_of(store, "a")
+    vector = np.eye(1, EMBEDDER[1], dtype=np.float32)
+    log.record_contexts({chunk: "A tale of a smithy.", 999: "gone"}, np.repeat(vector, 2, axis=0))
+    (new,) = chunk_ids_of(store, "a")
+    ids, _ = store.search_keywords(["smithi"], 10)
+    found = [
+        store.chunks([new])[0].context,
+        ids.tolist() == [new],
+        new > chunk,
+        log.done("context"),
+    ]
+    found += [len(store.chunk_relations([new])), len(store.mention_rows())]
+    embedded = dict(zip(*(column.tolist() for column in store.embeddings()), strict=True))
+    found.append(embedded[new] == vector[0].tolist())
+    assert store.check().problems == ()
+    log.undo_contexts([new])
+    (last,) = chunk_ids_of(store, "a")
+    assert store.check().problems == ()
+    again = make_entry("c", "Bo came.", names=["Bo"])
+    store.save(again)
+    assert store.check().problems == ()
+    return [*found, store.chunks([last])[0].context, last > new, log.done("context")]
 
 
 def _shown(found: list[object]) -> list[str]:

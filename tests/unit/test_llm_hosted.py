@@ -176,6 +176,26 @@ def test_nothing_is_kept_at_openai(serve: Serve, asked_of: list[Asked]) -> None:
     assert asked_of[0].get_json()["store"] is False
 
 
+def test_anthropic_keeps_the_beginning_that_other_prompts_have_too(
+    serve: Serve, asked_of: list[Asked]
+) -> None:
+    asked = replace(request(), messages=(Message(role="user", text="whole then part", shared=5),))
+
+    serve(anthropic(), provider="anthropic").reply(asked)
+
+    whole, part = asked_of[0].get_json()["messages"][-1]["content"]
+    assert (whole["text"], whole["cache_control"]["type"]) == ("whole", "ephemeral")
+    assert part["text"] == " then part"
+
+
+def test_other_servers_are_sent_one_text(serve: Serve, asked_of: list[Asked]) -> None:
+    asked = replace(request(), messages=(Message(role="user", text="whole then part", shared=5),))
+
+    serve(completion()).reply(asked)
+
+    assert asked_of[0].get_json()["messages"][-1]["content"] == "whole then part"
+
+
 def test_anthropic_is_told_what_to_keep_for_the_next_prompt(
     serve: Serve, asked_of: list[Asked]
 ) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from clew.engine.state import EngineState, Progress
-    from clew.indexing.enrichment.extraction import ModelExtraction
+    from clew.indexing.enrichment.run import EnrichmentTask
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
 
@@ -51,7 +51,8 @@ class Enriching:
         """Have the model do what is left of each kind; a report of each that was begun.
 
         Args:
-            kinds: `extract`: names and facts, each fact with words that stand in its passage.
+            kinds: `context`: words that situate each passage in its document; `extract`: names and
+                facts, each fact with words that stand in its passage.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.
@@ -110,10 +111,11 @@ class Enriching:
         check_kinds([kind])
         log, say = self._log, progress or _ignore
         ids = sorted(log.done(kind))
+        undo = log.undo_contexts if kind == "context" else log.undo_extraction
         for start in range(0, len(ids), AT_ONCE):
             say("undo", start, len(ids))
             with self._state.writing:
-                log.undo_extraction(ids[start : start + AT_ONCE])
+                undo(ids[start : start + AT_ONCE])
         if ids:
             self._state.persist()
         return len(ids)
@@ -157,10 +159,10 @@ class Enriching:
         spent = model.budget.spent
         return EnrichmentReport(
             kind=kind,
-            done=task.passages,
+            done=task.total.passages,
             failed=self._shown(task.total.failed),
             facts=task.total.facts,
-            new_relations=task.new_relations,
+            new_relations=task.total.new_relations,
             dropped=dict(task.total.dropped),
             requests=spent.requests - before.requests,
             cached=spent.cached - before.cached,
@@ -170,17 +172,17 @@ class Enriching:
             stopped=stopped,
         )
 
-    def _task(self, kind: Enriched, model: LanguageModelClient) -> ModelExtraction:
+    def _task(self, kind: Enriched, model: LanguageModelClient) -> EnrichmentTask[Any, Any]:
+        state, llm = self._state, self._state.settings.llm
+        if kind == "context":
+            from clew.indexing.enrichment.contexts import ModelContexts
+
+            state.bind_embedder()
+            return ModelContexts(state.store, self._log, model, llm, state.embedder, state.writing)
         from clew.indexing.enrichment.extraction import ModelExtraction
 
-        state = self._state
         return ModelExtraction(
-            state.store,
-            self._log,
-            model,
-            state.settings.llm,
-            state.bound_ingest,
-            state.writing,
+            state.store, self._log, model, llm, state.bound_ingest, state.writing
         )
 
     def _model(self, max_tokens: int | None, max_cost: float | None) -> LanguageModelClient:

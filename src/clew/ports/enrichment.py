@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
 
 if TYPE_CHECKING:
-    pass
+    from clew.types import Vectors
 
-Enriched: TypeAlias = Literal["extract"]
-"""What was made of a passage: names and facts."""
+Enriched: TypeAlias = Literal["context", "extract"]
+"""What was made of a passage: words that situate it in its document, or names and facts."""
 
 
 class EnrichmentLog(Protocol):
@@ -37,6 +37,18 @@ class EnrichmentLog(Protocol):
         chunk states already is as sure as both are together. Raises `NotFoundError` for a chunk
         that is gone.
         """
+        ...
+
+    def record_contexts(self, contexts: Mapping[int, str], vectors: Vectors) -> None:
+        """Give chunks other contexts, with the embeddings of context and text, in their order.
+
+        The chunks have other ids then, since what is derived from them goes by ids. Those that are
+        gone are left out.
+        """
+        ...
+
+    def undo_contexts(self, chunk_ids: Sequence[int]) -> None:
+        """Give chunks the context and the embedding back that they had before."""
         ...
 
     def undo_extraction(self, chunk_ids: Sequence[int]) -> None:

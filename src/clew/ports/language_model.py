@@ -48,6 +48,9 @@ class Message:
 
     role: Literal["user", "assistant", "tool"]
     text: str
+    shared: int = 0
+    """Of a user: characters at the beginning of the text that other requests begin with, too; a
+    provider may keep what it made of them."""
     calls: tuple[ToolCall, ...] = ()
     """Of the assistant: the tools that it asked for."""
     answers: str = ""

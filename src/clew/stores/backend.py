@@ -153,6 +153,14 @@ class Backend(Protocol):
         """Write some columns of rows that there are, found by their key; inside `write`."""
         ...
 
+    def replace_passages(self, rows: Sequence[Row]) -> None:
+        """Give chunks another context, other terms and another vector, inside `write`.
+
+        A row has `id`, `new_id`, `context`, `terms` and `vector`. What is derived goes by ids, so
+        the new ids are those that come next; all that hangs on the chunks stays with them.
+        """
+        ...
+
     def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
         """Delete the rows of those keys (the first column) with all that hangs on them.
 

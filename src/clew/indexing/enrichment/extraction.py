@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
 from pydantic import BaseModel
 
 from clew.errors import ModelError, NotFoundError
-from clew.indexing.enrichment.run import is_fatal, reason_of
+from clew.indexing.enrichment.run import Counts, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.ports.language_model import Message, Request
@@ -151,11 +151,7 @@ class ModelExtraction:
     settings: LlmSettings
     pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
-    total: Outcome = field(default_factory=Outcome)
-    """What came of all works so far; the readings themselves are not kept."""
-    passages: int = 0
-    """Done, those that failed not counted."""
-    new_relations: int = 0
+    total: Counts = field(default_factory=Counts)
 
     @property
     def reply_tokens(self) -> int:
@@ -208,18 +204,20 @@ class ModelExtraction:
         with self.writing:
             links = self.pipeline().links(Extraction(chunks=tuple(found.readings.values())))
             try:
-                self.new_relations += self.log.record_extraction(
+                self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
             except NotFoundError:
                 found.readings = self._living(found.readings)
-                self.new_relations += self.log.record_extraction(
+                self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
                 )
             if found.failed:
                 self.log.fail("extract", found.failed)
-        self.passages += len(found.readings)
-        self.total.add(replace(found, readings={}, entities=[]))
+        self.total.passages += len(found.readings)
+        self.total.failed |= found.failed
+        self.total.facts += found.facts
+        self.total.dropped += found.dropped
 
     def _living(self, readings: dict[int, ChunkExtraction]) -> dict[int, ChunkExtraction]:
         living = {chunk.id for chunk in self.store.chunks(list(readings))}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
@@ -11,8 +12,9 @@ from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyErr
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
+    from clew.ports.language_model import Request
+
 W = TypeVar("W")
-W_contra = TypeVar("W_contra", contravariant=True)
 Out = TypeVar("Out")
 
 GROUP = 16
@@ -21,17 +23,51 @@ MOST_FAILURES = 5
 """Works in a row that may fail before any succeeds; then it is not the passages that are wrong."""
 
 
-class EnrichmentTask(Protocol[W_contra, Out]):
+@dataclass(slots=True)
+class Counts:
+    """What came of all works of a task."""
+
+    passages: int = 0
+    """Done, those that failed not counted."""
+    failed: dict[int, str] = field(default_factory=dict)
+    """Why, by chunk id."""
+    facts: int = 0
+    """Stated with a quotation, and stored."""
+    new_relations: int = 0
+    """Those of them that no passage had stated before."""
+    dropped: Counter[str] = field(default_factory=Counter)
+    """What the model said and the text does not, by reason."""
+
+
+class EnrichmentTask(Protocol[W, Out]):
     """One kind of work that a language model does."""
 
-    def ask(self, work: W_contra) -> Out:
+    @property
+    def total(self) -> Counts:
+        """What came of all works so far."""
+        ...
+
+    @property
+    def reply_tokens(self) -> int:
+        """Tokens of a reply, as far as nothing better is known."""
+        ...
+
+    def works(self, document_ids: Sequence[str], *, retry: bool) -> Iterable[W]:
+        """What is left to do in documents; with `retry`, also what failed."""
+        ...
+
+    def request(self, work: W) -> Request:
+        """What the model is asked."""
+        ...
+
+    def ask(self, work: W) -> Out:
         """Have the model do one work; called in several threads.
 
         Raises `ModelError` where nothing came of it.
         """
         ...
 
-    def failed(self, work: W_contra, reason: str) -> Out:
+    def failed(self, work: W, reason: str) -> Out:
         """The outcome of a work of which nothing came."""
         ...
 

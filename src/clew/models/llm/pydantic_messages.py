@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import httpx2
 from pydantic_ai.direct import model_request, model_request_stream
 from pydantic_ai.messages import (
+    CachePoint,
     ModelRequest,
     ModelResponse,
     PartDeltaEvent,
@@ -66,7 +68,7 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     return Sent(
         client=client,
         model=model,
-        messages=_messages(request.messages[before:], instructions, named),
+        messages=_messages(_marked(settings, request.messages[before:]), instructions, named),
         settings={**common, **_of_provider(settings, stored, known)},  # type: ignore[typeddict-item]
         parameters=parameters,
     )
@@ -193,6 +195,20 @@ def _messages(
     return found
 
 
+def _marked(settings: LlmSettings, messages: Sequence[Message]) -> Sequence[Message]:
+    """What only Anthropic has to be told; others keep prompts by themselves, or not at all."""
+    if settings.provider == "anthropic":
+        return messages
+    return [replace(message, shared=0) for message in messages]
+
+
+def _content(message: Message) -> str | list[str | CachePoint]:
+    """The text, with a mark behind what is to be kept."""
+    if not message.shared:
+        return message.text
+    return [message.text[: message.shared], CachePoint(), message.text[message.shared :]]
+
+
 def _returned(message: Message, named: Mapping[str, str]) -> ToolReturnPart:
     return ToolReturnPart(
         tool_name=named.get(message.answers, ""),
@@ -203,7 +219,7 @@ def _returned(message: Message, named: Mapping[str, str]) -> ToolReturnPart:
 
 def _message(message: Message, instructions: str) -> ModelMessage:
     if message.role == "user":
-        return ModelRequest(parts=[UserPromptPart(message.text)], instructions=instructions)
+        return ModelRequest(parts=[UserPromptPart(_content(message))], instructions=instructions)
     calls = [
         ToolCallPart(tool_name=call.name, args=call.arguments, tool_call_id=call.id)
         for call in message.calls

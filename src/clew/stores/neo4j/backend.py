@@ -121,6 +121,10 @@ class Neo4jBackend:
         changed = [tables.to_properties(table, row) for row in rows]
         self._send(tables.update_query(table), changed)
 
+    def replace_passages(self, rows: Sequence[Row]) -> None:
+        """See `Backend`."""
+        self._send(tables.REPLACE_PASSAGES, [tables.to_properties("chunks", row) for row in rows])
+
     def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
         """See `Backend`."""
         if keys:

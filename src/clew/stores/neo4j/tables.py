@@ -118,6 +118,23 @@ SET s += $next_ids, s.generation = s.generation + $changes, s.epoch = s.epoch + 
 )
 """One query for all tables, though most calls bring rows of some, and all of them within one map:
 the server plans a query again for lists of other lengths."""
+REPLACE_PASSAGES = """
+UNWIND $rows AS row
+MATCH (c:ClewChunk {namespace: $namespace, id: row.id})
+CALL (c, row) {
+    MATCH (c)-[m:MENTIONS {namespace: $namespace}]->() SET m.chunk_id = row.new_id
+}
+CALL (row) {
+    MATCH ()-[r:RELATES {namespace: $namespace, chunk_id: row.id}]->() SET r.chunk_id = row.new_id
+}
+CALL (c, row) {
+    MATCH (c)-[:AT {namespace: $namespace}]->(t:ClewTime) SET t.chunk_id = row.new_id
+}
+SET c.id = row.new_id, c.context = row.context, c.terms = row.terms, c.vector = row.vector
+WITH max(row.new_id) AS last, count(*) AS changed
+MATCH (s:ClewStore {namespace: $namespace}) SET s.next_chunk = last + 1
+RETURN changed
+"""
 _DELETE_DOCUMENTS = """
 UNWIND $keys AS key
 MATCH (d:ClewDocument {namespace: $namespace, id: key})

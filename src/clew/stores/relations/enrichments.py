@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
 
 from clew.stores.backend import Row
 from clew.stores.names.entities import delete_orphans
@@ -16,16 +19,17 @@ from clew.stores.relations.extractions import (
 )
 from clew.stores.relations.relation_plans import MODEL
 from clew.stores.relations.relations import RelationRow, update_relations
-from clew.stores.state import COUNT_CHANGE, STATE, State
+from clew.stores.state import COUNT_CHANGE, NEXT_IDS, STATE, NextIds, State
 from clew.stores.statements import enrichments as statements
 from clew.stores.statements.relations import STATED_BY_CHUNKS
 from clew.stores.store import Store as AnyStore
+from clew.text import terms
 
 if TYPE_CHECKING:
     from clew.ports import Store
     from clew.ports.enrichment import Enriched
     from clew.stores.backend import Backend
-    from clew.types import AliasEvidence, ChunkExtraction, NewEntity
+    from clew.types import AliasEvidence, ChunkExtraction, NewEntity, Vector, Vectors
 
 _BEFORE = (
     "confidence weight is_causal valid_from valid_until stated_until sentence extractor"
@@ -76,6 +80,15 @@ class Enrichments:
             return len(written.plan.new)
 
         return self._backend.write(work)
+
+    def record_contexts(self, contexts: Mapping[int, str], vectors: Vectors) -> None:
+        """See `EnrichmentLog`."""
+        rows = dict(zip(contexts, vectors, strict=True))
+        self._backend.write(lambda: _situate(self._backend, contexts, rows))
+
+    def undo_contexts(self, chunk_ids: Sequence[int]) -> None:
+        """See `EnrichmentLog`."""
+        self._backend.write(lambda: _take_contexts_back(self._backend, list(chunk_ids)))
 
     def undo_extraction(self, chunk_ids: Sequence[int]) -> None:
         """See `EnrichmentLog`."""
@@ -133,6 +146,65 @@ def _undo(backend: Backend, chunk_ids: list[int]) -> None:
     delete_orphans(backend, touched)
     recompute_around(backend, rows, set(), State(state).functional)
     backend.execute(COUNT_CHANGE, changes=1, moves=1)
+
+
+# --- contexts ----------------------------------------------------------------------------
+
+
+class _Held(NamedTuple):
+    """A passage as the store holds it."""
+
+    id: int
+    context: str
+    text: str
+    language: str
+    vector: bytes | list[float]
+
+    @property
+    def vector_bytes(self) -> bytes:
+        """Little-endian float32."""
+        if isinstance(self.vector, bytes):
+            return self.vector
+        return np.array(self.vector, dtype="<f4").tobytes()
+
+
+def _situate(backend: Backend, contexts: Mapping[int, str], vectors: Mapping[int, Vector]) -> None:
+    held = [_Held(*row) for row in backend.rows(statements.PASSAGES, ids=list(contexts))]
+    logged = _read(backend, list(contexts))
+    for one in held:
+        made = logged.setdefault(one.id, {})
+        former = made.get("context", {})
+        before = {"before": one.context, "vector": b64encode(one.vector_bytes).decode()}
+        kept = {name: former[name] for name in before if name in former}
+        made["context"] = {**before, **kept, "reason": ""}
+    _write(backend, {one.id: logged[one.id] for one in held})
+    changed = {one.id: (contexts[one.id], vectors[one.id].astype("<f4").tobytes()) for one in held}
+    _replace(backend, held, changed)
+
+
+def _take_contexts_back(backend: Backend, chunk_ids: list[int]) -> None:
+    logged = _read(backend, chunk_ids)
+    made = {i: entries.pop("context") for i, entries in logged.items() if "context" in entries}
+    _write(backend, {chunk_id: logged[chunk_id] for chunk_id in made})
+    changed = {i: (m["before"], b64decode(m["vector"])) for i, m in made.items() if "before" in m}
+    held = [_Held(*row) for row in backend.rows(statements.PASSAGES, ids=list(changed))]
+    _replace(backend, held, changed)
+
+
+def _replace(
+    backend: Backend, held: Sequence[_Held], changed: Mapping[int, tuple[str, bytes]]
+) -> None:
+    if not held:
+        return
+    (next_ids,) = backend.rows(NEXT_IDS)
+    rows = []
+    for new_id, one in enumerate(held, start=NextIds(*next_ids).chunks):
+        context, vector = changed[one.id]
+        words = terms(f"{context}\n{one.text}" if context else one.text, one.language)
+        row = {"id": one.id, "new_id": new_id, "context": context, "terms": " ".join(words)}
+        rows.append({**row, "vector": vector})
+    backend.replace_passages(rows)
+    backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
 
 # --- the log -----------------------------------------------------------------------------

@@ -145,6 +145,11 @@ class SqliteBackend:
             with self._connection() as connection:
                 connection.executemany(tables.update_sql(table, tuple(rows[0])), rows)
 
+    def replace_passages(self, rows: Sequence[Row]) -> None:
+        """See `Backend`."""
+        with self._connection() as connection:
+            tables.replace_passages(connection, rows)
+
     def delete(self, table: Table, keys: Sequence[int] | Sequence[str]) -> None:
         """See `Backend`."""
         with self._connection() as connection:

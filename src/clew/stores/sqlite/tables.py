@@ -181,3 +181,27 @@ def list_references(connection: sqlite3.Connection) -> list[Reference]:
         " WHERE t.type = 'table' AND k.pk = 1 ORDER BY t.rowid, f.id"
     )
     return [Reference(*row) for row in rows]
+
+
+def renumber_chunks(connection: sqlite3.Connection, moves: Sequence[tuple[int, int]]) -> None:
+    """Give chunks new ids, (new, old), the last one the highest; what hangs on them stays."""
+    connection.execute("PRAGMA defer_foreign_keys = ON")
+    pointing = [r for r in list_references(connection) if r.parent == "chunks"]
+    for table, column in [("chunks", "id"), *((r.table, r.column) for r in pointing)]:
+        connection.executemany(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", moves)
+    connection.executemany("UPDATE keywords SET rowid = ? WHERE rowid = ?", moves)
+    connection.execute("UPDATE sqlite_sequence SET seq = ? WHERE name = 'chunks'", moves[-1][:1])
+
+
+_REPLACE = (
+    "UPDATE chunks SET context = :context WHERE id = :new_id",
+    "UPDATE keywords SET terms = :terms WHERE rowid = :new_id",
+    "UPDATE embeddings SET vector = :vector, checksum = crc32(:vector) WHERE chunk_id = :new_id",
+)
+
+
+def replace_passages(connection: sqlite3.Connection, rows: Sequence[Mapping[str, object]]) -> None:
+    """See `stores.backend.Backend`."""
+    renumber_chunks(connection, [(row["new_id"], row["id"]) for row in rows])  # type: ignore[misc]
+    for sql in _REPLACE:
+        connection.executemany(sql, rows)

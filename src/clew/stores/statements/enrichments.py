@@ -60,3 +60,17 @@ MATCH (:ClewAlias {namespace: $namespace, id: id})-[:NAMES {namespace: $namespac
 RETURN DISTINCT [e.id] AS row
 """,
 )
+# Columns: id, context, text, the document's language, the vector.
+PASSAGES = Statement(
+    f"""
+SELECT c.id, c.context, c.text, d.language, e.vector
+FROM chunks c JOIN documents d ON d.id = c.document_id JOIN embeddings e ON e.chunk_id = c.id
+WHERE c.id {AMONG} ORDER BY c.id
+""",
+    """
+UNWIND $ids AS id
+MATCH (c:ClewChunk {namespace: $namespace, id: id})-[:PART_OF {namespace: $namespace}]->(d)
+WHERE d:ClewDocument
+RETURN [c.id, c.context, c.text, d.language, c.vector] AS row ORDER BY c.id
+""",
+)

@@ -239,10 +239,13 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="enrich",
         title="Enrich by a language model",
-        description="Let the server's language model add to what is stored, as a job: extract lists"
-        " names and facts, each with words of its passage. Says first what it takes.",
+        description="Let the server's language model add to what is stored, as a job: context"
+        " situates passages in their documents; extract lists names and facts, each with words of"
+        " its passage. Says first what it takes.",
         parameters=(
-            array("kinds", "strings", "extract.", max_items=3, max_length=20, required=True),
+            array(
+                "kinds", "strings", "context, extract.", max_items=3, max_length=20, required=True
+            ),
             flag("dry_run", "Only say what it takes.", False),
             flag("retry", "Also what failed before.", False),
             integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),

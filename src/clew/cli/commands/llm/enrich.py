@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 class Kind(StrEnum):
     """What can be taken back."""
 
+    context = "context"
     extract = "extract"
 
     @property
@@ -35,6 +36,9 @@ def enrich(
     common: Common,
     extract: Annotated[
         bool, typer.Option("--extract", help="Names and facts, each with words of its passage.")
+    ] = False,
+    context: Annotated[
+        bool, typer.Option("--context", help="Words that situate each passage in its document.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
@@ -66,11 +70,12 @@ def enrich(
 
     What is done is kept: cut short, it goes on where it was.
     """
-    chosen: list[Enriched] = ["extract"] * extract
+    wanted: dict[Enriched, bool] = {"context": context, "extract": extract}
+    chosen = [kind for kind, is_wanted in wanted.items() if is_wanted]
     if undo is not None and (chosen or dry_run or retry):
         raise typer.BadParameter("--undo stands alone: clew enrich --undo extract")
     if undo is None and not chosen:
-        raise typer.BadParameter("say what to add: --extract")
+        raise typer.BadParameter("say what to add: --context, --extract")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         if undo is not None:
             _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
@@ -117,9 +122,10 @@ def _print_estimates(common: Common, found: Mapping[Enriched, Estimate]) -> None
 
 def _print_report(report: EnrichmentReport) -> None:
     dropped = sum(report.dropped.values())
+    found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
     write_line(
-        f"{report.kind}: {report.done:,} passages, {report.facts:,} facts ({report.new_relations:,}"
-        f" new), {dropped:,} dropped, {len(report.failed):,} failed"
+        f"{report.kind}: {report.done:,} passages{found if report.kind == 'extract' else ''},"
+        f" {len(report.failed):,} failed"
     )
     for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
         write_line(f"  {count:,} dropped: {reason}")

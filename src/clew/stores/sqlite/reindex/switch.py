@@ -43,7 +43,7 @@ from clew.stores.sqlite.backup import KEPT, attached, copy_database, replace_con
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.reindex.staging import Staging, Target
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.sqlite.tables import id_list, list_references
+from clew.stores.sqlite.tables import id_list, renumber_chunks
 from clew.stores.state import COUNT_CHANGE, NEXT_IDS, NextIds, remember_embedder
 from clew.types import IndexedDocument
 
@@ -82,23 +82,17 @@ def _holds(
 
 def write_vectors(connection: sqlite3.Connection, prepared: PreparedDocument) -> None:
     """Give the document's passages new vectors and new ids; call inside a write transaction."""
-    connection.execute("PRAGMA defer_foreign_keys = ON")
     document = prepared.entry.document.id
     free = NextIds(*connection.execute(NEXT_IDS.sql).fetchone()).chunks
     rows = connection.execute(
         "SELECT id FROM chunks WHERE document_id = ? ORDER BY ordinal", (document,)
     )
     moves = [(free + number, chunk_id) for number, (chunk_id,) in enumerate(rows)]
-    pointing = [r for r in list_references(connection) if r.parent == "chunks"]
-    for table, column in [("chunks", "id"), *((r.table, r.column) for r in pointing)]:
-        connection.executemany(f"UPDATE {table} SET {column} = ? WHERE {column} = ?", moves)
-    connection.executemany("UPDATE keywords SET rowid = ? WHERE rowid = ?", moves)
+    if moves:
+        renumber_chunks(connection, moves)
     connection.executemany(
         "UPDATE embeddings SET vector = ?1, checksum = crc32(?1) WHERE chunk_id = ?2",
         [(row.tobytes(), new) for row, (new, _) in zip(prepared.vectors, moves, strict=True)],
-    )
-    connection.execute(
-        "UPDATE sqlite_sequence SET seq = ? WHERE name = 'chunks'", (free + len(moves) - 1,)
     )
     connection.execute(
         "UPDATE documents SET recipe = ?, indexed_at = ? WHERE id = ?",
