@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph.snapshot import Snapshot, build, current_snapshot, write_snapshot
+from clew.graph.snapshot import Snapshot, build
 from clew.graph.snapshot_columns import Adjacency, Columns
+from clew.graph.snapshot_files import current_snapshot, write_snapshot
 from clew.testing.fakes import HashEmbedder
 
 

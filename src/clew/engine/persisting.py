@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from clew.derived_files import is_outdated
-from clew.graph.snapshot import KIND, write_snapshot
+from clew.graph.snapshot_files import KIND, write_snapshot
 from clew.graph.vocabulary import persist_vocabulary
 
 if TYPE_CHECKING:

@@ -176,7 +176,7 @@ class EngineState:
     @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
-        from clew.graph.snapshot import current_snapshot
+        from clew.graph.snapshot_files import current_snapshot
 
         with self._refreshing:
             self._snapshot = current_snapshot(self.store, self.store.folder, self._snapshot)

@@ -16,7 +16,7 @@ import numpy as np
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
 from clew.graph.importance import EntityRanks, entity_ranks
-from clew.graph.snapshot import current_snapshot
+from clew.graph.snapshot_files import current_snapshot
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -10,15 +10,11 @@ context (title and headings). A chunk that is *about* an entity mentions it ther
 
 from __future__ import annotations
 
-from contextlib import suppress
-from dataclasses import fields
 from functools import cached_property
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.derived_files import derived_files, read_arrays, write_arrays
 from clew.graph.snapshot_columns import (
     Adjacency,
     Columns,
@@ -26,6 +22,7 @@ from clew.graph.snapshot_columns import (
     read_columns,
     term_hash,
 )
+from clew.graph.term_postings import TermPostings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,9 +54,17 @@ ADJACENCIES = (
 class Snapshot:
     """The graph of one store at one generation. Indices are rows here; ids are the store's."""
 
-    def __init__(self, columns: Columns, *, generation: int, mentions_version: int) -> None:
+    def __init__(
+        self,
+        columns: Columns,
+        *,
+        generation: int,
+        mentions_version: int,
+        terms: TermPostings | None = None,
+    ) -> None:
+        """`terms` are those of the columns, where they are known."""
         self._count(columns, generation, mentions_version)
-        self._index_terms(columns)
+        self._index_terms(terms or TermPostings.of(columns))
         self._index_mentions(columns.mentions)
 
     @classmethod
@@ -101,23 +106,17 @@ class Snapshot:
         self.sentences = int(self.sentence_starts[-1])
         self.sentence_chunk: Ints = np.repeat(np.arange(self.size), columns.sentence_counts)
 
-    def _index_terms(self, columns: Columns) -> None:
-        sentence_of = np.repeat(np.arange(self.sentences), columns.term_counts)
-        self.vocabulary, term_of = np.unique(columns.term_hashes, return_inverse=True)
-        pairs, counts = np.unique(
-            term_of * max(self.sentences, 1) + sentence_of, return_counts=True
-        )
-        term, sentence = np.divmod(pairs, max(self.sentences, 1))
-        self.postings = Adjacency.from_pairs(term, sentence, len(self.vocabulary))
-        """By term: the rows of sentences that hold it."""
-        self.term_counts = counts.astype(np.float32)
-        """(entries of `postings`,) how often."""
+    def _index_terms(self, terms: TermPostings) -> None:
+        self.vocabulary, self.term_counts = terms.vocabulary, terms.counts
+        self.postings = terms.postings
+        """By term: the rows of sentences that hold it; `term_counts` says how often."""
         self.chunk_terms = np.bincount(
-            self.sentence_chunk, weights=columns.term_counts, minlength=self.size
+            self.sentence_chunk, weights=self.columns.term_counts, minlength=self.size
         ).astype(np.float32)
         """(C,) terms a chunk, its context's among them."""
-        chunk = self.sentence_chunk[sentence]
-        first = np.ones(len(pairs), dtype=bool)
+        term = np.repeat(np.arange(len(self.vocabulary)), np.diff(self.postings.starts))
+        chunk = self.sentence_chunk[self.postings.items]
+        first = np.ones(len(term), dtype=bool)
         first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
         self.term_frequency = np.bincount(term[first], minlength=len(self.vocabulary))
         """(T,) chunks that hold the term."""
@@ -239,62 +238,19 @@ def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
             _read_after(source, 0), generation=generation, mentions_version=mentions_version
         )
     present = np.isin(previous.chunk_ids, source.chunk_ids())
-    columns = previous.columns if present.all() else previous.columns.keep(present)
-    last = int(previous.chunk_ids[-1]) if previous.size else 0
+    columns = previous.columns
+    terms = TermPostings(previous.vocabulary, previous.postings, previous.term_counts)
+    if not present.all():
+        terms = terms.keep(np.repeat(present, columns.sentence_counts))
+        columns = columns.keep(present)
+    new = _read_after(source, int(previous.chunk_ids[-1]) if previous.size else 0)
     return Snapshot(
-        columns.append(_read_after(source, last)),
+        columns.append(new),
         generation=generation,
         mentions_version=mentions_version,
+        terms=terms.append(TermPostings.of(new, first=len(columns.term_counts))),
     )
 
 
 def _read_after(source: SnapshotSource, after: int) -> Columns:
     return read_columns(source.passages(after), source.mention_rows(after))
-
-
-# --- on disk, so that a new process need not read the whole store again ------------------
-
-FORMAT = 2
-"""Grows whenever what is stored means something else."""
-KIND = "snapshot"
-
-
-def current_snapshot(
-    source: SnapshotSource, folder: Path, previous: Snapshot | None = None
-) -> Snapshot:
-    """The store's snapshot at its present generation, from the nearest one that there is."""
-    if previous is not None and previous.generation == source.generation():
-        return previous
-    with source.reading():
-        nearest = previous or _newest(folder, source.generation())
-        return build(source, nearest)
-
-
-def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Keep this snapshot and drop older ones."""
-    columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
-    numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
-    stored = {"numbers": numbers, **columns, **snapshot.arrays()}
-    with suppress(OSError):  # it costs time, no more
-        write_arrays(folder, KIND, snapshot.generation, stored)
-
-
-def _newest(folder: Path, generation: int) -> Snapshot | None:
-    """The newest snapshot that is not ahead of the store and can be read."""
-    files = derived_files(folder, KIND)
-    for path in sorted(files, key=files.__getitem__, reverse=True):
-        if files[path] <= generation:
-            with suppress(KeyError, ValueError):
-                return _read_file(path, files[path])
-    return None
-
-
-def _read_file(path: Path, generation: int) -> Snapshot:
-    arrays = read_arrays(path) or {}
-    version, mentions_version = arrays["numbers"].tolist()
-    if version != FORMAT:
-        raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
-    columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
-    return Snapshot.restore(
-        columns, arrays, generation=generation, mentions_version=mentions_version
-    )

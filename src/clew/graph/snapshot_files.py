@@ -1,0 +1,63 @@
+"""Snapshots on disk, so that a new process need not read the whole store again."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from clew.derived_files import derived_files, read_arrays, write_arrays
+from clew.graph.snapshot import Snapshot, build
+from clew.graph.snapshot_columns import Columns
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from clew.ports import SnapshotSource
+
+FORMAT = 2
+"""Grows whenever what is stored means something else."""
+KIND = "snapshot"
+
+
+def current_snapshot(
+    source: SnapshotSource, folder: Path, previous: Snapshot | None = None
+) -> Snapshot:
+    """The store's snapshot at its present generation, from the nearest one that there is."""
+    if previous is not None and previous.generation == source.generation():
+        return previous
+    with source.reading():
+        nearest = previous or _newest(folder, source.generation())
+        return build(source, nearest)
+
+
+def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
+    """Keep this snapshot and drop older ones."""
+    columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
+    numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
+    stored = {"numbers": numbers, **columns, **snapshot.arrays()}
+    with suppress(OSError):  # it costs time, no more
+        write_arrays(folder, KIND, snapshot.generation, stored)
+
+
+def _newest(folder: Path, generation: int) -> Snapshot | None:
+    """The newest snapshot that is not ahead of the store and can be read."""
+    files = derived_files(folder, KIND)
+    for path in sorted(files, key=files.__getitem__, reverse=True):
+        if files[path] <= generation:
+            with suppress(KeyError, ValueError):
+                return _read_file(path, files[path])
+    return None
+
+
+def _read_file(path: Path, generation: int) -> Snapshot:
+    arrays = read_arrays(path) or {}
+    version, mentions_version = arrays["numbers"].tolist()
+    if version != FORMAT:
+        raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
+    columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
+    return Snapshot.restore(
+        columns, arrays, generation=generation, mentions_version=mentions_version
+    )
