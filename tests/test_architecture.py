@@ -62,7 +62,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     "mcp": LIBRARY,
     # The explorer is served by the same server, with the same rights.
     "web": LIBRARY | {"mcp"},
-    "cli": LIBRARY | {"attach", "evaluation", "mcp", "web"},
+    "cli": LIBRARY | {"attach", "evaluation", "mcp", "packs.*", "web"},
     "__main__": frozenset({"cli"}),
 }
 

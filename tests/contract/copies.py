@@ -167,7 +167,7 @@ def rows_of(store: StoreCopy, *, limit: int = 3) -> Rows:
 
 def remembered(header: Header) -> tuple[object, ...]:
     """What of a header is the same in a copy."""
-    return header.embedder, header.functional, dict(header.next_ids)
+    return header.embedder, header.functional, dict(header.pruned), dict(header.next_ids)
 
 
 def assert_same_answers(old: Store, new: Store) -> None:

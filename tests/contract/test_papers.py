@@ -10,6 +10,7 @@ from fpdf import FPDF
 
 import clew.packs.papers
 from clew import Clew
+from clew.packs.papers.bibtex import read_bibtex
 from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
 CORPUS = Path(clew.packs.papers.__file__).parent / "corpus"
@@ -116,6 +117,29 @@ def test_a_development_is_told_by_its_periods(library: Clew) -> None:
     periods = [period for period, _ in temporal.timeline]
     assert periods == sorted(periods)
     assert len(periods) > 2
+
+
+def test_what_is_found_is_listed_with_its_citations_and_as_bibtex(library: Clew) -> None:
+    arguments = {"query": "BERT", "where": ["year<2020"], "limit": 8}
+    graph = library.tools.call("papers_list", {**arguments, "format": "graph"}).content
+    written = library.tools.call("papers_list", {**arguments, "format": "bibtex"}).content["bibtex"]
+    again, failed = read_bibtex(written)
+
+    listed = {one["title"] for one in graph["papers"]}
+    edges = {(one["from"], one["relation"], one["to"]) for one in graph["citations"]}
+    assert ("RoBERTa: A Robustly Optimized BERT Pretraining Approach", "builds_on", BERT) in edges
+    assert {end for head, _, tail in edges for end in (head, tail)} <= listed
+    assert failed == []
+    assert {paper.title for paper in again} == listed
+    (bert,) = (paper for paper in again if paper.title == BERT)
+    assert bert.authors == ("Jacob Devlin", "Ming-Wei Chang", "Kenton Lee", "Kristina Toutanova")
+    assert (bert.year, bert.identifiers[0]) == (2019, "10.18653/v1/n19-1423")
+
+
+def test_without_a_question_the_most_cited_papers_are_listed(library: Clew) -> None:
+    found = library.tools.call("papers_list", {"limit": 2}).content["papers"]
+
+    assert [one["title"] for one in found] == [ATTENTION, BERT]
 
 
 @each_back_end

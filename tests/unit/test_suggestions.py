@@ -36,6 +36,8 @@ def pairs(*names: tuple[str, str]) -> set[tuple[str, str]]:
         ([("Ada Keller", "person"), ("A. Keller", "person")], {("A. Keller", "Ada Keller")}),
         ([("Ada Keller", "person"), ("B. Keller", "person")], set()),
         ([("Ada Keller", "person"), ("Keller", "name")], {("Keller", "Ada Keller")}),
+        ([("Ada Keller", "person"), ("Ada", "name")], {("Ada", "Ada Keller")}),
+        ([("Ada Keller", "person"), ("Ada", "place")], set()),
         ([("Tidewater", "name"), ("Tidewater Corp", "name")], {("Tidewater", "Tidewater Corp")}),
         ([("Tidewater", "place"), ("Tidewater Corp", "organisation")], set()),
         ([("GTO", "name"), ("Great Tide Office", "name")], {("GTO", "Great Tide Office")}),

@@ -24,6 +24,7 @@ from clew.cli.commands import (
     tools,
     watching,
 )
+from clew.cli.commands.domains import papers
 from clew.cli.commands.llm import ask, chat, enrich
 from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
@@ -102,6 +103,8 @@ entity.command("suggest")(command(entities.suggest))
 entity.command("refuse")(command(entities.refuse))
 entity.command("rename")(command(entities.rename))
 entity.command("retract")(command(entities.retract))
+entity.command("pruned")(command(entities.pruned))
+entity.command("restore")(command(entities.restore))
 entity.command("neighbors")(command(entities.neighbors))
 app.add_typer(entity, name="entity")
 
@@ -127,6 +130,7 @@ pack.command("enable")(command(packs.enable))
 pack.command("disable")(command(packs.disable))
 pack.command("test")(command(packs.test))
 app.add_typer(pack, name="pack")
+app.command("papers")(command(papers.papers))
 
 app.command("path")(command(graph.path))
 app.command("timeline")(command(graph.timeline))

@@ -64,15 +64,31 @@ class Graph:
 
         return delete_relation(self._state, relation_id)
 
-    def prune(self, *, below: float, dry_run: bool = True) -> PruneReport:
+    def prune(self, *, below: float, dry_run: bool = True, entities: bool = False) -> PruneReport:
         """Take back the relations of texts whose weight is below a bound (above 0 to 1).
 
-        A dry run only says which, and why. What was stated by hand is never taken back. Indexing
-        again remembers it. Raises `InputError` for a bound that cannot be.
+        With `entities` also the entities whose confidence is (`restore_names` brings their names
+        back). A dry run only says which, and why. What was stated by hand, and what documents are
+        about, is never taken back. Indexing again remembers it. Raises `InputError` for a bound
+        that cannot be.
         """
         from clew.engine.pruning import prune
 
-        return prune(self._state, below, dry_run)
+        return prune(self._state, below, dry_run, entities)
+
+    def pruned_names(self) -> list[str]:
+        """The names that were pruned, in order; `restore_names` brings them back."""
+        return sorted(self._state.store.pruned_names().values())
+
+    def restore_names(self, *names: str) -> int:
+        """Let texts make entities of pruned names again; how many names were.
+
+        What is indexed or processed again from then on has them. Raises `NotFoundError` where none
+        was pruned.
+        """
+        from clew.engine.pruning import restore
+
+        return restore(self._state, names)
 
     def neighbors(self, name: str | Entity, *, depth: int = 1, limit: int = 50) -> list[Neighbor]:
         """Entities that relations lead to, nearest and heaviest first, each once.

@@ -1,4 +1,4 @@
-"""Taking relations back: one by hand, and those that too little speaks for."""
+"""Taking back what too little speaks for: relations and entities; one relation by hand."""
 
 from __future__ import annotations
 
@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError, NotFoundError
+from clew.graph.entity_confidence import EntityEvidence, stated_entities
 from clew.search.answer.explain import read_relations
+from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from clew.types import Relation, RelationEvidence
 
 AT_A_TIME = 500
-"""Relations that are read or retracted in one go."""
+"""Relations or entities that are read or taken back in one go."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,6 +36,18 @@ class PrunedRelation:
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class PrunedEntity:
+    """An entity that too little speaks for."""
+
+    id: int
+    name: str
+    entity_type: str
+    confidence: float
+    """0 to 1; see `graph.entity_confidence`."""
+    reason: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class PruneReport:
     """What `prune` would take back, or did."""
 
@@ -42,6 +56,8 @@ class PruneReport:
     """False for a dry run: nothing is changed."""
     relations: tuple[PrunedRelation, ...]
     """The weakest first."""
+    entities: tuple[PrunedEntity, ...] = ()
+    """The least sure first; none unless they were asked for."""
 
 
 def delete_relation(state: EngineState, relation_id: int) -> int:
@@ -56,7 +72,7 @@ def delete_relation(state: EngineState, relation_id: int) -> int:
     return deleted
 
 
-def prune(state: EngineState, below: float, dry_run: bool) -> PruneReport:
+def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> PruneReport:
     """See `Graph.prune`."""
     if not 0 < below <= 1:
         raise InputError(f"below is {below!r}; expected a weight above 0 and up to 1, such as 0.4")
@@ -64,11 +80,52 @@ def prune(state: EngineState, below: float, dry_run: bool) -> PruneReport:
     # What no text states was stated by hand.
     weak = rows.ids[(rows.chunks > 0) & (rows.weights < below - 1e-6)]
     found = sorted(_read(state, weak), key=lambda one: (one.weight, one.ids))
+    unsure = _unsure_entities(state, below) if entities else []
     if not dry_run:
         with state.writing, state.store.grouping():
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
                 state.store.retract(ids)
-    return PruneReport(below=below, applied=not dry_run, relations=tuple(found))
+            for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):
+                state.store.prune_entities(ids)
+    return PruneReport(
+        below=below, applied=not dry_run, relations=tuple(found), entities=tuple(unsure)
+    )
+
+
+def restore(state: EngineState, names: Sequence[str]) -> int:
+    """See `Graph.restore_names`."""
+    keys = {key for name in names if (key := entity_key(name))}
+    with state.writing:
+        restored = state.store.restore_names(keys)
+    if not restored:
+        raise NotFoundError(
+            f"{', '.join(names)!r} was not pruned; the names that were are in `clew entity pruned`"
+        )
+    return restored
+
+
+def _unsure_entities(state: EngineState, below: float) -> list[PrunedEntity]:
+    store = state.store
+    with store.reading():
+        aliases, relations, mentions = store.aliases(), store.relation_rows(), store.mention_rows()
+        stated = stated_entities(aliases, relations, mentions, store.link_rules())
+        evidence = EntityEvidence(aliases, relations)
+        found = []
+        for ids in _batches(np.unique(mentions[:, 2])):
+            for entity in store.entities([i for i in ids if i not in stated]):
+                told = evidence.of(entity)
+                if entity.tier != "manual" and told.confidence < below - 1e-6:
+                    found.append((entity, told))
+    return [
+        PrunedEntity(
+            id=entity.id,
+            name=entity.name,
+            entity_type=entity.entity_type,
+            confidence=told.confidence,
+            reason=told.reason,
+        )
+        for entity, told in sorted(found, key=lambda one: (one[1].confidence, one[0].name))
+    ]
 
 
 def _batches(ids: np.ndarray) -> Iterator[list[int]]:

@@ -29,6 +29,7 @@ from clew.errors import ClewError
 from clew.indexing.inputs import DocumentInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
+from clew.indexing.linking.pruned_names import without_names
 from clew.indexing.linking.store_terms import StoreTerms
 from clew.types import IndexedDocument
 
@@ -194,6 +195,7 @@ class IndexingPipeline:
         """A document with the terms that the store knows, and its links to names there."""
         terms = StoreTerms(self.store)
         found = terms.found(entry.document, entry.split.chunks, entry.extraction)
+        found = without_names(found, self.store.pruned_names())
         return replace(entry, extraction=found, links=self.links(found))
 
     def save(self, item: Prepared, vectors: Vectors) -> None:

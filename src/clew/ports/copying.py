@@ -115,6 +115,8 @@ class Header:
     """Relation types of which a later fact ends an earlier one, sorted."""
     packs: tuple[str, ...]
     """Names of the packs that are enabled."""
+    pruned: Mapping[str, str]
+    """The names that were pruned, by key."""
     generation: int
     mentions_version: int
     communities: int

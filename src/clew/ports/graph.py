@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Collection, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
@@ -132,6 +132,21 @@ class EntityEditor(Protocol):
 
     def rename(self, entity_id: int, name: str) -> None:
         """Show the entity under another name; the old one stays an alias. Remembered."""
+        ...
+
+    def prune_entities(self, entity_ids: Sequence[int]) -> int:
+        """Take entities out, with what texts say of them; how many there were.
+
+        Their names are remembered: no text makes them entities again before `restore_names`.
+        """
+        ...
+
+    def pruned_names(self) -> Mapping[str, str]:
+        """The names that were pruned, by key."""
+        ...
+
+    def restore_names(self, keys: Collection[str]) -> int:
+        """Forget that names were pruned; how many were. Texts indexed from then on have them."""
         ...
 
     def link_rules(self) -> Mapping[str, str]:

@@ -17,6 +17,7 @@ from clew.derived_files import derived_files, remove_files
 from clew.errors import StoreCorruptError, StoreError
 from clew.ports.copying import Header, Key, Mark, Place, Row, Table
 from clew.stores.backend import Backend, pairs
+from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.state import (
     ENTITIES_OF_ALIASES,
     FORGET_MARK,
@@ -77,6 +78,7 @@ class StoreCopy:
             embedder=state.vectors,
             functional=tuple(state.functional),
             packs=tuple(state.packs),
+            pruned=PrunedNames(self.backend).pruned_names(),
             generation=state.generation,
             mentions_version=state.mentions_version,
             communities=-1 if built is None else int(built),
@@ -162,6 +164,7 @@ class StoreCopy:
         self._remember("epoch", 1 + max(here.mentions_version, header.mentions_version))
         self._remember("functional", json.dumps(list(header.functional)))
         self._remember("packs", json.dumps(list(header.packs)))
+        self._remember("pruned", json.dumps(dict(header.pruned)))
         if header.embedder is not None:
             remember_embedder(self.backend, header.embedder)
         given = [{"table": name, "last": free - 1} for name, free in header.next_ids.items()]

@@ -160,7 +160,8 @@ def _iso(time: datetime | None) -> str | None:
     return None if time is None else time.isoformat()
 
 
-def _provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
+def provenance_dict(origin: Provenance | None) -> dict[str, Any] | None:
+    """Where something comes from, as JSON values."""
     if origin is None:
         return None
     return {
@@ -180,7 +181,7 @@ def _relation_dict(relation: RelationEvidence) -> dict[str, Any]:
         "evidence": relation.evidence,
         "valid_from": _iso(relation.valid_from),
         "valid_until": _iso(relation.valid_until),
-        "provenance": _provenance_dict(relation.provenance),
+        "provenance": provenance_dict(relation.provenance),
     }
 
 
@@ -216,7 +217,7 @@ def _hit_dict(hit: Hit) -> dict[str, Any]:
         "matched": list(hit.matched),
         "answer": _answer_dict(hit),
         "times": [{"start": _iso(t.start), "end": _iso(t.end), "text": t.text} for t in hit.times],
-        "provenance": _provenance_dict(hit.provenance),
+        "provenance": provenance_dict(hit.provenance),
         "also_in": [{"id": same.public_id, **_place_dict(same)} for same in hit.also_in],
     }
 

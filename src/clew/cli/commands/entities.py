@@ -164,13 +164,17 @@ def prune(
     apply: Annotated[
         bool, typer.Option("--apply", help="Do it; else only show what would be taken back.")
     ] = False,
+    entities: Annotated[
+        bool, typer.Option("--entities", help="Entities whose confidence is less, too.")
+    ] = False,
 ) -> None:
     """List the relations that little speaks for, with the reason; take them back with --apply.
 
-    Never what was stated by hand. Indexing again remembers it.
+    Never what was stated by hand. Indexing again remembers it; `clew entity restore` brings pruned
+    entities back.
     """
     with common.open() as engine:
-        report = engine.graph.prune(below=below, dry_run=not apply)
+        report = engine.graph.prune(below=below, dry_run=not apply, entities=entities)
     if common.json:
         write_json(report)
         return
@@ -178,8 +182,35 @@ def prune(
         said = one.relation
         fact = f"{said.head} —{said.relation}→ {said.tail}"
         write_line(f"{one_line(fact)}: {one_line(one.reason)}")
+    for unsure in report.entities:
+        write_line(f"{one_line(unsure.name)} ({unsure.entity_type}): {unsure.reason}")
     done = "taken back" if report.applied else "would be taken back; --apply does it"
-    write_line(f"{len(report.relations):,} relations {done}")
+    also = f" and {len(report.entities):,} entities" if entities else ""
+    write_line(f"{len(report.relations):,} relations{also} {done}")
+
+
+def pruned(common: Common) -> None:
+    """List the names of the entities that `clew prune --entities` took out."""
+    with common.open() as engine:
+        names = engine.graph.pruned_names()
+    if common.json:
+        write_json(names)
+    else:
+        for name in names:
+            write_line(one_line(name))
+
+
+def restore(
+    common: Common,
+    names: Annotated[list[str], typer.Argument(metavar="NAME…", help="Names that were pruned.")],
+) -> None:
+    """Let texts make entities of pruned names again: those that are indexed from then on."""
+    with common.open() as engine:
+        restored = engine.graph.restore_names(*names)
+    if common.json:
+        write_json({"restored": restored})
+    else:
+        write_line(f"{restored:,} names restored; `clew reindex` reads the texts again")
 
 
 def neighbors(

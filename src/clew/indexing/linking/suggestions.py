@@ -1,4 +1,4 @@
-"""Pairs of entities that may be one, for somebody to decide: initials, surnames, companies, joints.
+"""Pairs of entities that may be one, for somebody to decide: parts of names, companies, joints.
 
 What is sure is linked while indexing (`linker`); what is listed here stays apart until then.
 """
@@ -72,30 +72,32 @@ def _may_be_one(pair: _Pair, rules: Mapping[str, str]) -> bool:
 
 
 def _of_persons(names: Sequence[KnownName]) -> Iterator[_Pair]:
-    """Initials and surnames: "J. Smith" and "Smith" beside "John Smith"."""
-    full: defaultdict[str, list[KnownName]] = defaultdict(list)
+    """Initials, surnames and first names: "J. Smith", "Smith" and "John" beside "John Smith"."""
+    by_surname: defaultdict[str, list[KnownName]] = defaultdict(list)
+    by_first: defaultdict[str, list[KnownName]] = defaultdict(list)
     for known in names:
         is_full = known.entity_type == "person" and is_person_shaped(known.name)
         if is_full and not _INITIALLED.fullmatch(known.name):
-            full[known.name.split()[-1]].append(known)
+            first, *_, last = known.name.split()
+            by_surname[last].append(known)
+            by_first[first].append(known)
     for known in names:
-        initialled = _INITIALLED.fullmatch(known.name)
-        alone = known.name.isalpha() and known.name.istitle() and not is_ordinary(known.name)
-        if not initialled and not alone:
-            continue
-        surname = known.name.replace(".", ". ").split()[-1]
-        fitting = [one for one in full.get(surname, ()) if one.entity_id != known.entity_id]
-        if initialled:
-            fitting = [one for one in fitting if one.name[0] == initialled["initial"]]
-        what = "initial and surname" if initialled else "surname"
-        yield from _candidates(known, fitting, 0.8 if initialled else 0.5, what)
+        if initialled := _INITIALLED.fullmatch(known.name):
+            surname = known.name.replace(".", ". ").split()[-1]
+            fitting = [p for p in by_surname.get(surname, ()) if p.name[0] == initialled["initial"]]
+            yield from _candidates(known, fitting, 0.8, "initial and surname")
+        elif known.name.isalpha() and known.name.istitle():
+            if not is_ordinary(known.name):
+                yield from _candidates(known, by_surname.get(known.name, ()), 0.5, "surname")
+            if known.entity_type == "person" or not is_ordinary(known.name):
+                yield from _candidates(known, by_first.get(known.name, ()), 0.4, "first name")
 
 
 def _candidates(
     known: KnownName, fitting: Sequence[KnownName], sure: float, what: str
 ) -> Iterator[_Pair]:
     """A pair with each entity that a short name fits, less sure where it fits several."""
-    distinct = {one.entity_id: one for one in fitting}
+    distinct = {one.entity_id: one for one in fitting if one.entity_id != known.entity_id}
     if len(distinct) > _MOST_CANDIDATES:
         return
     count = len(distinct)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from clew.packs.pack import EntityType, Field, Pack, RelationType
@@ -9,6 +10,14 @@ from clew.packs.papers.paper import PAPER
 from clew.packs.papers.pdf import read_paper
 from clew.packs.papers.reading import read_bib, read_json, read_lines, read_ris_file
 from clew.packs.papers.structure import paper_structure
+
+
+def tools() -> Sequence[object]:
+    """The tools, imported when the first is asked for."""
+    from clew.packs.papers.tools import TOOLS
+
+    return TOOLS
+
 
 PACK = Pack(
     name="papers",
@@ -54,5 +63,6 @@ PACK = Pack(
         ".pdf": read_paper,
     },
     structures=(paper_structure,),
+    tools=tools,
     questions=Path(__file__).parent / "questions.jsonl",
 )

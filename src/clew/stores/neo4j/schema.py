@@ -8,8 +8,8 @@ is text.
 Nodes, with their properties beside `namespace`:
 
 - ClewStore: store_id (its identity for good), generation, epoch, embedder, dimension, functional
-  (JSON), packs (JSON), next_section, next_chunk, next_entity, next_alias, next_relation, copying
-  (JSON: how far a copy into it is)
+  (JSON), packs (JSON), pruned (JSON), next_section, next_chunk, next_entity,
+  next_alias, next_relation, copying (JSON: how far a copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
   derived_from, title_key, file_key, language

@@ -26,6 +26,7 @@ from clew.stores.names.entity_merge import (
     read_held,
     split_off,
 )
+from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.relations.relation_plans import plan_written
 from clew.stores.relations.relations import RelationRow, Relations, update_relations
 from clew.stores.relations.validity import heads_around, recompute_valid_until
@@ -48,7 +49,7 @@ _LARGEST_ID = 2**63 - 1
 """What a column of either database holds."""
 
 
-class ManualGraph(EntityMerging, Relations):
+class ManualGraph(EntityMerging, PrunedNames, Relations):
     """`ports.ManualGraph` and `ports.EntityEditor` over a back end."""
 
     # --- entities

@@ -144,3 +144,42 @@ SET target.tier = CASE WHEN source.tier = 'manual' THEN source.tier ELSE target.
     target.content = CASE WHEN target.content = '' THEN source.content ELSE target.content END
 """,
 )
+
+# --- names that were pruned
+
+# Columns: what is remembered of them, as JSON by key; null where nothing is.
+PRUNED = Statement(
+    "SELECT (SELECT value FROM meta WHERE name = 'pruned')",
+    "MATCH (s:ClewStore {namespace: $namespace}) RETURN [s.pruned] AS row",
+)
+# Columns: key, name, entity id.
+NAMES_OF_ENTITIES = Statement(
+    f"SELECT key, name, entity_id FROM aliases WHERE entity_id {AMONG} ORDER BY id",
+    """
+UNWIND $ids AS id
+MATCH (a:ClewAlias {namespace: $namespace})
+    -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace, id: id})
+RETURN [a.key, a.name, e.id] AS row ORDER BY a.id
+""",
+)
+FORGET_MENTIONS = Statement(
+    f"DELETE FROM mentions WHERE alias_id IN (SELECT id FROM aliases WHERE entity_id {AMONG})",
+    """
+UNWIND $ids AS id
+MATCH ()-[m:MENTIONS {namespace: $namespace}]->(:ClewEntity {namespace: $namespace, id: id})
+DELETE m
+""",
+)
+# Columns: id, head.
+RELATIONS_OF_ENTITIES = Statement(
+    f"""
+SELECT id, from_entity_id FROM entity_relations
+WHERE from_entity_id {AMONG} OR to_entity_id {AMONG}
+""",
+    """
+UNWIND $ids AS id
+MATCH (e:ClewEntity {namespace: $namespace, id: id})
+MATCH (h)-[r:RELATES {namespace: $namespace}]->(t) WHERE h = e OR t = e
+RETURN DISTINCT [r.id, h.id] AS row
+""",
+)

@@ -181,3 +181,17 @@ class NamesSuite(StoreSuite):
         ]
         store.rename(_entity_id(store, "muhammad ali"), "Cassius Clay")
         assert [known.name for known in store.known_terms(["cassius clay"])] == ["Cassius Clay"]
+
+    def test_what_is_pruned_is_gone_and_remembered(self, store: Store) -> None:
+        _add(store, "a", "EU", "WB")
+        _add(store, "b", "WB", "Rome", links=[make_link("Rome", "EU")])
+        pruned, kept = _entity_id(store, "eu"), _entity_id(store, "wb")
+        version = store.mentions_version()
+        assert store.prune_entities([pruned]) == 1
+        assert store.mentions_version() > version
+        assert _groups(store) == [["wb"]]
+        assert set(store.mention_rows()[:, 2].tolist()) == {kept}
+        assert store.pruned_names() == {"eu": "EU", "rome": "Rome"}
+        assert store.restore_names(["rome", "unknown"]) == 1
+        assert store.pruned_names() == {"eu": "EU"}
+        assert store.prune_entities([pruned]) == 0

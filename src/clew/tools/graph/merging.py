@@ -60,6 +60,13 @@ def retype_entity(call: Call, arguments: Arguments) -> Result:
 
 
 _ENTITY_ID = positive("entity_id", "From graph_enhanced_search.")
+
+
+def restore_pruned_names(call: Call, arguments: Arguments) -> Result:
+    """`restore_pruned_names`."""
+    return {"restored": call.engine.graph.restore_names(*arguments["names"])}
+
+
 MERGING_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="suggest_merges",
@@ -136,5 +143,15 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         scope="write",
         profiles=FULL,
         idempotent=True,
+    ),
+    Tool(
+        name="restore_pruned_names",
+        title="Restore pruned names",
+        description="Let texts that are indexed from now on make entities of pruned names again.",
+        parameters=(array("names", "strings", "Names that prune_graph took out.", required=True),),
+        result=shape(restored="integer"),
+        run=restore_pruned_names,
+        scope="write",
+        profiles=FULL,
     ),
 )

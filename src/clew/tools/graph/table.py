@@ -115,16 +115,23 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         name="prune_graph",
         title="Prune the graph",
         description=(
-            "Relations that little speaks for, each with the reason; takes them back unless"
-            " dry_run. Never what was stated by hand."
+            "Relations (and entities) that little speaks for, each with the reason; takes them back"
+            " unless dry_run. Never what was stated by hand."
         ),
         parameters=(
             share("below", "Weight below which a relation is listed", 0.4),
             flag("dry_run", "Only list them.", True),
-            integer("limit", "Relations to list", 50, 1, 500),
+            flag("entities", "Entities whose confidence is below, too.", False),
+            integer("limit", "Relations and entities to list", 50, 1, 500),
             _CONFIRM,
         ),
-        result=shape(dry_run="boolean", total="integer", relations="array"),
+        result=shape(
+            dry_run="boolean",
+            total="integer",
+            relations="array",
+            total_entities="integer",
+            entities="array",
+        ),
         run=writing.prune,
         scope="write",
         profiles=FULL,

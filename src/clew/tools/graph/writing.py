@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
@@ -65,7 +66,9 @@ def prune(call: Call, arguments: Arguments) -> Result:
             "relations would be taken back; call again with confirm=true if it is wanted, or with"
             " dry_run=true to see which"
         )
-    report = call.engine.graph.prune(below=arguments["below"], dry_run=not applied)
+    report = call.engine.graph.prune(
+        below=arguments["below"], dry_run=not applied, entities=arguments["entities"]
+    )
     shown = report.relations[: arguments["limit"]]
     return {
         "dry_run": not report.applied,
@@ -81,6 +84,8 @@ def prune(call: Call, arguments: Arguments) -> Result:
             }
             for one in shown
         ],
+        "total_entities": len(report.entities),
+        "entities": [asdict(one) for one in report.entities[: arguments["limit"]]],
     }
 
 

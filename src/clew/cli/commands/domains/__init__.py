@@ -1,0 +1,1 @@
+"""Commands of the packs that ship, a module each."""

@@ -1,0 +1,74 @@
+"""A constitution: values, the principles that they define, the goals that these guide."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from clew.packs.constitution.flat import read_csv, read_markdown
+from clew.packs.constitution.node import LAYERS, STATUSES
+from clew.packs.constitution.reading import read_json, read_yaml
+from clew.packs.constitution.structure import constitution_structure
+from clew.packs.pack import EntityType, Field, Pack, RelationType
+
+_VERSIONS = (
+    Field(name="version"),
+    Field(name="since", kind="date", description="From when on it holds."),
+    Field(name="until", kind="date", description="Until when an older version held."),
+)
+
+
+def tools() -> Sequence[object]:
+    """The tools, imported when the first is asked for."""
+    from clew.packs.constitution.tools import TOOLS
+
+    return TOOLS
+
+
+PACK = Pack(
+    name="constitution",
+    title="Constitution",
+    description="Values, principles and goals, how they hang together, and what is said of them.",
+    entity_types=(
+        EntityType(
+            name="value",
+            fields=(Field(name="priority", kind="number", minimum=1, maximum=10), *_VERSIONS),
+        ),
+        EntityType(
+            name="principle",
+            fields=(Field(name="weight", kind="number", minimum=0, maximum=1), *_VERSIONS),
+            description="Its rationale is in its text.",
+        ),
+        EntityType(
+            name="goal",
+            fields=(Field(name="status", choices=STATUSES), *_VERSIONS),
+            description="Its action is in its text.",
+        ),
+        EntityType(name="topic"),
+        EntityType(name="conversation", fields=(Field(name="time", kind="time"),)),
+    ),
+    relation_types=(
+        RelationType(name="defines", inverse="defined_by", description="Value to principle."),
+        RelationType(name="guides", inverse="guided_by", description="Principle to goal."),
+        RelationType(name="implements", description="Goal to principle; confidence: completeness."),
+        RelationType(name="relates_to", description="Confidence: strength; its kind is beside it."),
+        RelationType(name="complements"),
+        RelationType(name="conflicts"),
+        RelationType(name="depends_on"),
+        RelationType(name="discussed_in", description="Element to conversation."),
+        RelationType(name="derived_from", description="Version to the one before."),
+        RelationType(name="references", description="Conversation to element: relevance."),
+        RelationType(name="about"),
+    ),
+    hierarchies=(LAYERS,),
+    readers={
+        ".yaml": read_yaml,
+        ".yml": read_yaml,
+        ".json": read_json,
+        ".md": read_markdown,
+        ".csv": read_csv,
+    },
+    structures=(constitution_structure,),
+    tools=tools,
+    questions=Path(__file__).parent / "questions.jsonl",
+)

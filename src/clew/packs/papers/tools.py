@@ -1,0 +1,127 @@
+"""What an assistant may ask of a library of papers: lists, citations, BibTeX."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from clew.packs.papers.paper import PAPER
+from clew.text import entity_key
+from clew.tools.parameters import array, integer, text
+from clew.tools.schema import shape
+from clew.tools.spec import FULL, Arguments, Call, Result, Tool
+
+if TYPE_CHECKING:
+    from clew.engine import Engine
+    from clew.types import DocumentInfo
+
+SHOWN = ("key", "author", "year", "venue", "citations", "doi", "arxiv", "type")
+EDGES = ("cites", "builds_on", "improves")
+_PER_PAPER = 3
+"""Passages looked at for each paper that is wanted: a paper has several."""
+_MOST = 1000
+_FIELDS = {
+    "article": "journal",
+    "inproceedings": "booktitle",
+    "incollection": "booktitle",
+    "techreport": "institution",
+    "phdthesis": "school",
+}
+"""Where an entry of a kind has its venue; that of any other kind is in `howpublished`."""
+_BRACES = str.maketrans("", "", "{}")
+
+
+def find_papers(
+    engine: Engine, query: str | None, where: Sequence[str] = (), limit: int = 20
+) -> list[DocumentInfo]:
+    """The papers that a question finds, best first; without one all, the most cited first."""
+    only = [*where, f"entity_type={PAPER}"]
+    infos = {one.id: one for one in engine.documents.list(only)}
+    if not query:
+        order = sorted(infos.values(), key=lambda one: -int(one.metadata.get("citations", 0)))
+        return order[:limit]
+    wanted = min(_PER_PAPER * limit, _MOST)
+    hits = engine.search(query, where=only, limit=wanted, context=False).hits
+    found = dict.fromkeys(hit.chunk.document_id for hit in hits)
+    return [infos[id_] for id_ in found if id_ in infos][:limit]
+
+
+def citations(engine: Engine, papers: Iterable[DocumentInfo]) -> list[dict[str, Any]]:
+    """What these papers state of each other: who cites, builds on and improves on whom."""
+    keys = {entity_key(one.title): one.title for one in papers}
+    ids = engine.store.resolve(list(keys))
+    titles = {id_: keys[key] for key, id_ in ids.items()}
+    found = {
+        (titles[one.from_entity_id], one.relation_type, titles[one.to_entity_id]): one.confidence
+        for one in engine.store.relations(list(titles), limit=100 * len(titles))
+        if one.relation_type in EDGES
+        and one.from_entity_id in titles
+        and one.to_entity_id in titles
+    }
+    return [
+        {"from": head, "relation": relation, "to": tail, "confidence": round(sure, 4)}
+        for (head, relation, tail), sure in sorted(found.items())
+    ]
+
+
+def bibtex(papers: Iterable[DocumentInfo]) -> str:
+    """The papers as BibTeX, in UTF-8; braces of their titles are left out."""
+    from bibtexparser.entrypoint import write_string
+    from bibtexparser.library import Library
+    from bibtexparser.model import Entry, Field
+
+    library = Library()
+    for number, one in enumerate(papers, 1):
+        known = one.metadata
+        kind = str(known.get("type", "")).lower()
+        kind = kind if kind.isalpha() else "misc"
+        arxiv = {"eprint": known["arxiv"], "archiveprefix": "arXiv"} if "arxiv" in known else {}
+        values = {
+            "title": one.title,
+            "author": str(known.get("author", "")).replace("; ", " and "),
+            "year": known.get("year", ""),
+            _FIELDS.get(kind, "howpublished"): known.get("venue", ""),
+            **{name: known.get(name, "") for name in ("volume", "number", "pages", "doi", "url")},
+            **arxiv,
+        }
+        fields = [Field(n, str(v).translate(_BRACES)) for n, v in values.items() if v != ""]
+        key = "".join(c for c in str(known.get("key", "")) if c.isalnum() or c in "-_.:/")
+        library.add(Entry(kind, key or f"paper{number}", fields), fail_on_duplicate_key=False)
+    return write_string(library)
+
+
+def listed(paper: DocumentInfo) -> dict[str, Any]:
+    """A paper as a row of a list."""
+    known = {name: paper.metadata[name] for name in SHOWN if name in paper.metadata}
+    return {"id": paper.id, "title": paper.title, **known, "source": paper.source}
+
+
+def _list(call: Call, arguments: Arguments) -> Result:
+    papers = find_papers(call.engine, arguments["query"], arguments["where"], arguments["limit"])
+    form = arguments["format"]
+    return {
+        "papers": [listed(one) for one in papers],
+        "citations": citations(call.engine, papers) if form == "graph" else [],
+        "bibtex": bibtex(papers) if form == "bibtex" else "",
+    }
+
+
+TOOLS = (
+    Tool(
+        name="papers_list",
+        title="Papers",
+        description="The papers that a question finds, or all: as a list, with what they cite of"
+        " each other, or as BibTeX.",
+        parameters=(
+            text("query", "What is looked for; without it, the most cited papers."),
+            array("where", "strings", "Filters, such as year>=2020 or author~*Morn*."),
+            integer("limit", "Papers, at most", 20, 1, 300),
+            text("format", "What comes beside the list.", default="list",
+                 choices=("list", "graph", "bibtex")),
+        ),
+        result=shape(papers="array", citations="array", bibtex="string"),
+        run=_list,
+        scope="read",
+        profiles=FULL,
+    ),
+)  # fmt: skip

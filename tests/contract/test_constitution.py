@@ -1,0 +1,138 @@
+"""The pack `constitution` on each back end: chains, conflicts, checks and coverage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import clew.packs.constitution
+from clew import Clew
+from tests.contract.pack_stores import open_with, pack_settings
+
+CORPUS = Path(clew.packs.constitution.__file__).parent / "corpus"
+GOAL = "Delete raw interviews after a year"
+
+
+@pytest.fixture(scope="module", params=["sqlite", "neo4j"])
+def store(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Clew]:
+    folder = tmp_path_factory.mktemp("constitution")
+    with (
+        pack_settings(request, request.param, folder) as settings,
+        open_with(settings, ["constitution"]) as opened,
+    ):
+        report = opened.index([CORPUS])
+        assert (report.added, report.skipped) == (41, ())
+        yield opened
+
+
+def call(store: Clew, tool: str, **arguments: object) -> dict[str, Any]:
+    found = store.tools.call(tool, arguments)
+    assert found.content["success"], found.content
+    return dict(found.content)
+
+
+def first(store: Clew, query: str, **arguments: object) -> dict[str, Any]:
+    found: dict[str, Any] = call(store, "constitution_search", query=query, **arguments)["results"][
+        0
+    ]
+    return found
+
+
+def test_a_goal_is_found_with_its_whole_chain_and_the_confidence_along_it(store: Clew) -> None:
+    found = first(store, "delete raw interviews", layer="goal")
+
+    assert found["name"] == GOAL
+    assert [(one["name"], one["confidence"]) for one in found["chain"]["principles"]] == [
+        ("Collect no more than is needed", 0.85)
+    ]
+    (value,) = found["chain"]["values"]
+    assert value["confidence"] == pytest.approx(0.9 * 0.85)
+    assert value["path"] == f"Privacy ▸ Collect no more than is needed ▸ {GOAL}"
+    assert found["provenance"]["source"].endswith(f"#goal:{GOAL.lower()}")
+
+
+def test_a_value_is_found_with_all_below_it(store: Clew) -> None:
+    chain = first(store, "Honesty rely on what we say", layer="value")["chain"]
+
+    assert {one["name"] for one in chain["principles"]} == {
+        "Say what is known and what is not",
+        "Correct mistakes in the open",
+    }
+    assert len(chain["goals"]) == 4
+    assert chain["goals"][0]["confidence"] == pytest.approx(0.95 * 0.9)
+
+
+def test_conflicts_and_complements_come_with_what_is_found(store: Clew) -> None:
+    related = first(store, "delete raw interviews", layer="goal")["related"]
+
+    assert [(one["name"], one["kind"], one["strength"]) for one in related] == [
+        ("Archive everything for replication", "conflicts", 0.9)
+    ]
+
+
+def test_the_parts_of_the_context_keep_to_their_budgets(store: Clew) -> None:
+    wide = call(store, "constitution_search", query="data", limit=10)
+    tight = call(store, "constitution_search", query="data", limit=10, hierarchy_tokens=40)
+    parts = {one["kind"]: one for one in tight["context"]["parts"]}
+
+    assert {one["kind"] for one in wide["context"]["parts"]} == {"elements", "hierarchy", "related"}
+    assert parts["hierarchy"]["tokens"] <= 40
+    assert tight["notes"]
+
+
+def test_the_words_of_a_question_choose_the_layer(store: Clew) -> None:
+    asked = call(store, "constitution_search", query="Which value forbids to keep interviews?")
+    why = call(store, "constitution_search", query="Why do we delete interviews?")
+
+    assert {one["entity_type"] for one in asked["results"]} == {"value"}
+    assert {one["entity_type"] for one in why["results"]} <= {"value", "principle"}
+    assert "value" in asked["reason"]
+
+
+def test_an_older_version_is_asked_by_its_day(store: Clew) -> None:
+    then = first(store, "Privacy personal data", layer="value", as_of="2020-05-01")
+    now = first(store, "Privacy what people entrust stays theirs", layer="value")
+
+    assert (then["name"], then["fields"]["priority"]) == ("Privacy (version 1)", 6)
+    assert (now["name"], now["fields"]["priority"]) == ("Privacy", 9)
+
+
+def test_a_check_says_what_a_text_touches_and_what_it_denies(store: Clew) -> None:
+    text = "We never delete raw interviews after a year. We use free licences."
+    found = call(store, "constitution_check", text=text)
+    touched = {one["name"]: one for one in found["touches"]}
+    conflicts = {one["name"]: one["why"] for one in found["conflicts"]}
+
+    assert {GOAL, "Use free licences"} <= set(touched)
+    assert touched[GOAL]["sentence"] == "We never delete raw interviews after a year."
+    assert "“never”" in conflicts[GOAL]
+    assert "Use free licences" not in conflicts
+
+
+def test_a_check_names_what_conflicts_with_what_a_text_follows(store: Clew) -> None:
+    found = call(store, "constitution_check", text="We delete raw interviews after a year.")
+
+    (conflict,) = (
+        o for o in found["conflicts"] if o["name"] == "Archive everything for replication"
+    )
+    assert GOAL in conflict["why"]
+
+
+def test_a_recorded_conversation_counts_for_coverage(store: Clew) -> None:
+    def never() -> set[str]:
+        layers = call(store, "constitution_coverage")["layers"]
+        return {name for layer in layers for name in layer["never"]}
+
+    before = never()
+    call(store, "constitution_record", text="From now on we label all bottles.", title="Lab talk")
+    after = never()
+
+    assert "Label all bottles" in before - after
+    assert GOAL not in before
+    talks = store.documents.list(["entity_type=conversation"])
+    assert "Lab talk" in {one.title for one in talks}
