@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,9 +111,18 @@ def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     assert {hit.chunk.metadata["citations"] > 5000 for hit in hits} == {True}
 
 
-def test_a_development_is_told_by_its_periods(library: Clew) -> None:
-    temporal = library.search("How did attention evolve from 2017 to 2022?").temporal
+def test_a_development_is_told_by_its_periods_and_what_precedes_what(library: Clew) -> None:
+    found = library.search("How did attention evolve from 2017 to 2022?", limit=30)
+    stated = [part.text for part in found.context.parts if part.kind == "timeline"]
+    temporal = found.temporal
 
+    pairs = re.findall(r"- (.+) \((\d{4})\) precedes (.+) \((\d{4})\)", stated[0])
+    assert len(pairs) > 3
+    assert [pair for pair in pairs if pair[1] >= pair[3]] == []
+    assert pairs == sorted(pairs, key=lambda pair: pair[1])
+    assert {pair[2] for pair in pairs if pair[0] == ATTENTION} <= related(
+        library, ATTENTION, "precedes", "outbound"
+    )
     assert temporal is not None
     periods = [period for period, _ in temporal.timeline]
     assert periods == sorted(periods)

@@ -224,6 +224,15 @@ def test_keywords_are_judged_where_a_least_confidence_is_asked(
     assert [hit["id"] for hit in plain["results"]] == [hit["id"] for hit in judged["results"]]
 
 
+def test_what_is_unlikely_to_answer_is_said_to_be(in_process: Run, workshop: Library) -> None:
+    foreign = asked(in_process, workshop, "Which enzyme splits lactose in the gut of calves?")
+
+    assert foreign["confidence"] < 0.02
+    assert foreign["notes"][0] == "nothing here is likely to answer this; the nearest are given"
+    assert foreign["results"]
+    assert not any("likely" in note for note in asked(in_process, workshop, WHERE)["notes"])
+
+
 @pytest.mark.parametrize("output", [(), ("--json",)])
 def test_nothing_that_answers_is_told_and_leaves_with_1(
     in_process: Run, workshop: Library, output: tuple[str, ...]

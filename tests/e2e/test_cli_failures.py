@@ -213,6 +213,9 @@ def test_an_export_keeps_a_file_s_mode_and_fills_a_pipe(
         out, _ = reader.communicate(timeout=60)
     assert out == there.read_bytes()
     assert stat.S_ISFIFO(pipe.stat().st_mode)
+    # A pipe without a name; standard output is one here.
+    piped = clew("export", "--store", library.store, "-o", "/dev/stdout")
+    assert (piped.returncode, piped.stdout.encode()) == (0, there.read_bytes())
 
 
 def test_a_token_is_for_whom_its_name_says(in_process: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import date
+from pathlib import Path
 
 import pytest
 
@@ -85,6 +86,15 @@ def test_the_latest_is_the_newest_of_the_store(engine: clew.Clew) -> None:
     assert found(engine, "What is the latest budget of the harbour?")[0] == "Budget 2024"
 
 
+@pytest.mark.parametrize("looked_up", ["latest budget", "newest budget of the harbour"])
+def test_the_newest_is_looked_up_by_time(engine: clew.Clew, looked_up: str) -> None:
+    assert found(engine, looked_up)[0] == "Budget 2024"
+
+
+def test_words_that_only_look_like_a_time_are_looked_up(engine: clew.Clew) -> None:
+    assert engine.search("current account").strategy == "hybrid"
+
+
 def test_a_month_without_a_year_is_the_archives(engine: clew.Clew) -> None:
     session = new_session(engine, "What did the choir of Vell do in June?", now=day("2042-12-01"))
     period = read_asked_time(session).period
@@ -136,3 +146,20 @@ def test_an_event_that_texts_date_bounds_the_period(
 def test_what_is_no_dated_event_bounds_nothing(engine: clew.Clew, question: str) -> None:
     session = new_session(engine, question)
     assert read_asked_time(session).period is None
+
+
+def test_an_appointment_dates_its_event_rather_than_a_note_that_speaks_of_it(
+    tmp_path: Path,
+) -> None:
+    texts = {
+        "Notes": "Talked with Ada about the Kern launch.",
+        "Launch of Kern": "Launch of Kern\n\nAll day.",
+        "Review": "Review of the Kern launch with Ada\n\nIn room 4.",
+    }
+    dates = {"Notes": "2026-11-18", "Launch of Kern": "2026-11-24", "Review": "2026-11-10"}
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, texts, dates)
+        session = new_session(engine, "What did Ada say before the launch?", now=day("2026-11-30"))
+        period = read_asked_time(session).period
+    assert period is not None
+    assert period.end == day("2026-11-24")

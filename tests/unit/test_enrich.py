@@ -14,7 +14,7 @@ import pytest
 import clew
 from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
 from clew.indexing.enrichment.extraction import ModelExtraction, Outcome, Work
-from clew.indexing.enrichment.validation import TOO_VAGUE, UNNAMED, UNQUOTED
+from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.library import Clew
 from clew.ports.language_model import LanguageModel, Reply, Request
 from clew.settings import load_settings
@@ -37,6 +37,7 @@ FALSE = [
     (("Ada Morn", "died_in", "Paris", "in Dunmere"), UNNAMED),
     (("Ada Morn", "related_to", "Dunmere", "Ada Morn built the great clock"), TOO_VAGUE),
     (("Ada Morn", "built", "great clock", ""), UNQUOTED),
+    (("Ada Morn", "7th_of", "Dunmere", "Ada Morn built the great clock"), NO_TYPE),
 ]
 
 
@@ -120,6 +121,7 @@ def test_facts_are_kept_whose_words_stand_there_and_no_others(folder: Path) -> N
             UNQUOTED: 2,
             UNNAMED: 1,
             TOO_VAGUE: 1,
+            NO_TYPE: 1,
         }
         assert (report.done, report.failed, report.stopped) == (3, (), "")
         assert store.entities.get("Edda Rowe").entity_type == "person"
@@ -225,6 +227,8 @@ def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
         store.add(QUIET, source="quiet")
         (report,) = store.enrich("extract")
 
+        # What was kept of it is of no use: it is asked for again.
+        assert store.enriching.estimate("extract", retry=True)["extract"].cached == 0
     (failed,) = report.failed
     assert "suspicious: no names were found, though 5 words" in failed.reason
     assert report.done == 1

@@ -61,3 +61,11 @@ def test_nothing_given_is_nothing() -> None:
 def test_what_names_no_time_is_refused(given: str) -> None:
     with pytest.raises(InputError, match=r"since .* is no time; expected a date such as 2019"):
         read_start("since", given, NOW)
+
+
+def test_days_far_away_are_days() -> None:
+    assert read_start("since", "9999-12-31", NOW) == _utc(9999, 12, 31)
+    assert read_end("until", "9998-12-31", NOW) == _utc(9999, 1, 1)
+    last = datetime.max.replace(tzinfo=UTC)
+    assert read_end("until", "9999-12-31", NOW) == read_end("until", date.max, NOW) == last
+    assert read_last("as_of", "0001-01-01", NOW) == _utc(1, 1, 2) - timedelta(microseconds=1)

@@ -35,6 +35,8 @@ def test_a_period_given_by_hand_may_be_open() -> None:
         ({"max_tokens": 0}, r"max_tokens 0 cannot be"),
         ({"max_hops": 6}, r"max_hops 6 cannot be; expected 1 to 5"),
         ({"alpha": 1.5}, r"alpha 1.5 cannot be; expected 0 to 1"),
+        ({"min_confidence": float("nan")}, r"min_confidence nan cannot be; expected 0 to 1"),
+        ({"weights": (float("nan"), 0, 0)}, r"weights nan cannot be; expected at least 0"),
         ({"level": -1}, r"level -1 cannot be"),
         ({"weights": (0.5, -0.1, 0.6)}, r"weights -0.1 cannot be"),
         ({"since": NOW, "until": NOW}, r"is not before until"),

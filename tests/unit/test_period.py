@@ -124,6 +124,11 @@ def test_year_that_may_be_part_of_a_name(question: str, year: int) -> None:
     assert not found.explicit
 
 
+@pytest.mark.parametrize("question", ["Was there no 1998 report?", "What did Nora do in 1998?"])
+def test_words_that_number_nothing_leave_years_alone(question: str) -> None:
+    assert asked(question).period is not None
+
+
 def test_years_in_brackets_describe_a_name() -> None:
     found = asked("Who was the father of Ada Lee (1815–1852)?")
     assert days(found) == (date(1815, 1, 1), date(1853, 1, 1))
@@ -141,6 +146,12 @@ def test_years_in_brackets_describe_a_name() -> None:
         "Who wrote *1984* and _Summer 1914_?",
         "Which of the 50 people came?",
         "Which town has 1500 inhabitants?",
+        "Kontonummer 1903",
+        "What was paid by invoice no. 1845?",
+        "Rechnung Nr. 1845",
+        "facture numéro 1845",
+        "order number: 1903",
+        "Who has the id 1999?",
         "What may Ada do?",
         "Who took a photo by June?",
         "Who marched?",

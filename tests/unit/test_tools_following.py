@@ -86,6 +86,23 @@ def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str)
     assert all({e["from_entity_id"], e["to_entity_id"]} <= set(names) for e in found["edges"])
 
 
+def test_the_graph_of_given_entities_ties_these(engine: Clew) -> None:
+    ids = [engine.entities.get(name).id for name in ("Ada Quill", "Jonas Reed")]
+    found = call(engine, "relevant_subgraph", entity_ids=ids, format="json")
+    assert set(ids) <= {node["id"] for node in found["nodes"]}
+    assert found["edges"]
+    asked = call(engine, "relevant_subgraph", entity_ids=ids)["text"]
+    assert "Ada Quill" in asked
+    for wrong, said in (
+        ({}, "give a question"),
+        ({"query": "x", "entity_ids": ids}, "not both"),
+        ({"entity_ids": [987_654]}, "no entity 987654"),
+    ):
+        outcome = engine.tools.call("relevant_subgraph", wrong)
+        assert outcome.is_error
+        assert said in outcome.text
+
+
 def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
     every = call(engine, "list_communities")["communities"]
     assert every

@@ -125,7 +125,7 @@ def hops_from(store: Clew, name: str, depth: int) -> dict[int, int]:
 
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
-def test_scores_are_cosine_prominence_and_nearness(store: Clew, depth: int) -> None:
+def test_scores_are_cosine_prominence_centrality_and_nearness(store: Clew, depth: int) -> None:
     question = "Who was Jonas Reed?"
     expected, hops = expected_scores(store, question), hops_from(store, "Jonas Reed", depth)
 
@@ -139,11 +139,15 @@ def test_scores_are_cosine_prominence_and_nearness(store: Clew, depth: int) -> N
         cosine, prominence = expected.get(id_, (0, 0))
         assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
         assert result["graph_score"] == pytest.approx(
-            nearness + (1 - nearness) * prominence / 2, abs=1e-6
+            nearness + (1 - nearness) * (2 * prominence + centrality(store, id_)) / 6, abs=1e-6
         )
 
 
-def test_without_a_known_name_prominence_alone_counts(
+def centrality(store: Clew, entity_id: int) -> float:
+    return store.state.entity_ranks.applied(store.store.entities([entity_id]))[0].salience_score
+
+
+def test_without_a_known_name_prominence_and_centrality_count(
     store: Clew, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same where an entity's passages are not among the nearest of all."""
@@ -157,7 +161,8 @@ def test_without_a_known_name_prominence_alone_counts(
     for result in (*whole, *short):
         cosine, prominence = expected[result["entity_id"]]
         assert result["vector_score"] == pytest.approx(cosine, abs=1e-6)
-        assert result["graph_score"] == pytest.approx(prominence / 2, abs=1e-6)
+        central = centrality(store, result["entity_id"])
+        assert result["graph_score"] == pytest.approx((2 * prominence + central) / 6, abs=1e-6)
 
 
 @pytest.mark.parametrize(("vector", "graph"), [(0.6, 0.4), (1, 0), (0, 1), (0, 0)])

@@ -24,15 +24,6 @@ WhereOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
-RagTypeOption: TypeAlias = Annotated[
-    str | None,
-    typer.Option(
-        "--rag-type",
-        metavar="NAME",
-        help="In place of a strategy: traditional, contextual or graph.",
-        show_default=False,
-    ),
-]
 SinceOption: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -76,9 +67,8 @@ MinConfidenceOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         metavar="SHARE",
-        min=0,
-        max=1,
-        help="Probability from which the best passage is an answer; below it: exit status 1.",
+        help="Probability, 0 to 1, from which the best passage is an answer; below it: exit"
+        " status 1.",
         show_default=False,
     ),
 ]

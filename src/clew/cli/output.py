@@ -90,11 +90,12 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     Owner and mode stay, too: whoever could read the file still can. What a link leads to is
     written; a device or a pipe is not replaced, but written to, as standard output is.
     """
-    path = path.resolve()
+    # Not of the resolved path: what `/dev/stdout` leads to may be a pipe without a name.
     if path.exists() and not (path.is_file() or path.is_dir()):
         with path.open("w", encoding="utf-8") as file:
             SafeStream(file).writelines(pieces)
         return
+    path = path.resolve()
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

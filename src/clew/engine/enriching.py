@@ -6,23 +6,34 @@ What a task needs is imported inside the functions: opening a store needs none o
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping, Sequence
 from functools import cached_property
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from clew.errors import BudgetError, InputError, ModelUnavailableError, SettingsError
-from clew.ports.enrichment import Enriched, EnrichmentLog
+from clew.ports.enrichment import Enriched, Enrichment, EnrichmentLog
+from clew.ports.language_model import Task as LlmTask
 from clew.types import EnrichmentReport, Skipped
-from clew.wiring import make_language_model, make_replies
+from clew.wiring import make_communities, make_language_model, make_replies
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from clew.engine.state import EngineState, Progress
     from clew.indexing.enrichment.run import EnrichmentTask
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
+    from clew.ports import CommunityWriter
 
-KINDS: tuple[Enriched, ...] = get_args(Enriched)
+PASSAGES: tuple[Enriched, ...] = get_args(Enriched)
+"""Kinds that are of passages."""
+KINDS: tuple[Enrichment, ...] = (*PASSAGES, "reports")
+_TASKS: Mapping[Enrichment, LlmTask] = {
+    "context": "context",
+    "extract": "extract",
+    "reports": "summarise",
+}
 AT_ONCE = 200
 """Passages taken back in one transaction."""
 
@@ -39,9 +50,13 @@ class Enriching:
 
         return enrichments_of(self._state.store)
 
+    @cached_property
+    def _communities(self) -> CommunityWriter:
+        return make_communities(self._state.settings, self._state.store)
+
     def enrich(
         self,
-        *kinds: Enriched,
+        *kinds: Enrichment,
         documents: Sequence[str] | None = None,
         retry: bool = False,
         max_tokens: int | None = None,
@@ -52,7 +67,8 @@ class Enriching:
 
         Args:
             kinds: `context`: words that situate each passage in its document; `extract`: names and
-                facts, each fact with words that stand in its passage.
+                facts, each fact with words that stand in its passage; `reports`: reports on
+                communities, each statement with words that it rests on.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.
@@ -72,10 +88,10 @@ class Enriching:
 
     def estimate(
         self,
-        *kinds: Enriched,
+        *kinds: Enrichment,
         documents: Sequence[str] | None = None,
         retry: bool = False,
-    ) -> Mapping[Enriched, Estimate]:
+    ) -> Mapping[Enrichment, Estimate]:
         """What `enrich` would take, by kind; nothing is asked.
 
         Judged by what the model's replies to such requests took before; without any, a token is
@@ -87,28 +103,30 @@ class Enriching:
         model, past = self._model(None, None), make_replies(self._state.store).entries()
         found = {}
         for kind in kinds:
-            task, ids = self._task(kind, model), self._ids(documents)
+            task, ids, task_of = self._task(kind, model), self._ids(documents), _TASKS[kind]
             requests = [task.request(work) for work in task.works(ids, retry=retry)]
             asked = [request for request in requests if not model.is_cached(request)]
-            same = [e for e in past if e.task == kind and e.model == model.model_of(kind)]
+            same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
             found[kind] = estimate(asked, cached, same, task.reply_tokens)
         return found
 
-    def left(self, *kinds: Enriched, retry: bool = False) -> list[str]:
+    def left(self, *kinds: Enrichment, retry: bool = False) -> list[str]:
         """Sources of the documents of which the model has not read everything."""
         check_kinds(kinds)
-        store, skipped = self._state.store, set[int]()
-        for kind in kinds:
-            done = self._log.done(kind)
-            read = {i for i, reason in done.items() if not (retry and reason)}
-            skipped = read if kind == kinds[0] else skipped & read
-        ids = [int(i) for i in store.chunk_ids() if int(i) not in skipped]
-        return sorted({chunk.source for chunk in store.chunks(ids)})
+        store, ids = self._state.store, set[int]()
+        for kind in PASSAGES:
+            if kind in kinds:
+                done = self._log.done(kind)
+                read = [i for i, reason in done.items() if not (retry and reason)]
+                ids |= set(np.setdiff1d(store.chunk_ids(), read).tolist())
+        return sorted({chunk.source for chunk in store.chunks(sorted(ids))})
 
-    def undo(self, kind: Enriched, *, progress: Progress | None = None) -> int:
-        """Take back all that the model added of a kind; in how many passages."""
+    def undo(self, kind: Enrichment, *, progress: Progress | None = None) -> int:
+        """Take back all that the model added of a kind; in how many passages or communities."""
         check_kinds([kind])
+        if kind == "reports":
+            return self._communities.undo_summaries()
         log, say = self._log, progress or _ignore
         ids = sorted(log.done(kind))
         undo = log.undo_contexts if kind == "context" else log.undo_extraction
@@ -120,12 +138,10 @@ class Enriching:
             self._state.persist()
         return len(ids)
 
-    def failures(self, kind: Enriched) -> list[Skipped]:
-        """Passages where the model failed, and why."""
-        done = self._log.done(kind)
-        failed = {chunk_id: reason for chunk_id, reason in done.items() if reason}
-        chunks = self._state.store.chunks(list(failed))
-        return [Skipped(source=chunk.public_id, reason=failed[chunk.id]) for chunk in chunks]
+    def failures(self, kind: Enrichment) -> list[Skipped]:
+        """Passages, or communities, where the model failed, and why."""
+        done = self._communities.summarised() if kind == "reports" else self._log.done(kind)
+        return list(self._shown(kind, {i: reason for i, reason in done.items() if reason}))
 
     def all_failures(self) -> list[Skipped]:
         """The same of every kind."""
@@ -135,7 +151,7 @@ class Enriching:
 
     def _run(
         self,
-        kind: Enriched,
+        kind: Enrichment,
         model: LanguageModelClient,
         documents: Sequence[str] | None,
         retry: bool,
@@ -151,7 +167,8 @@ class Enriching:
         )
         progress(kind, 0, len(works))
         try:
-            run.over(works)
+            for _, stage in groupby(works, key=task.stage):
+                run.over(stage)
         except (BudgetError, ModelUnavailableError) as error:
             stopped = str(error)
         if works:
@@ -160,7 +177,7 @@ class Enriching:
         return EnrichmentReport(
             kind=kind,
             done=task.total.passages,
-            failed=self._shown(task.total.failed),
+            failed=self._shown(kind, task.total.failed),
             facts=task.total.facts,
             new_relations=task.total.new_relations,
             dropped=dict(task.total.dropped),
@@ -172,8 +189,13 @@ class Enriching:
             stopped=stopped,
         )
 
-    def _task(self, kind: Enriched, model: LanguageModelClient) -> EnrichmentTask[Any, Any]:
+    def _task(self, kind: Enrichment, model: LanguageModelClient) -> EnrichmentTask[Any, Any]:
         state, llm = self._state, self._state.settings.llm
+        if kind == "reports":
+            from clew.indexing.enrichment.summaries import ModelReports
+
+            state.update_communities()
+            return ModelReports(state.store, self._communities, model, llm, state.writing)
         if kind == "context":
             from clew.indexing.enrichment.contexts import ModelContexts
 
@@ -207,9 +229,14 @@ class Enriching:
         known = self._state.store.documents(ids=documents)
         return [document.id for document in known]
 
-    def _shown(self, failed: Mapping[int, str]) -> tuple[Skipped, ...]:
-        chunks = self._state.store.chunks(list(failed))
-        return tuple(Skipped(source=c.public_id, reason=failed[c.id]) for c in chunks)
+    def _shown(self, kind: Enrichment, failed: Mapping[int, str]) -> tuple[Skipped, ...]:
+        if kind == "reports":
+            found = self._communities.communities(ids=list(failed))
+            named = {one.id: f"community {one.id}: {one.title}" for one in found}
+        else:
+            chunks = self._state.store.chunks(list(failed))
+            named = {chunk.id: chunk.public_id for chunk in chunks}
+        return tuple(Skipped(source=name, reason=failed[id_]) for id_, name in named.items())
 
 
 def check_kinds(kinds: Sequence[Any]) -> None:

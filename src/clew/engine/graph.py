@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from clew.errors import InputError
+from clew.errors import InputError, NotFoundError
 from clew.search.answer.explain import read_relations, stating_sentences
 from clew.types import Period
 
@@ -229,8 +229,9 @@ class Graph:
 
     def subgraph(
         self,
-        question: str,
+        question: str = "",
         *,
+        entity_ids: Sequence[int] = (),
         hops: int | None = None,
         limit: int = 50,
         max_tokens: int | None = None,
@@ -239,10 +240,12 @@ class Graph:
 
         It is the tree that ties the question's entities together at the least cost
         (prize-collecting Steiner tree); with `hops`, all that lies so near to them. As text it
-        takes at most `max_tokens`. Raises `InputError` for a limit below 2 and for hops outside 1
-        to 3.
+        takes at most `max_tokens`. Given ids, it is of those entities in place of the question's.
+        Raises `InputError` for a limit below 2, for hops outside 1 to 3 and where neither is given,
+        `NotFoundError` for an id that there is not.
         """
         self._state.check_length("question", question)
+        _check_asked(self._state, question, entity_ids)
         from clew.search.options import Options
         from clew.search.strategies.subgraph import question_subgraph
 
@@ -253,4 +256,18 @@ class Graph:
             max_tokens=self._state.settings.search.max_tokens if max_tokens is None else max_tokens,
             now=self._state.now(),
         )
-        return question_subgraph(self._state, question, options, self._state.entity_ranks, hops)
+        ranks = self._state.entity_ranks
+        return question_subgraph(self._state, question, options, ranks, hops, entity_ids)
+
+
+def _check_asked(state: EngineState, question: str, entity_ids: Sequence[int]) -> None:
+    """Raise where there is nothing to make a graph of."""
+    if bool(question.strip()) == bool(entity_ids):
+        raise InputError("give a question (query) or entity_ids; one of the two, and not both")
+    known = {entity.id for entity in state.store.entities(entity_ids)} if entity_ids else set()
+    for id_ in entity_ids:
+        if id_ not in known:
+            raise NotFoundError(
+                f"there is no entity {id_!r}; expected ids of this store, as `clew entity show` and"
+                " search_entities give them"
+            )

@@ -118,7 +118,7 @@ class Reindexing:
         )
 
     def _links_in(self, store: SqliteStore) -> Callable[[IndexedDocument], IndexedDocument]:
-        # One of its own: what it learns of a copy, or of a transaction that fails, is not so.
+        # Names are looked up in the store that is written.
         return self.state.make_ingest(store).linked
 
     # --- within a store on a server

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from clew.evaluation.answers import evaluate_answers
+from clew.evaluation.answers_report import to_answers_table, to_page
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.evaluation.report import notes, to_markdown, to_table
 from clew.evaluation.run import DEFAULT_KS, evaluate, measure_strategy
@@ -10,10 +12,13 @@ __all__ = [
     "DEFAULT_KS",
     "BeirDataset",
     "evaluate",
+    "evaluate_answers",
     "is_beir",
     "load_beir",
     "measure_strategy",
     "notes",
+    "to_answers_table",
     "to_markdown",
+    "to_page",
     "to_table",
 ]

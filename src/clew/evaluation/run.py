@@ -77,7 +77,7 @@ def evaluate(
     if not ks or min(ks) < 1:
         raise InputError(f"ks must be one or more ranks of at least 1, not {tuple(ks)!r}")
     dataset = load_beir(folder, split=split)
-    with _store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
+    with store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
         indexed = engine.add_documents(dataset.documents, progress=progress)
         if rag_types:
             strategies = tuple(RAG_TYPES)
@@ -212,7 +212,8 @@ def _was_trained_on(digest: str) -> bool:
 
 
 @contextmanager
-def _store_folder(store: Path | str | None) -> Iterator[Path | str]:
+def store_folder(store: Path | str | None) -> Iterator[Path | str]:
+    """Where to index: the place given, or a temporary one."""
     if store is not None:
         yield store
         return

@@ -6,20 +6,20 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
 from clew.errors import BudgetError, ModelError
-from clew.types import document_id
+from clew.types import EnrichmentReport, document_id
 from clew.wiring import make_replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
-    from clew.ports.enrichment import Enriched
+    from clew.ports.enrichment import Enrichment as Kind
 
 
 class Wanted(TypedDict):
     """Arguments of a job."""
 
-    kinds: list[Enriched]
+    kinds: list[Kind]
     retry: bool
     max_tokens: int
     """0: no limit but that of the settings."""
@@ -43,16 +43,8 @@ class Enrichment:
     ) -> Sequence[str | None]:
         """See `runner.Kind`; raises `ModelError` where the model is away or the budget spent."""
         wanted, ids = cast("Wanted", arguments), [document_id(name) for name in names]
-        reports = self._engine.enrich(
-            *wanted["kinds"],
-            documents=ids,
-            retry=wanted["retry"],
-            max_tokens=self._tokens_left(wanted),
-            progress=lambda *_: advance(0),
-        )
-        for report in reports:
-            if report.stopped:
-                raise ModelError(report.stopped)
+        kinds = [kind for kind in wanted["kinds"] if kind != "reports"]
+        reports = self._enrich(wanted, kinds, ids, lambda: advance(0))
         failed = [item for report in reports for item in report.failed]
         counts = Counter(item.source.rpartition("#")[0] for item in failed)
         reasons = {item.source.rpartition("#")[0]: item.reason for item in reversed(failed)}
@@ -64,7 +56,29 @@ class Enrichment:
         ]
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        """See `runner.Kind`; each document is done already."""
+        """See `runner.Kind`; reports on communities come when all passages are read."""
+        wanted = cast("Wanted", arguments)
+        if "reports" in wanted["kinds"]:
+            self._enrich(wanted, ["reports"], None, go_on)
+
+    def _enrich(
+        self,
+        wanted: Wanted,
+        kinds: Sequence[Kind],
+        documents: Sequence[str] | None,
+        go_on: Callable[[], None],
+    ) -> list[EnrichmentReport]:
+        reports = self._engine.enrich(
+            *kinds,
+            documents=documents,
+            retry=wanted["retry"],
+            max_tokens=self._tokens_left(wanted),
+            progress=lambda *_: go_on(),
+        )
+        for report in reports:
+            if report.stopped:
+                raise ModelError(report.stopped)
+        return reports
 
     def _tokens_left(self, wanted: Wanted) -> int:
         """What the job may still spend, in whichever process it began; 0: no limit."""

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 Enriched: TypeAlias = Literal["context", "extract"]
 """What was made of a passage: words that situate it in its document, or names and facts."""
 
+Enrichment: TypeAlias = Enriched | Literal["reports"]
+"""What a language model can add: to passages, or in place of the reports on communities."""
+
 
 class EnrichmentLog(Protocol):
     """Passages that a language model has read; each is done, or failed for a reason."""

@@ -122,7 +122,7 @@ class Options:
 
 
 def _check(name: str, value: float, least: float, most: float | None) -> None:
-    if value < least or (most is not None and value > most):
+    if not (value >= least and (most is None or value <= most)):  # so that nan is refused, too
         expected = f"at least {least}" if most is None else f"{least} to {most}"
         raise InputError(f"{name} {value!r} cannot be; expected {expected}")
 
@@ -196,8 +196,9 @@ def _period(name: str, given: Moment, now: datetime) -> Period:
     from clew.times import find_periods, read_period
 
     if isinstance(given, date):
-        start = datetime.combine(given, time(), UTC)
-        return Period(start=start, end=start + timedelta(days=1))
+        return _day(given)
+    if day := _iso_day(given):
+        return _day(day)
     month = _MONTH.fullmatch(given)
     read = read_period(f"{given}-01" if month else given)
     if month and read is not None and read.start is not None:
@@ -210,6 +211,22 @@ def _period(name: str, given: Moment, now: datetime) -> Period:
     raise InputError(
         f"{name} {given!r} is no time; expected a date such as 2019, 2019-05 or 2019-05-08, a time"
         " such as 2019-05-08T12:00, or words such as 'last week'"
+    )
+
+
+def _iso_day(text: str) -> date | None:
+    """A day written as 2019-05-08, of any year of the calendar."""
+    try:
+        return date.fromisoformat(text) if len(text) == len("2019-05-08") else None
+    except ValueError:
+        return None
+
+
+def _day(day: date) -> Period:
+    start = datetime.combine(day, time(), UTC)
+    is_last = day == date.max
+    return Period(
+        start=start, end=datetime.max.replace(tzinfo=UTC) if is_last else start + timedelta(days=1)
     )
 
 

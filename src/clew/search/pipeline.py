@@ -37,6 +37,9 @@ if TYPE_CHECKING:
 logger = logging.getLogger("clew")
 
 UNANSWERED = "nothing found that answers this; the nearest are given"
+UNLIKELY = "nothing here is likely to answer this; the nearest are given"
+LEAST_LIKELY = 0.02
+"""Probability below which no passage is likely to answer."""
 MAX_QUESTION = 20_000
 """Characters of a question that are read."""
 
@@ -72,10 +75,20 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         min_confidence=options.min_confidence,
         notes=tuple(session.notes),
     )
-    if hits and not result.answered:
-        result = replace(result, notes=(UNANSWERED, *result.notes))
+    if remark := _no_answer(result):
+        result = replace(result, notes=(remark, *result.notes))
     _log(result)
     return result
+
+
+def _no_answer(result: SearchResult) -> str:
+    """That the passages do not answer, or hardly any of them may; empty where one is likely to."""
+    if not result.hits or any(hit.chunk.version for hit in result.hits):
+        return ""  # what is sure of an earlier text is not known
+    if not result.answered:
+        return UNANSWERED
+    confidence = result.confidence
+    return UNLIKELY if confidence is not None and confidence < LEAST_LIKELY else ""
 
 
 def _is_judged(options: Options, strategy: str) -> bool:

@@ -45,6 +45,12 @@ _NOT_COUNTING = frozenset(
 )
 """Words before four digits after which they may be a year though a plural follows."""
 _LONGEST_WORD = 16
+_NUMBERING = re.compile(
+    r"(?<![^\W_])(?:[^\W\d_]{0,20}nummer|numbers?|n[uú]m[eé]ros?|nos?\.|n[°º]\.?|nr\.?|№|ids?|codes?)"
+    r":? ?$",
+    re.IGNORECASE,
+)
+_LONGEST_NUMBERING = 28
 FIRST_FUTURE = "2100"
 """Numbers from here on are rarely years."""
 _YEARLESS = re.compile(
@@ -66,6 +72,11 @@ def is_counted(text: str, start: int, end: int) -> bool:
         return False
     before = _COUNTING.search(text, max(0, start - _LONGEST_WORD), start)
     return before is not None and before[1] not in _NOT_COUNTING
+
+
+def is_numbered(text: str, start: int) -> bool:
+    """Whether four digits are the number of something: "invoice no. 1845", "Kontonummer 1903"."""
+    return _NUMBERING.search(text, max(0, start - _LONGEST_NUMBERING), start) is not None
 
 
 def find_periods(text: str, now: datetime) -> list[FoundPeriod]:
@@ -96,6 +107,7 @@ def _is_year(text: str, start: int, end: int) -> bool:
         and not NO_YEAR_BEFORE.search(text, max(0, start - 2), start)
         and not NO_YEAR_AFTER.match(text, end)
         and not is_counted(text, start, end)
+        and not is_numbered(text, start)
     )
 
 

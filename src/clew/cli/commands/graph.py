@@ -16,9 +16,9 @@ from clew.cli.options import (
     MaxTokensOption,
     NameArgument,
     OutputOption,
-    QuestionArgument,
     SinceOption,
     UntilOption,
+    comma_separated,
     read_question,
 )
 from clew.cli.output import stdout_console, to_json, write_json, write_line, write_whole
@@ -175,9 +175,28 @@ class SubgraphFormat(StrEnum):
     graphml = "graphml"
 
 
+def _entity_ids(text: str) -> list[int]:
+    ids = comma_separated(text)
+    if not all(id_.isdecimal() for id_ in ids):
+        raise typer.BadParameter(f"--entity-ids takes numbers with commas between, not {text!r}")
+    return list(map(int, ids))
+
+
 def subgraph(
     common: Common,
-    question: QuestionArgument,
+    question: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it."),
+    ] = None,
+    entity_ids: Annotated[
+        str | None,
+        typer.Option(
+            "--entity-ids",
+            metavar="IDS",
+            help="Of these entities in place of a question's, with commas between them.",
+            show_default=False,
+        ),
+    ] = None,
     format: Annotated[
         SubgraphFormat,
         typer.Option(
@@ -203,7 +222,11 @@ def subgraph(
     with common.open() as engine:
         engine.state.warm()
         found = engine.graph.subgraph(
-            read_question(question), hops=hops, limit=limit, max_tokens=max_tokens
+            read_question(question or []),
+            entity_ids=_entity_ids(entity_ids or ""),
+            hops=hops,
+            limit=limit,
+            max_tokens=max_tokens,
         )
     pieces = _pieces(found, SubgraphFormat.json if common.json else format)
     if output is None:

@@ -239,6 +239,8 @@ def export(
             sys.stdout.writelines(pieces)
             return
         write_whole(output, pieces)
+    if not output.is_file():
+        return  # a device or a pipe, which may be where this would be said
     if common.json:
         write_json({"file": str(output), "format": format.value, "bytes": output.stat().st_size})
     else:

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clew.cli.commands.llm.ask import Mode
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import comma_separated
-from clew.cli.output import stdout_console, write_json, write_line
+from clew.cli.output import stdout_console, write_json, write_line, write_whole
 from clew.cli.progress import reporting
 from clew.errors import StoreCorruptError
 from clew.private_files import is_private
 from clew.types import CheckReport, Problem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from clew.engine.state import Progress
+
+    Measure = Callable[[Path, Progress], dict[str, Any]]
 
 
 def check(
@@ -84,24 +92,48 @@ def evaluate(
         list[Path], typer.Argument(metavar="DIR", help="Data sets in the BEIR layout.")
     ],
     strategy: Annotated[
-        str, typer.Option(metavar="NAMES", help="Strategies to compare, separated by commas.")
+        str,
+        typer.Option(
+            metavar="NAMES",
+            help="Strategies to compare, separated by commas; with --answers the last of them is"
+            " used.",
+        ),
     ] = "vector,keyword,hybrid,graph",
     k: Annotated[
         str, typer.Option("--k", metavar="RANKS", help="Ranks of recall@k, separated by commas.")
     ] = "2,5,10,20",
-    rag_types: Annotated[
-        bool,
-        typer.Option(
-            "--rag-types",
-            help="Compare traditional, contextual and graph instead: recall@20 failures, tokens of"
-            " the context, time.",
-        ),
-    ] = False,
     split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
+    answers: Annotated[
+        bool,
+        typer.Option("--answers", help="Measure answers in words, their citations and their cost."),
+    ] = False,
+    mode: Annotated[
+        Mode, typer.Option(metavar="NAME", help="--answers: as clew ask has it.")
+    ] = Mode.one_shot,
+    questions: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N", min=1, help="--answers: the first ones alone.", show_default=False
+        ),
+    ] = None,
+    judge: Annotated[
+        bool, typer.Option("--judge", help="--answers: have the language model judge them, too.")
+    ] = False,
+    html: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="--answers: write a page with plots.", show_default=False
+        ),
+    ] = None,
 ) -> None:
-    """Measure strategies side by side on data sets; into a temporary store, or one at --store."""
+    """Measure strategies side by side on data sets; into a temporary store, or one at --store.
+
+    With --answers, what clew ask answers: exact match and F1 where right answers are known.
+    """
     if common.store is not None and len(folders) > 1:
         raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
+    if not answers and (judge or html is not None or questions is not None):
+        raise typer.BadParameter("--judge, --html and --questions go with --answers")
     strategies = comma_separated(strategy)
     ks = [_rank(item) for item in comma_separated(k)]
 
@@ -109,26 +141,57 @@ def evaluate(
     from clew.settings import load_settings
 
     settings = load_settings(namespace=common.namespace)
-    with reporting(bars=not common.json) as progress:
-        reports = [
-            evaluation.evaluate(
+    if not answers:
+
+        def measure(folder: Path, progress: Progress) -> dict[str, Any]:
+            return evaluation.evaluate(
                 folder,
                 strategies=strategies,
                 ks=ks,
                 store=common.store,
                 settings=settings,
                 split=split,
-                rag_types=rag_types,
                 progress=progress,
             )
-            for folder in folders
-        ]
+
+        _report(common, folders, measure, evaluation.to_table)
+        return
+
+    def measure_answers(folder: Path, progress: Progress) -> dict[str, Any]:
+        return evaluation.evaluate_answers(
+            folder,
+            strategy=strategies[-1],
+            mode=mode.name_in_library,
+            questions=questions,
+            judged=judge,
+            store=common.store,
+            settings=settings,
+            split=split,
+            progress=progress,
+        )
+
+    reports = _report(common, folders, measure_answers, evaluation.to_answers_table)
+    if html is not None:
+        write_whole(html, [evaluation.to_page(reports)])
+        note(f"Written: {html}")
+
+
+def _report(
+    common: Common,
+    folders: list[Path],
+    measure: Measure,
+    to_table: Callable[[dict[str, Any]], object],
+) -> list[dict[str, Any]]:
+    """Measure each data set, and print what came of it."""
+    with reporting(bars=not common.json) as progress:
+        reports = [measure(folder, progress) for folder in folders]
     if common.json:
         write_json(reports[0] if len(reports) == 1 else reports)
-        return
-    console = stdout_console()
-    for report in reports:
-        console.print(evaluation.to_table(report))
+    else:
+        console = stdout_console()
+        for report in reports:
+            console.print(to_table(report))
+    return reports
 
 
 def _rank(text: str) -> int:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
@@ -17,7 +16,6 @@ from clew.cli.options import (
     MinConfidenceOption,
     NamespacesOption,
     QuestionArgument,
-    RagTypeOption,
     SinceOption,
     TemporalOption,
     UntilOption,
@@ -27,35 +25,32 @@ from clew.cli.options import (
 )
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.cli.progress import steps
+from clew.cli.search_options import (
+    AlphaOption,
+    CitationsOption,
+    ContextOption,
+    ExpandOption,
+    ExplainOption,
+    FusionOption,
+    HierarchyOption,
+    LayerOption,
+    LevelOption,
+    RagTypeOption,
+    StrategyOption,
+    SubQuestionsOption,
+    TopOption,
+)
 
 if TYPE_CHECKING:
     from clew.types import SearchResult
 
 
-class FusionName(StrEnum):
-    """How `hybrid` fuses its channels."""
-
-    rrf = "rrf"
-    weighted = "weighted"
-
-
 def search(
     common: Common,
     question: QuestionArgument,
-    strategy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="auto, vector, keyword, hybrid, graph, parent_child, topic, multi_hop,"
-            " hierarchical, temporal, global, local, weighted or drift; else the setting"
-            " search.strategy.",
-            show_default=False,
-        ),
-    ] = None,
+    strategy: StrategyOption = None,
     rag_type: RagTypeOption = None,
-    limit: Annotated[
-        int | None, typer.Option(metavar="N", min=1, help="Passages, at most.", show_default=False)
-    ] = None,
+    limit: TopOption = None,
     where: WhereOption = None,
     since: SinceOption = None,
     until: UntilOption = None,
@@ -63,57 +58,18 @@ def search(
     temporal: TemporalOption = None,
     max_tokens: MaxTokensOption = None,
     max_hops: MaxHopsOption = None,
-    fusion: Annotated[
-        FusionName | None,
-        typer.Option(metavar="NAME", help="hybrid: rrf or weighted.", show_default=False),
-    ] = None,
-    alpha: Annotated[
-        float | None,
-        typer.Option(
-            metavar="SHARE", min=0, max=1, help="weighted fusion: of words.", show_default=False
-        ),
-    ] = None,
-    layer: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help="hierarchical: document, section, passage, or a type of the hierarchy.",
-            show_default=False,
-        ),
-    ] = None,
-    hierarchy: Annotated[
-        str | None,
-        typer.Option(
-            metavar="CHAIN",
-            help="hierarchical: 'person -works_at-> organisation'.",
-            show_default=False,
-        ),
-    ] = None,
-    level: Annotated[
-        int | None,
-        typer.Option(metavar="N", min=0, help="global: level of reports.", show_default=False),
-    ] = None,
+    fusion: FusionOption = None,
+    alpha: AlphaOption = None,
+    layer: LayerOption = None,
+    hierarchy: HierarchyOption = None,
+    level: LevelOption = None,
     min_confidence: MinConfidenceOption = None,
-    expand: Annotated[
-        bool, typer.Option("--expand", help="Search for the entities' other names, too.")
-    ] = False,
-    sub_questions: Annotated[
-        bool, typer.Option("--sub-questions", help="Ask each part of the question by itself, too.")
-    ] = False,
+    expand: ExpandOption = False,
+    sub_questions: SubQuestionsOption = False,
     namespaces: NamespacesOption = None,
-    context: Annotated[
-        bool,
-        typer.Option("--context", help="Print the assembled context alone, for a language model."),
-    ] = False,
-    citations: Annotated[
-        bool, typer.Option("--citations", help="With --context: end with numbered sources.")
-    ] = False,
-    explain: Annotated[
-        bool,
-        typer.Option(
-            "--explain", help="Print where each passage and relation comes from, and why."
-        ),
-    ] = False,
+    context: ContextOption = False,
+    citations: CitationsOption = False,
+    explain: ExplainOption = False,
 ) -> None:
     """Find the passages that answer a question, and show the path that leads to each.
 
@@ -152,16 +108,21 @@ def search(
             )
     if common.json:
         write_json(result.to_dict())
-    elif context:
+    else:
+        _print(result, context=context, citations=citations, explain=explain)
+    if not result.answered and result.hits:
+        raise typer.Exit(1)
+
+
+def _print(result: SearchResult, *, context: bool, citations: bool, explain: bool) -> None:
+    """Print the context alone, its sources behind it, or the passages; then the notes."""
+    if context:
         write_line(result.context.text)
         if citations:
             write_line(_sources(result))
     else:
         print_result(result, explain=explain)
-    if not common.json:
-        _print_notes(result)
-    if not result.answered and result.hits:
-        raise typer.Exit(1)
+    _print_notes(result)
 
 
 def print_result(result: SearchResult, limit: int | None = None, *, explain: bool = False) -> None:

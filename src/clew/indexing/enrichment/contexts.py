@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import ReplyError
-from clew.indexing.enrichment.run import Counts
+from clew.indexing.enrichment.run import CheckedModel, Counts
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports.language_model import Message, Request
 from clew.text import terms
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from clew.ports import Embedder, Store
     from clew.ports.enrichment import EnrichmentLog
-    from clew.ports.language_model import LanguageModel
     from clew.settings import LlmSettings
     from clew.types import StoredChunk
 
@@ -103,7 +102,7 @@ class ModelContexts:
 
     store: Store
     log: EnrichmentLog
-    model: LanguageModel
+    model: CheckedModel
     settings: LlmSettings
     embedder: Embedder
     writing: AbstractContextManager[object]
@@ -139,19 +138,26 @@ class ModelContexts:
         around = len(INSTRUCTIONS) + longest + _AROUND
         return max(tokens * _CHARACTERS_A_TOKEN - around, longest)
 
+    def stage(self, work: Work) -> int:
+        """See `EnrichmentTask`; passages do not wait for each other."""
+        return 0
+
     def request(self, work: Work) -> Request:
         """What the model is asked."""
         return context_request(work)
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
-        reply = self.model.reply(context_request(work))
+        request = context_request(work)
+        reply = self.model.reply(request)
         context = first_tokens(" ".join(reply.text.split()), self.embedder.count_tokens)
         known = set(terms(f"{work.chunk.context} {work.stretch}", work.chunk.language))
         known.update(terms(f"{work.chunk.title} {work.chunk.text}", work.chunk.language))
         if new := unknown_words(context, known, work.chunk.language):
             shown = ", ".join(new[:5])
-            raise ReplyError(f"the context has what the document does not: {shown}", "unsupported")
+            reason = f"the context has what the document does not: {shown}"
+            self.model.reject(request, reason)
+            raise ReplyError(reason, "unsupported")
         return Outcome(work, context=context)
 
     def failed(self, work: Work, reason: str) -> Outcome:

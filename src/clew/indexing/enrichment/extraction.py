@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pydantic import BaseModel
 
 from clew.errors import ModelError, NotFoundError
-from clew.indexing.enrichment.run import Counts, is_fatal, reason_of
+from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.manual_graph import CAUSAL, snake_case
 from clew.ports.language_model import Message, Request
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.ports.enrichment import EnrichmentLog
-    from clew.ports.language_model import LanguageModel
     from clew.settings import LlmSettings
 
 VERSION = 1
@@ -147,7 +146,7 @@ class ModelExtraction:
 
     store: Store
     log: EnrichmentLog
-    model: LanguageModel
+    model: CheckedModel
     settings: LlmSettings
     pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
@@ -173,6 +172,10 @@ class ModelExtraction:
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
+
+    def stage(self, work: Work) -> int:
+        """See `EnrichmentTask`; passages do not wait for each other."""
+        return 0
 
     def request(self, work: Work) -> Request:
         """What the model is asked."""
@@ -233,7 +236,8 @@ class ModelExtraction:
 
     def _asked(self, work: Work) -> Outcome:
         """What the model finds in passages; those where it overlooks every name have failed."""
-        reply = self.model.reply(extraction_request(work)).value
+        request = extraction_request(work)
+        reply = self.model.reply(request).value
         assert isinstance(reply, ExtractionReply)
         checked = Validation(work, None)
         entities = [NewEntity(name=one.name, entity_type=_type(one.type)) for one in reply.entities]
@@ -249,6 +253,8 @@ class ModelExtraction:
             if reason := suspicion(passage):
                 del outcome.readings[passage.chunk.id]
                 outcome.failed[passage.chunk.id] = reason
+                if len(work) == 1:
+                    self.model.reject(request, reason)
         return outcome
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
+from clew.ports.language_model import LanguageModel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -21,6 +22,14 @@ GROUP = 16
 """Works whose outcomes are stored together."""
 MOST_FAILURES = 5
 """Works in a row that may fail before any succeeds; then it is not the passages that are wrong."""
+
+
+class CheckedModel(LanguageModel, Protocol):
+    """A language model whose kept replies may turn out to be of no use."""
+
+    def reject(self, request: Request, reason: str) -> None:
+        """Forget the reply to a request, so that it can be asked for again."""
+        ...
 
 
 @dataclass(slots=True)
@@ -54,6 +63,10 @@ class EnrichmentTask(Protocol[W, Out]):
 
     def works(self, document_ids: Sequence[str], *, retry: bool) -> Iterable[W]:
         """What is left to do in documents; with `retry`, also what failed."""
+        ...
+
+    def stage(self, work: W) -> int:
+        """Works of an earlier stage are stored before those of a later one begin."""
         ...
 
     def request(self, work: W) -> Request:

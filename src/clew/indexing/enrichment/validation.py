@@ -34,6 +34,7 @@ VAGUE = frozenset(
 """Types of relations that say nothing; a model that finds no other word has found no fact."""
 UNQUOTED = "its quotation stands in none of the passages"
 UNNAMED = "a name of it does not stand in the passage that it quotes"
+NO_TYPE = "the relation is no short name in snake_case"
 TOO_VAGUE = "the relation is too vague to say anything"
 
 
@@ -195,7 +196,7 @@ class Validation:
             check_type(relation_type or relation.relation_type)
             check_share("confidence", relation.confidence)
         except InputError as error:
-            return str(error)
+            return str(error) if relation.quotation is None else NO_TYPE
         if entity_key(relation.head) == entity_key(relation.tail):
             return "both ends are the same entity"
         if relation.quotation is not None and relation_type in VAGUE:

@@ -12,7 +12,14 @@ from datetime import datetime
 from clew.indexing.ner.spans import NameSpan
 from clew.times import find_relative, name_of
 from clew.times.names import DAY, MONTH
-from clew.times.ranges import FIRST_FUTURE, NO_YEAR_AFTER, NO_YEAR_BEFORE, YEAR, is_counted
+from clew.times.ranges import (
+    FIRST_FUTURE,
+    NO_YEAR_AFTER,
+    NO_YEAR_BEFORE,
+    YEAR,
+    is_counted,
+    is_numbered,
+)
 
 _BEFORE = re.compile(rf"(?<!\w)(?:(?:{DAY}(?: of)? )?(?:{MONTH})\.?,? ?|(?:{MONTH})\.? {DAY},? )$")
 _AFTER = re.compile(
@@ -70,6 +77,8 @@ def _around(text: str, left: int, right: int, start: int, end: int) -> Iterator[
 def _is_year(text: str, left: int, right: int, start: int, end: int) -> bool:
     """Whether four digits alone are a year and no amount, number or address."""
     if NO_YEAR_AFTER.match(text, right, end) or is_counted(text, left, right):
+        return False
+    if is_numbered(text, left):
         return False
     cue = max(start, left - _LONGEST_CUE)
     if _WITH_YEARS.search(text, cue, left):

@@ -83,6 +83,12 @@ class LanguageModelClient:
         request = self.prepared(request)
         return self._kept(request_key(self.provider.name, request), counted=False) is not None
 
+    def reject(self, request: Request, reason: str) -> None:
+        """Record a kept reply as failed, since the text does not bear it out: ask for it again."""
+        kept = self._kept(request_key(self.provider.name, self.prepared(request)), counted=False)
+        if kept is not None:
+            self._record(replace(kept, reply="", reason=reason))
+
     def model_of(self, task: Task) -> str:
         """The model that is asked for a task."""
         return self.settings.task(task).model or self.settings.model

@@ -9,7 +9,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from clew.packs.papers.names import arxiv_in, doi_in, people, plain, split_values, year_in
+from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
+from clew.packs.papers.names import people, plain, split_values
 from clew.packs.papers.paper import Paper, Reference
 from clew.text import one_line
 

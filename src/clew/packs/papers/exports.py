@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from clew.packs.papers.names import arxiv_in, doi_in, plain, year_in
+from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
+from clew.packs.papers.names import plain
 from clew.packs.papers.paper import Paper, Reference
 from clew.text import one_line
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
 from clew.packs.papers.bibtex import Failed
-from clew.packs.papers.names import arxiv_in, doi_in, plain, turned, year_in
+from clew.packs.papers.names import plain, turned
 from clew.packs.papers.paper import Paper
 
 _NO_END = "the record has no end (ER)"

@@ -64,7 +64,7 @@ def dated_event(session: QuerySession) -> DatedEvent | None:
     if found is None:
         return None
     rows = _sentences_about(session, terms(found["name"]))
-    date = _date(session, rows) if len(rows) else None
+    date = _date(session, rows, set(terms(found["name"]))) if len(rows) else None
     if date is None:
         return None
     before = found["bound"].lower() in _BOUNDS
@@ -90,22 +90,36 @@ def _sentences_about(session: QuerySession, words: Sequence[str]) -> Ints:
     return np.zeros(0, np.int64)
 
 
-def _date(session: QuerySession, rows: Ints) -> Period | None:
-    """The date that most of the sentences state, else that of the earliest text with one."""
+def _date(session: QuerySession, rows: Ints, event: set[str]) -> Period | None:
+    """The date that most of the sentences state, else that of the text about the event.
+
+    That is one whose passage begins with little more than the event's name, as a heading or the
+    title of an appointment does; else the earliest that speaks of it.
+    """
     snapshot, store = session.views.snapshot, session.resources.store
     chunks = snapshot.sentence_chunk[rows]
     ids = snapshot.chunk_ids[chunks].tolist()
     ordinals = (rows - snapshot.sentence_starts[chunks] - 1).tolist()
     sentences, published = store.sentences(ids), store.published_at(ids)
     stated: Counter[tuple[datetime, datetime]] = Counter()
+    named = []
     for id_, ordinal in zip(ids, ordinals, strict=True):
-        stated.update(_stated(sentences[id_][ordinal], published.get(id_, session.options.now)))
+        sentence = sentences[id_][ordinal]
+        stated.update(_stated(sentence, published.get(id_, session.options.now)))
+        if ordinal == 0 and id_ in published and _names(sentence, event):
+            named.append(published[id_])
     if stated:
         # Of those stated equally often, the most exact and then the earliest.
         start, end = min(stated, key=lambda p: (-stated[p], p[1] - p[0], p[0]))
         return Period(start=start, end=end)
-    first = min(published.values(), default=None)
+    first = min(named or published.values(), default=None)
     return None if first is None else Period(start=first, end=first)
+
+
+def _names(sentence: str, event: set[str]) -> bool:
+    """Whether at least half of a sentence's words are those of the event."""
+    words = set(terms(sentence))
+    return 2 * len(words & event) >= len(words)
 
 
 def _stated(sentence: str, said: datetime) -> Iterator[tuple[datetime, datetime]]:

@@ -261,6 +261,9 @@ NEWS = _pattern(
 )
 """What is new is asked for, by the question's beginning."""
 
+NEWEST_OF = _pattern(r"^\s*(?:the_)?(?:latest|newest|most_recent)_\w")
+"""The newest of some things is asked for, by the words that begin a search."""
+
 VAGUE = _pattern(r"\b(?: lately | of_late | latest | newest | recent(?:ly)? )\b")
 """Words of time that keep to no period."""
 

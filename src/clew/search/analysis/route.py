@@ -149,7 +149,8 @@ _exact = _says(question_patterns.EXACT)
 def _navigational(question: str, features: Features) -> str:
     """A string to look up: a few words that ask nothing, a file, a name in code, a quotation."""
     history = features.asked is not None and features.asked.evolution
-    is_look_up = question_patterns.is_look_up(question) and not history
+    newest = features.dated and question_patterns.NEWEST_OF.match(question)
+    is_look_up = question_patterns.is_look_up(question) and not history and not newest
     return _quoted(question.strip()) if is_look_up else ""
 
 

@@ -44,11 +44,12 @@ class EntityHit:
     vector_score: float
     """0 to 1: cosine of the question and the entity's nearest passage; 0 where it is negative."""
     graph_score: float
-    """0 to 1: nearness + (1 - nearness) · prominence / 2.
+    """0 to 1: nearness + (1 - nearness) · (2 · prominence + centrality) / 6.
 
     Nearness is 1 / (1 + hops) to the question's entities, 0 beyond the depth asked for. Prominence
     is the weight of the entity in its nearest passage (`Snapshot.passage_weights`) over the highest
-    there: what the passage is about is prominent, what is named everywhere is not.
+    there: what the passage is about is prominent, what is named everywhere is not. Centrality is
+    the entity's salience, which follows from its PageRank in the graph.
     """
     combined_score: float
 
@@ -116,7 +117,11 @@ def search_entities(
         there = best.rows >= 0
         found, best = found.among(there), best.among(there)
     cosine = np.clip(best.closeness, 0, 1) if vector is not None else np.zeros(len(found.ids))
-    position = found.nearness + (1 - found.nearness) * best.prominence / 2
+    known_ranks = resources.entity_ranks.of(found.ids.tolist())
+    central = np.array(
+        [known_ranks[id_][0] if id_ in known_ranks else 0.0 for id_ in found.ids.tolist()]
+    )
+    position = found.nearness + (1 - found.nearness) * (2 * best.prominence + central) / 6
     combined = vector_weight * cosine + graph_weight * position
     order = np.lexsort((found.ids, -combined))[:limit]
     entities = resources.entity_ranks.applied(resources.store.entities(found.ids[order].tolist()))

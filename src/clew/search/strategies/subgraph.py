@@ -14,7 +14,7 @@ from clew.search.strategies.entity_paths import entity_rows
 from clew.search.strategies.local import nearest_entities
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping, Sequence
 
     from clew.graph.importance import EntityRanks
     from clew.search.options import Options
@@ -55,8 +55,11 @@ def question_subgraph(
     options: Options,
     ranks: EntityRanks,
     hops: int | None = None,
+    entity_ids: Sequence[int] = (),
 ) -> QuestionSubgraph:
     """The tree that ties the question's entities together; with `hops`, all that lies around them.
+
+    Given ids, of those entities in place of the question's.
 
     At most `options.limit` entities. Raises `InputError` for a limit below 2, and for hops outside
     1 to 3.
@@ -64,7 +67,7 @@ def question_subgraph(
     if options.limit < LEAST:
         raise InputError(f"limit {options.limit!r} cannot be; a graph takes at least {LEAST}")
     session = QuerySession.start(resources, question[:MAX_QUESTION], options)
-    found = _subgraph(session, hops)
+    found = _subgraph(session, hops, entity_ids)
     graph = read_subgraph(resources.store, resources.entity_graph, found, ranks)
     context = as_text(
         graph,
@@ -80,12 +83,16 @@ def question_subgraph(
     )
 
 
-def _subgraph(session: QuerySession, hops: int | None) -> Subgraph:
+def _subgraph(session: QuerySession, hops: int | None, entity_ids: Sequence[int]) -> Subgraph:
     graph, limit = session.resources.entity_graph, session.options.limit
-    relevance = nearest_entities(session).relevance if session.views.snapshot.size else {}
+    if entity_ids:
+        relevance: Mapping[int, float] = dict.fromkeys(entity_ids, 1.0)
+    else:
+        relevance = nearest_entities(session).relevance if session.views.snapshot.size else {}
     rows = entity_rows(graph, list(relevance))
     if not rows:
-        session.note("no entity of the graph is near the question")
+        what = "that was given is tied to others" if entity_ids else "is near the question"
+        session.note(f"no entity of the graph {what}")
         return Subgraph(entities=(), edges=())
     if hops is None:
         prizes = {row: relevance[int(graph.entity_ids[row])] for row in rows}

@@ -11,6 +11,7 @@ import numpy as np
 
 from clew.search.analysis.question_patterns import EVENTS
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
+from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
 from clew.text import one_line
 from clew.types import Period, TemporalInfo
@@ -192,9 +193,11 @@ def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:
     Where passages are not wanted, the timeline alone.
     """
     labels = _labels(hits)
+    in_order = sorted(hits, key=_place)
+    stated = stated_order(session, in_order, labels)
     if not session.options.context_passages:
-        return [_timeline(sorted(hits, key=_place), labels)]
-    return [
+        return [_timeline(in_order, labels), *stated]
+    return stated + [
         replace(passage_block(hit.chunk), group=labels[hit.chunk.id], place=_place(hit))
         for hit in hits
     ]

@@ -19,6 +19,12 @@ from clew.stores.communities.rows import (
     topic_ids,
     topic_passages,
 )
+from clew.stores.communities.summaries import (
+    forget_summaries,
+    read_summaries,
+    undo_summaries,
+    write_summaries,
+)
 from clew.stores.statements import communities as statements
 from clew.stores.statements.communities import BUILT, KEEP, PARTITION, reported
 from clew.types import Community, Topic
@@ -122,6 +128,22 @@ class Communities:
         self._backend = self._backend.writable()
         return self._backend.write(lambda: _write(self._backend, changes))
 
+    # --- reports by a language model
+
+    def summarised(self) -> dict[int, str]:
+        """See `ports.CommunityWriter`."""
+        return {id_: made["reason"] for id_, made in read_summaries(self._backend).items()}
+
+    def summarise(self, reports: Mapping[int, tuple[str, str]], failed: Mapping[int, str]) -> None:
+        """See `ports.CommunityWriter`."""
+        self._backend = self._backend.writable()
+        self._backend.write(lambda: write_summaries(self._backend, reports, failed))
+
+    def undo_summaries(self) -> int:
+        """See `ports.CommunityWriter`."""
+        self._backend = self._backend.writable()
+        return self._backend.write(lambda: undo_summaries(self._backend))
+
 
 # --- writing -----------------------------------------------------------------------------
 
@@ -132,6 +154,9 @@ def _write(backend: Backend, changes: CommunityChanges) -> bool:
         return False
     _write_communities(backend, changes.partition)
     backend.update("communities", [_report_row(report) for report in changes.reports])
+    forget_summaries(
+        backend, {report.community_id for report in changes.reports}, changes.partition.ids
+    )
     kept = {"built": changes.generation, **_partition_values(changes.partition)}
     if changes.topics is not None:
         kept["next_topic"] = _write_topics(backend, changes.topics, next_topic)

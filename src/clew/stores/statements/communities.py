@@ -28,6 +28,7 @@ RETURN [{", ".join(f"p.{n}" for n in names)}] AS row
 
 BUILT = _kept(("built", "next_topic"))
 PARTITION = _kept(("entity_ids", "neighbourhoods", "strengths", "moved", "next_id"))
+SUMMARIES = _kept(("summaries",))
 # In place of those of that name. Rows: name, value.
 KEEP = Statement(
     "INSERT OR REPLACE INTO partition_state VALUES (:name, :value)",

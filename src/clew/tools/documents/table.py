@@ -244,7 +244,12 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         " its passage. Says first what it takes.",
         parameters=(
             array(
-                "kinds", "strings", "context, extract.", max_items=3, max_length=20, required=True
+                "kinds",
+                "strings",
+                "context, extract, reports.",
+                max_items=3,
+                max_length=20,
+                required=True,
             ),
             flag("dry_run", "Only say what it takes.", False),
             flag("retry", "Also what failed before.", False),

@@ -72,7 +72,11 @@ def relevant_subgraph(call: Call, arguments: Arguments) -> Result:
     """`relevant_subgraph`."""
     room = arguments["max_tokens"]
     found = call.engine.graph.subgraph(
-        arguments["query"], hops=arguments["hops"], limit=arguments["limit"], max_tokens=room // 2
+        arguments["query"] or "",
+        entity_ids=arguments["entity_ids"],
+        hops=arguments["hops"],
+        limit=arguments["limit"],
+        max_tokens=room // 2,
     )
     if arguments["format"] == "text":
         return {"text": found.context.text, "notes": list(found.notes)}

@@ -209,9 +209,12 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="relevant_subgraph",
         title="Graph of a question",
-        description="The entities that matter to a question and what ties them together.",
+        description="The entities that matter to a question, or those given, and what ties them.",
         parameters=(
-            text("query", "What is asked.", required=True, max_length=10_000, blank=False),
+            text("query", "What is asked; or entity_ids.", max_length=10_000),
+            array(
+                "entity_ids", "integers", "Of these entities instead. Default none.", max_items=50
+            ),
             integer(
                 "hops", "All within so many steps; default the tree that ties them", None, 1, 3
             ),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from clew.models.llm.budget import Estimate
-    from clew.ports.enrichment import Enriched
+    from clew.ports.enrichment import Enrichment
     from clew.types import EnrichmentReport
 
 
@@ -25,9 +25,10 @@ class Kind(StrEnum):
 
     context = "context"
     extract = "extract"
+    reports = "reports"
 
     @property
-    def enriched(self) -> Enriched:
+    def enriched(self) -> Enrichment:
         """The same, as the library names it."""
         return self.value
 
@@ -39,6 +40,9 @@ def enrich(
     ] = False,
     context: Annotated[
         bool, typer.Option("--context", help="Words that situate each passage in its document.")
+    ] = False,
+    reports: Annotated[
+        bool, typer.Option("--reports", help="Reports on communities, each statement quoted.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
@@ -70,12 +74,16 @@ def enrich(
 
     What is done is kept: cut short, it goes on where it was.
     """
-    wanted: dict[Enriched, bool] = {"context": context, "extract": extract}
+    wanted: dict[Enrichment, bool] = {
+        "context": context,
+        "extract": extract,
+        "reports": reports,
+    }
     chosen = [kind for kind, is_wanted in wanted.items() if is_wanted]
     if undo is not None and (chosen or dry_run or retry):
         raise typer.BadParameter("--undo stands alone: clew enrich --undo extract")
     if undo is None and not chosen:
-        raise typer.BadParameter("say what to add: --context, --extract")
+        raise typer.BadParameter("say what to add: --context, --extract, --reports")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         if undo is not None:
             _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
@@ -83,7 +91,7 @@ def enrich(
         if dry_run:
             _print_estimates(common, engine.enriching.estimate(*chosen, retry=retry))
             return
-        reports = engine.enrich(
+        done = engine.enrich(
             *chosen,
             retry=retry,
             max_tokens=max_tokens_spent,
@@ -91,22 +99,23 @@ def enrich(
             progress=progress,
         )
     if common.json:
-        write_json({"reports": reports})
+        write_json({"reports": done})
     else:
-        for report in reports:
+        for report in done:
             _print_report(report)
-    if any(report.failed or report.stopped for report in reports):
+    if any(report.failed or report.stopped for report in done):
         raise typer.Exit(INCOMPLETE)
 
 
 def _print_undone(common: Common, kind: Kind, passages: int) -> None:
     if common.json:
-        write_json({"undone": kind.value, "passages": passages})
+        write_json({"undone": kind.value, "count": passages})
     else:
-        write_line(f"{kind.value}: taken back in {passages:,} passages")
+        of = "communities" if kind is Kind.reports else "passages"
+        write_line(f"{kind.value}: taken back in {passages:,} {of}")
 
 
-def _print_estimates(common: Common, found: Mapping[Enriched, Estimate]) -> None:
+def _print_estimates(common: Common, found: Mapping[Enrichment, Estimate]) -> None:
     if common.json:
         write_json(found)
         return
@@ -123,10 +132,9 @@ def _print_estimates(common: Common, found: Mapping[Enriched, Estimate]) -> None
 def _print_report(report: EnrichmentReport) -> None:
     dropped = sum(report.dropped.values())
     found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
-    write_line(
-        f"{report.kind}: {report.done:,} passages{found if report.kind == 'extract' else ''},"
-        f" {len(report.failed):,} failed"
-    )
+    found = found if report.kind == "extract" else ""
+    of = "communities" if report.kind == "reports" else "passages"
+    write_line(f"{report.kind}: {report.done:,} {of}{found}, {len(report.failed):,} failed")
     for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
         write_line(f"  {count:,} dropped: {reason}")
     if report.failed:
