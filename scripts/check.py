@@ -22,6 +22,7 @@ STEPS = {
     "types": ["mypy"],
     "docs": ["python", "scripts/docs.py", "--check"],
     "pins": ["python", "scripts/pins.py", "--check"],
+    "vendor": ["python", "scripts/vendor.py", "--check"],
     "protocol": ["python", "scripts/protocol.py"],
     # Real servers for the tests; once on a machine.
     "neo4j": ["python", "scripts/neo4j_server.py", "fetch"],

@@ -136,7 +136,10 @@ def site_in(folder: Path, *namespaces: str) -> Iterator[Site]:
 def lights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     """The documents of the demo, for tests that only look."""
     with site_in(tmp_path_factory.mktemp("lights"), "lights", "empty") as site:
-        site.engine.index([SKERROW])
+        for file in sorted(SKERROW.glob("*.md")):
+            text = file.read_text("utf-8")
+            title = text.partition("\n")[0].removeprefix("# ")
+            site.engine.add(text, source=file.name, title=title, media_type="text/markdown")
         yield site
 
 

@@ -39,6 +39,21 @@ def test_the_answering_sentence_is_marked(page: Page, lights: Site) -> None:
         assert marked.split() == expected.split()
 
 
+def test_an_answer_is_written_with_its_sources(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/?q={QUESTION}")
+    page.get_by_role("button", name="Answer in sentences").click()
+    expect(page.locator("#answer a").first).to_be_visible()
+    said = lights.engine.ask(QUESTION)
+    shown = page.locator("#answer .passage p").all_text_contents()
+
+    assert len(shown) == len(said.statements)
+    assert shown[0].startswith(said.statements[0].text)
+    page.locator("#answer a").first.click()
+    number = page.url.rpartition("#hit-")[2]
+    expect(page.locator(f"#hit-{number} h2")).to_have_text(said.sources[0].title)
+
+
 def test_filters_stand_in_the_address(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/?q=the harbour&strategy=keyword&limit=2")

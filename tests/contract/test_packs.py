@@ -37,8 +37,11 @@ def settings(request: pytest.FixtureRequest, example: Path, tmp_path: Path) -> I
         yield found
 
 
-def neighbors(store: Clew, name: str, relation: str) -> list[tuple[str, str]]:
-    call = {"entity_id": store.entities.get(name).id, "relation_type": relation}
+def neighbors(
+    store: Clew, name: str, relation: str, direction: str = "both"
+) -> list[tuple[str, str]]:
+    entity_id = store.entities.get(name).id
+    call = {"entity_id": entity_id, "relation_type": relation, "direction": direction}
     found = store.tools.call("get_entity_neighbors", call).content["neighbors"]
     return sorted((one["neighbor_name"], one["entity_type"]) for one in found)
 
@@ -48,12 +51,16 @@ def test_the_example_is_read_related_and_asked(settings: Settings, example: Path
         report = store.index([example / "beds.plants"])
         found = store.tools.call("plants_query", {"sown_since": "2024-10-01"}).content["plants"]
         beds = neighbors(store, "North bed", "grows_in")
+        held = neighbors(store, "North bed", "holds", "outbound")
+        nothing = neighbors(store, "North bed", "holds", "inbound")
         after = neighbors(store, "Winter rye", "follows")
         hits = store.search("What was sown after the peas in the North bed?").hits
 
     assert (report.added, report.skipped) == (2, ())
     assert [plant["name"] for plant in found] == ["Winter rye"]
     assert beds == [("Sugar Ann peas", "plant"), ("Winter rye", "plant")]
+    assert held == beds
+    assert nothing == []
     assert after == [("Sugar Ann peas", "plant")]
     assert "Winter rye" in {hit.chunk.title for hit in hits}
 

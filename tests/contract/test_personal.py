@@ -220,3 +220,37 @@ def test_rights_hold_for_the_tools_of_a_pack(store: Clew) -> None:
     assert refused.is_error
     every = {tool.name for tool in store.tools.allowed(Caller())}
     assert every >= set(TOOLS)
+
+
+# --- on the server -----------------------------------------------------------------------
+
+
+def test_the_server_shows_events_contacts_and_relations_in_its_own_terms(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    calendar = Path(shutil.copy(CORPUS / "calendar.ics", tmp_path))
+    invited = (
+        "MATCH (c:Contact {namespace: $namespace})-[x:attended]->(e:Event)"
+        " RETURN c.name, e.name, e.start, e.place, valueType(x.valid_from) ORDER BY e.name, c.name"
+    )
+    with (
+        pack_settings(request, "neo4j", tmp_path) as settings,
+        open_with(settings, ["personal"]) as store,
+    ):
+        store.index([calendar])
+        database = store.store.database  # type: ignore[attr-defined]
+        before = database.rows(invited)
+        calendar.write_text(calendar.read_text().replace("ATTENDEE;CN=Deniz", "X-WAS;CN=Deniz"))
+        store.index([calendar])
+        after = database.rows(invited)
+        store.delete([one.id for one in store.documents.list()])
+        gone = database.rows(invited)
+        check = store.maintenance.check()
+
+    review = [row for row in before if row[1] == "Design review: packaging"]
+    assert [row[0] for row in review] == ["Deniz Kaya", "Maria Lopez", "Priya Nair"]
+    assert review[0][2].to_native() == datetime(2024, 5, 14, 12, tzinfo=ZoneInfo("UTC"))
+    assert review[0][3:] == ["Room Baltic", "ZONED DATETIME NOT NULL"]
+    assert len(after) == len(before) - 1
+    assert gone == []
+    assert check.problems == ()

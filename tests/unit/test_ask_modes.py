@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.errors import InputError, ModelError, NotFoundError
+from clew.errors import InputError, ModelError, NotFoundError, SettingsError
 from clew.ports.language_model import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types.answers import DO_NOT_SAY, Answer
@@ -252,6 +252,29 @@ def test_collections_are_asked_together(tmp_path: Path) -> None:
 
     assert both.sources[0].namespace == "clocks"
     assert model.calls == 2, "what another collection says is not kept in this one"
+
+
+def test_what_an_answer_would_take_is_said_beforehand(library: Path) -> None:
+    reply = said(("built the great clock", "It was Ada."))
+    model = ScriptedLanguageModel([reply, reply])
+    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
+        guess = store.asking.estimate(QUESTION)
+        assert model.calls == 0
+        store.ask("Who was born in Dunmere?")
+        judged = store.asking.estimate(QUESTION)
+        taken = store.ask(QUESTION).usage
+        known = store.asking.estimate(QUESTION)
+
+    assert (guess.calls, guess.cached, guess.documents) == (1, 0, 3)
+    assert guess.input_tokens > 0
+    assert judged.input_tokens == pytest.approx(taken.input_tokens, rel=0.15)
+    assert judged.output_tokens == pytest.approx(taken.output_tokens, rel=0.15)
+    assert (known.calls, known.cached) == (0, 1)
+    with (
+        clew.open(library, embedder=HashEmbedder()) as store,
+        pytest.raises(SettingsError, match="no language model"),
+    ):
+        store.asking.estimate(QUESTION)
 
 
 # --- a document cannot make a citation

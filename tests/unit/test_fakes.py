@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from clew.ports import Embedder
 from clew.testing.fakes import HashEmbedder
+from clew.testing.recorded import quotation_of
 
 
 @given(st.lists(st.text(), max_size=5))
@@ -83,3 +84,12 @@ def test_identity() -> None:
 def test_sizes_below_one(dimension: int, max_tokens: int) -> None:
     with pytest.raises(ValueError, match=f"not {dimension} and {max_tokens}"):
         HashEmbedder(dimension, max_tokens=max_tokens)
+
+
+def test_a_fact_without_a_quotation_is_given_the_sentence_that_names_its_ends() -> None:
+    text = "Ada came. Bo met Ada in Vell. Bo left."
+
+    assert quotation_of(text, "Ada", "Bo") == "Bo met Ada in Vell."
+    assert quotation_of(text, "Ada", "Paris") == "Ada came."
+    assert quotation_of(text, "Rome", "bo") == "Bo met Ada in Vell."
+    assert quotation_of(text, "Rome", "Paris") == ""

@@ -102,3 +102,12 @@ def test_any_graph_is_drawn_within_the_circle(
     assert positions.shape == (nodes, 2)
     assert np.isfinite(positions).all()
     assert (np.linalg.norm(positions, axis=1) <= 1 + 1e-6).all()
+
+
+def test_a_star_is_drawn() -> None:
+    star = [(0, leaf) for leaf in range(1, 400)]
+    positions = layout(400, star)
+
+    assert positions.shape == (400, 2)
+    gaps = np.linalg.norm(positions[1:, None] - positions[None, 1:], axis=2)
+    assert gaps[np.triu_indices(399, 1)].min() > 0

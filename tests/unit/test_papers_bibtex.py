@@ -276,6 +276,20 @@ def test_a_record_reads_back_from_its_own_text() -> None:
     assert [piece.key for piece in documents[0].pieces] == ["record", "references"]
 
 
+@pytest.mark.parametrize(
+    "latex", ["{" * 9000 + "}" * 9000, "\\a{" * 4000, "\\frac", "\\'", "\\begin{", "$" * 9001, "\\"]
+)
+def test_latex_that_is_none_stays_as_it_is_and_loses_no_other_entry(latex: str) -> None:
+    balanced = "{" * max(0, latex.count("}") - latex.count("{")) + latex
+    balanced += "}" * max(0, balanced.count("{") - balanced.count("}"))
+    entry = f"@misc{{a, title={{T {balanced} }}, author={{{balanced} B and C}}}}"
+    text = f"{entry}\n@misc{{b, title={{B}}}}"
+
+    papers, failed = read_bibtex(text)
+
+    assert [paper.key for paper in papers] + [one.key for one in failed] in (["a", "b"], ["b", "a"])
+
+
 def test_other_encodings_are_read() -> None:
     text = "@misc{a, title={Größe}, author={Müller, Jörg}, year=1999}"
 

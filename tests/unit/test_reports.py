@@ -179,6 +179,8 @@ def test_headings_are_not_what_a_report_says(tmp_path: Path) -> None:
         ("+--------+ A box.", False),
         ("┌──┐ A box.", False),
         ("Mill ....... 12.", False),
+        ('class Mill(Base): """A mill that turns.', False),
+        ("It is a class of its own.", True),
     ],
 )
 def test_a_report_is_made_of_whole_sentences(text: str, whole: bool) -> None:
@@ -192,11 +194,17 @@ def test_a_title_says_no_name_twice() -> None:
         "2019",
         "ada@example.org",
         "__init__",
-        "packages",
-        "Package",
+        "makefiles",
+        "Makefile",
     ]
-    assert title_of([*names, "Ada\n Byron", "Rome"]) == "Debian, packages and Ada Byron"
+    assert title_of([*names, "Ada\n Byron", "Rome"]) == "Debian, makefiles and Ada Byron"
     assert title_of(["2019"]) == "2019"
+
+
+def test_a_title_names_no_ordinary_word_no_file_of_text_and_no_reply() -> None:
+    names = ["file", "Examples", "2.2.rst", "Re: Test", "Debian", "main.py"]
+    assert title_of(names) == "Debian and main.py"
+    assert title_of(["file"]) == "file"
 
 
 def test_code_is_no_prose() -> None:

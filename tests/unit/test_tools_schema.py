@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import clew
+from clew.packs.load import available, load
 from clew.testing.fakes import HashEmbedder
 from clew.tools.formats import definitions
 from clew.tools.registry import TOOLS
@@ -79,11 +80,13 @@ def said(number: float) -> str:
     return f"{number:g}" if abs(number) < 1e5 else str(int(number))
 
 
-each = pytest.mark.parametrize("tool", TOOLS, ids=lambda tool: str(tool.name))
+PACKS = [tool for name in available(()) for tool in load(name, ()).tools()]
+ALL = [*TOOLS, *(tool for tool in PACKS if isinstance(tool, Tool))]
+each = pytest.mark.parametrize("tool", ALL, ids=lambda tool: str(tool.name))
 
 
 def test_names_are_distinct() -> None:
-    assert len({tool.name for tool in TOOLS}) == len(TOOLS)
+    assert len({tool.name for tool in ALL}) == len(TOOLS) + len(PACKS)
 
 
 def test_what_core_lists_is_small() -> None:

@@ -145,3 +145,18 @@ def test_a_store_without_topics_has_none(library: Library) -> None:
 def _with_one(library: Library) -> TopicSet:
     save(library, "a", "A harp maker.")
     return topics(library)
+
+
+def test_no_single_ordinary_word_no_file_and_no_shouted_or_repeated_word_is_a_topic(
+    library: Library,
+) -> None:
+    texts = [
+        "See Number in notes.rst of ZORB QUUX.",
+        "Number and notes.rst, ZORB QUUX.",
+        "Zorb zorb.",
+    ]
+    for number, text in enumerate(texts):
+        save(library, f"{number}", text, names=("Number", "notes.rst") if number < 2 else ())
+    save(library, "more", "Zorb zorb again, in Chartres.", names=("Chartres",))
+    save(library, "last", "In Chartres.", names=("Chartres",))
+    assert topics(library).names == ("Chartres",)

@@ -27,10 +27,17 @@ READER, OWNER = new_token(), new_token()
 
 
 @contextmanager
-def explorer(folder: Path, sessions: Sessions | None = None) -> Iterator[TestClient]:
+def explorer(
+    folder: Path, sessions: Sessions | None = None, rights: tuple[str, ...] = ("read", "write")
+) -> Iterator[TestClient]:
     """The web application, without a network."""
     tokens = [
-        {"name": "ann", "sha256": OWNER[1], "namespaces": ("mills", "bells")},
+        {
+            "name": "ann",
+            "sha256": OWNER[1],
+            "namespaces": ("mills", "bells"),
+            "scopes": rights,
+        },
         {"name": "ben", "sha256": READER[1], "namespaces": ("bells",), "scopes": ("read",)},
     ]
     settings = served_settings(

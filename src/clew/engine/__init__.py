@@ -44,7 +44,8 @@ class Engine:
         self.delete = self.documents.delete
         self.searching = Search(self.state)
         self.search = self.searching.search
-        self.ask = Ask(self.state, self.searching).ask
+        self.asking = Ask(self.state, self.searching)
+        self.ask = self.asking.ask
         self.enriching = Enriching(self.state)
         self.enrich = self.enriching.enrich
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from clew.errors import InputError
+from clew.errors import InputError, SettingsError
 from clew.types.answers import AnswerMode
+from clew.wiring import make_replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.engine.search import Search
     from clew.engine.state import EngineState
+    from clew.models.llm.budget import Estimate
     from clew.types import SearchResult
     from clew.types.answers import Answer
 
@@ -83,6 +85,28 @@ class Ask:
             calls=spent.requests,
             cached_calls=spent.cached,
         )
+
+    def estimate(self, question: str, **options: Any) -> Estimate:  # noqa: ANN401 - of `search`
+        """What an answer of one search would take; the model is not asked.
+
+        Judged by the model's replies so far, as `enrich` is. Raises `SettingsError` without a
+        model, and what `search` raises.
+        """
+        from clew.models.llm.budget import estimate
+        from clew.search.ask.prompt import REPLY_TOKENS, answer_request
+
+        model = self._state.language_model
+        if model is None:
+            raise SettingsError(
+                "no language model is configured, so nothing is spent: set llm.provider and"
+                " llm.model"
+            )
+        found = self._search.search(question, context=False, **options)
+        request = answer_request(question, found.hits, self._state.settings.llm)
+        is_new = bool(found.answered and not model.is_cached(request))
+        past = make_replies(self._state.store).entries()
+        same = [e for e in past if e.task == "answer" and e.model == model.model_of("answer")]
+        return estimate([request] * is_new, int(not is_new), same, REPLY_TOKENS)
 
 
 def _checked(mode: str, steps: int, options: dict[str, Any]) -> dict[str, Any]:

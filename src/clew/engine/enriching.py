@@ -109,11 +109,12 @@ class Enriching:
         found = {}
         for kind in kinds:
             task, ids, task_of = self._task(kind, model), self._ids(documents), _TASKS[kind]
-            requests = [task.request(work) for work in task.works(ids, retry=retry)]
+            works = list(task.works(ids, retry=retry))
+            requests = [task.request(work) for work in works]
             asked = [request for request in requests if not model.is_cached(request)]
             same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
-            found[kind] = estimate(asked, cached, same, task.reply_tokens)
+            found[kind] = estimate(asked, cached, same, task.reply_tokens(works))
         return found
 
     def left(self, *kinds: Enrichment, retry: bool = False) -> list[str]:

@@ -1,19 +1,27 @@
-"""What is derived from a store is written down where that is worth it."""
+"""What is derived from a store: files beside it, and what packs declare in a server's own terms."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import is_outdated
 from clew.graph.snapshot_files import KIND, write_snapshot
 from clew.graph.vocabulary import persist_vocabulary
+from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from clew.engine.vector_index import VectorIndexWithFallback
     from clew.graph.snapshot import Snapshot
+    from clew.packs.enabled import EnabledPacks
+    from clew.packs.pack import EntityType, FieldKind
     from clew.ports import Store
+
+    Properties = tuple[str, str, dict[str, Any]]
 
 
 def persist(
@@ -33,3 +41,43 @@ def persist(
     if outdated:
         write_snapshot(snapshot(), store.folder)
     persist_vocabulary(store, store.folder)
+
+
+def publish(store: Store, packs: EnabledPacks) -> None:
+    """Bring labels, properties and relationships of declared types up to date."""
+    types = packs.entity_types
+    if packs.packs:
+        labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
+        declared = sorted({one.name for one in packs.relation_types.values()})
+        store.publish(labels, declared, list(_properties(store, types)))
+
+
+def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Properties]:
+    """Key, type and properties of the entities that documents describe."""
+    for document in store.documents():
+        kind = types.get(str(document.metadata.get("entity_type", "")))
+        if kind is not None:
+            values = {
+                field.name: _value(field.kind, document.metadata.get(field.name))
+                for field in kind.fields
+            }
+            yield entity_key(document.title), kind.name, values
+
+
+def _pascal_case(name: str) -> str:
+    return "".join(part.capitalize() for part in name.split("_"))
+
+
+def _value(kind: FieldKind, value: object) -> object:
+    """A value as a server's own type; as text where it is none of its kind."""
+    if kind == "list":
+        return [str(one) for one in value] if isinstance(value, list) else value
+    if isinstance(value, str):
+        with suppress(ValueError):
+            if kind == "time":
+                return datetime.fromisoformat(value)
+            if kind == "date":
+                return date.fromisoformat(value)
+            if kind == "number":
+                return float(value)
+    return value if value is None or isinstance(value, (str, bool, int, float)) else str(value)

@@ -236,8 +236,10 @@ class EngineState:
 
     def persist(self) -> None:
         """Write down what is derived from the store where much has changed, for other processes."""
-        from clew.engine.persisting import persist
+        from clew.engine.persisting import persist, publish
 
+        if self.settings.on_server:
+            publish(self.store, self.packs)
         persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
 
     # --- indexing

@@ -112,6 +112,8 @@ def _by_distances(level: _Level, random: np.random.Generator) -> Floats:
     Classical scaling (W. S. Torgerson, 1952) of the shortest paths between all pairs of nodes.
     """
     count = len(level.mass)
+    if count == 1:  # a star is merged into its middle
+        return np.zeros((1, 2), dtype=np.float32)
     steps = np.full((count, count), np.inf)
     np.fill_diagonal(steps, 0)
     steps[level.sources, level.targets] = 1

@@ -41,6 +41,8 @@ class EntityType:
     known to every store, and mean the same in all packs."""
     fields: tuple[Field, ...] = ()
     description: str = ""
+    label: str = ""
+    """Of its nodes on Neo4j, beside `ClewEntity`; by default the name in PascalCase."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

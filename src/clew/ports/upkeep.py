@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, Protocol
@@ -42,6 +42,20 @@ class StoreUpkeep(Protocol):
 
     def set_packs(self, names: Sequence[str]) -> None:
         """Say which packs are enabled; every process that opens the store knows it."""
+        ...
+
+    def publish(
+        self,
+        labels: Mapping[str, str],
+        relation_types: Sequence[str],
+        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+    ) -> None:
+        """Show what is declared in the database's own terms, where people query it themselves.
+
+        `labels` by entity type; relation types become relationships of their own; properties with
+        the key and the type of their entity, times as `datetime` and `date`. Nothing that is stored
+        changes by it. A store that is a file does nothing.
+        """
         ...
 
     def grouping(self) -> AbstractContextManager[None]:

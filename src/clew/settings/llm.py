@@ -103,7 +103,7 @@ class LlmSettings(SettingsGroup):
         ge=0,
         description="US dollars that one command may spend, where prices are known; 0: no limit.",
     )
-    extract: LlmTaskSettings = LlmTaskSettings()
+    extract: LlmTaskSettings = LlmTaskSettings(max_output_tokens=4096)
     context: LlmTaskSettings = LlmTaskSettings(max_output_tokens=256)
     summarise: LlmTaskSettings = LlmTaskSettings(max_output_tokens=1024)
     answer: LlmTaskSettings = LlmTaskSettings(max_output_tokens=1024, seconds=60)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from clew.stores.backend import Backend
 from clew.stores.copy import refuse_unfinished
@@ -77,6 +77,14 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
     def set_packs(self, names: Sequence[str]) -> None:
         """See `ports.StoreUpkeep`."""
         self.backend.write(lambda: self._remember("packs", list(names)))
+
+    def publish(
+        self,
+        labels: Mapping[str, str],
+        relation_types: Sequence[str],
+        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+    ) -> None:
+        """See `ports.StoreUpkeep`."""
 
     def _remember(self, name: str, value: list[str]) -> None:
         self.backend.execute_many(REMEMBER, [{"name": name, "value": json.dumps(value)}])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -16,7 +15,6 @@ from clew.untrusted import escaped
 if TYPE_CHECKING:
     from clew.ports.language_model import Request
 
-_BLOCK = re.compile(r"<document[^>\n]*>\n(.*?)\n</document>", re.DOTALL)
 _CHARACTERS_A_TOKEN = 4
 
 
@@ -58,7 +56,7 @@ class RecordedLanguageModel:
         """What was found in all texts of the request."""
         self.calls += 1
         prompt = "\n".join(message.text for message in request.messages)
-        records = [self._record(text) for text in _BLOCK.findall(prompt)]
+        records = [self._record(text) for text in _blocks(prompt)]
         answer = {
             "entities": [{"name": n, "type": t} for r in records for n, t in r.entities],
             "facts": [
@@ -85,6 +83,12 @@ class RecordedLanguageModel:
         if record is None:
             raise ReplyError(f"{self._name} has no record of {text[:60]!r}", "empty")
         return record
+
+
+def _blocks(prompt: str) -> list[str]:
+    """The texts between delimiters, which no text holds itself."""
+    opened = (part.partition(">\n")[2] for part in prompt.split("<document")[1:])
+    return [part.partition("\n</document>")[0] for part in opened]
 
 
 def quotation_of(text: str, head: str, tail: str) -> str:

@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
+from clew.graph.layout import layout
 from clew.graph.render import SHARED
 from clew.graph.snapshot_columns import find_sorted
 from clew.graph.traversal.subgraph import edges_among, subgraph_around
 from clew.search.strategies.entity_paths import entity_rows
-from clew.web.layout import layout
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from datetime import datetime
+
+    from numpy.typing import NDArray
 
     from clew.engine import Engine
     from clew.graph.entity_graph import EntityGraph
@@ -27,6 +29,8 @@ MOST, SHOWN = 5000, 500
 """Entities of a picture: at most, and where nothing is said."""
 RELATIONS = 50_000
 """Relations that are read for a picture, at most; the heaviest."""
+LEAST_WEIGHT = 0.01
+"""Of a tie in the layout."""
 AROUND_QUESTION = 40
 """Entities of a question's picture."""
 
@@ -126,8 +130,17 @@ def places(seen: View) -> dict[int, tuple[float, float]]:
     ends = [(at[tie.source], at[tie.target]) for tie in seen.ties]
     edges = np.array(ends, dtype=np.int64).reshape(-1, 2)
     weights = np.array([tie.weight for tie in seen.ties], dtype=np.float64)
-    found = layout(len(ids), edges, weights)
+    found = _lying(layout(len(ids), edges, np.maximum(weights, LEAST_WEIGHT)))
     return {id_: (float(x), float(y)) for id_, (x, y) in zip(ids, found.tolist(), strict=True)}
+
+
+def _lying(found: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same places, turned so that the picture is wider than high, as screens are."""
+    if len(found) < 3:
+        return found
+    _, axes = np.linalg.eigh(np.cov(found.T))
+    turned = found @ (axes[:, ::-1] * np.sign(axes.sum(axis=0)[::-1] + 1e-12))
+    return turned / max(float(np.abs(turned).max()), 1e-9)
 
 
 def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set[int], list[str]]:

@@ -23,6 +23,10 @@ MENU = (
     ("graph", "Graph"),
     ("documents", "Documents"),
     ("entities", "Entities"),
+    ("communities", "Communities"),
+    ("timeline", "Timeline"),
+    ("statistics", "Statistics"),
+    ("settings", "Settings"),
 )
 """Paths and names of the pages that every page leads to."""
 

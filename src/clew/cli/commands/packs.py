@@ -12,6 +12,7 @@ from clew.cli.output import stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
     from clew.packs.pack import Pack
+    from clew.settings import Settings
 
 _ENOUGH = 0.9
 PackArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `clew pack list` says.")]
@@ -19,9 +20,10 @@ PackArgument = Annotated[str, typer.Argument(metavar="NAME", help="As `clew pack
 
 def list_packs(common: Common) -> None:
     """List the packs that there are, and which of them the store has enabled."""
-    with common.open() as engine:
-        enabled = engine.packs.enabled()
-        there = engine.packs.available()
+    from clew.packs.load import available
+
+    settings, enabled = _asked(common)
+    there = available(settings.packs.folders)
     rows = [
         {"name": name, "enabled": name in enabled, "found": name in there}
         for name in sorted({*there, *enabled})
@@ -36,10 +38,10 @@ def list_packs(common: Common) -> None:
 
 def show(common: Common, name: PackArgument) -> None:
     """Say what a pack adds: types, relations, formats, tools."""
-    with common.open() as engine:
-        pack = engine.packs.get(name)
-        enabled = name in engine.packs.enabled()
-    described = {**_described(pack), "enabled": enabled}
+    from clew.packs.load import load
+
+    settings, enabled = _asked(common)
+    described = {**_described(load(name, settings.packs.folders)), "enabled": name in enabled}
     if common.json:
         write_json(described)
         return
@@ -50,6 +52,18 @@ def show(common: Common, name: PackArgument) -> None:
         for key, value in described.items()
     }
     stdout_console().print(facts({key: value for key, value in shown.items() if value != ""}))
+
+
+def _asked(common: Common) -> tuple[Settings, list[str]]:
+    """The settings, and the packs that the store has enabled: none where there is no store."""
+    import clew
+    from clew.wiring import store_exists
+
+    settings = clew.load_settings(store=common.store, namespace=common.namespace)
+    if not store_exists(settings):
+        return settings, []
+    with common.open() as engine:
+        return settings, engine.packs.enabled()
 
 
 def _described(pack: Pack) -> dict[str, Any]:

@@ -58,11 +58,20 @@ def tools(
     ] = ToolFormat.mcp,
     profile: ProfileOption = ToolProfile.core,
 ) -> None:
-    """Print the definitions of the tools for assistants, as a vendor's client takes them."""
+    """Print the definitions of the tools for assistants, as a vendor's client takes them.
+
+    With `--profile full`, those of the store's packs among them.
+    """
+    import clew
     from clew.tools.formats import definitions
-    from clew.tools.registry import TOOLS
+    from clew.tools.registry import TOOLS, pack_tools
+    from clew.wiring import store_exists
 
     chosen = [tool for tool in TOOLS if profile.value in tool.profiles]
+    settings = clew.load_settings(store=common.store, namespace=common.namespace)
+    if profile is ToolProfile.full and store_exists(settings):
+        with common.open() as engine:
+            chosen += pack_tools(engine)
     write_json(definitions(chosen, format.value))
 
 

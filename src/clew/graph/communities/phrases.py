@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot_columns import Adjacency, distinct
+from clew.languages.words import language_words
 from clew.text import STOP_WORDS, fold, terms
 from clew.word_lists import read_word_lists, word_list
 
@@ -36,9 +37,9 @@ _BREAK = -1
 _WORDINGS = 50
 """Occurrences that decide how a phrase is worded."""
 _LISTS = read_word_lists("clew.graph.communities", "phrases.toml")
-_FILLERS = word_list(_LISTS["fillers"]) | word_list(_LISTS["code_words"])
-# Words that begin, end or fill sentences of every subject: they name none.
-_EMPTY = STOP_WORDS | _FILLERS
+FILLERS = word_list(_LISTS["fillers"]) | word_list(_LISTS["code_words"])
+"""Words that begin, end or fill sentences of every subject: they name none."""
+_EMPTY = STOP_WORDS | FILLERS
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +92,22 @@ def find_phrases(texts: Iterable[str], at_least: int = 2) -> Phrases:
         levels.append(level)
         shorter = level.numbers
     return _gather(words, levels)
+
+
+def names_something(words: Sequence[str], language: str) -> bool:
+    """Whether the words may name something in the language of the text.
+
+    None of them is a function word or comes twice, they are not all shouted, and where common nouns
+    have a capital, the last one does.
+    """
+    folded = {word.casefold() for word in words}
+    if len(folded) < len(words) or all(word.isupper() for word in words):
+        return False
+    known = language_words(language)
+    if known is None:
+        return True
+    ends_well = known.nouns is None or words[-1][0].isupper()
+    return ends_well and known.stop_words.isdisjoint(folded)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from clew.graph.communities.phrases import FILLERS
 from clew.graph.communities.report_plans import length_norm, outline
 from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.ports import CommunityReport, GraphStore, PassageStore, ReportBasis, SnapshotSource
-from clew.text import terms
+from clew.text import STOP_WORDS, terms
+from clew.word_lists import english_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,7 +35,10 @@ _SAME = 0.6
 _HEADING = "#"
 """What headings begin with in Markdown, and in the texts that readers make."""
 _SENTENCE = re.compile(r"[\"“‘(]?[^\W_].*[.!?…。\uff01\uff1f][\"”’)]?", re.DOTALL)
-_NO_PROSE = re.compile(r"[|+]--|--[|+]|[\u2500-\u259f]|\| |[{}]|[-=_*~^.]{4}")
+_NO_PROSE = re.compile(
+    r"[|+]--|--[|+]|[\u2500-\u259f]|\| |[{}]|[-=_*~^.]{4}|\"\"\"|'{3}|\w\(\);"
+    r"|\b(?:def|class|func|fn|impl|struct|void) \w{1,60} ?[(:<]"
+)
 """Tables, boxes, rules and code."""
 _HEADER = re.compile(r"[A-Z][\w-]{1,30}: \S")
 """A field or the header of a message."""
@@ -41,8 +46,15 @@ _SYMBOLS = re.compile(r"[{}();=<>_/*#|\\\[\]]")
 _MOST_SYMBOLS = 0.06
 """Share of a text's characters from which on it is code or a table rather than prose."""
 _TITLE_NAMES = 3
-_NO_TITLE = re.compile(r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*:\Z|.{60}", re.DOTALL)
-"""Numbers, marks, addresses, methods that every class has, labels and whole sentences."""
+_NO_TITLE = re.compile(
+    r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*:\Z|.{60}|(?:re|fwd?|aw|tr|rv|i):\s"
+    r"|\S+\.(?:rst|txt|md|x?html?|log|eml|mbox|docx?|pdf|epub)(?:\.\w{2,4})?\Z",
+    re.DOTALL | re.IGNORECASE,
+)
+"""Numbers, marks, addresses, methods that every class has, labels, whole sentences, replies, and
+files of text, whose names say less than what they are about."""
+_LONGEST_NAME = 60
+"""Characters of what may be a name; the title of a document may be longer."""
 _BATCH = 500
 """Communities that are read at once."""
 
@@ -148,6 +160,7 @@ class ReportMaker:
         sources = tuple(dict.fromkeys(chunk for chunk, _ in sentences))
         said = " ".join(text for _, text in sentences if text)
         title = texts.titles.get(int(lines.title_chunks[place]), "")
+        title = "" if _NO_TITLE.match(title) and len(title) < _LONGEST_NAME else title
         return CommunityReport(
             community_id=int(lines.ids[place]),
             title=title or title_of(names),
@@ -254,9 +267,16 @@ def title_of(names: Sequence[str]) -> str:
             break
         key = set(terms(name))
         said = [set(terms(other)) for other in chosen]
-        if not _NO_TITLE.match(name) and not any(key <= s or s <= key for s in said):
+        if is_telling(name) and not any(key <= s or s <= key for s in said):
             chosen.append(" ".join(name.split()))
     return listed(chosen or names[:1])
+
+
+def is_telling(name: str) -> bool:
+    """Whether a name tells a reader what is named: no mark, no file, no ordinary word ("file")."""
+    word = name.casefold()
+    ordinary = {word, word.removesuffix("s")} & (english_words() | FILLERS | STOP_WORDS)
+    return not ordinary and _NO_TITLE.match(name) is None
 
 
 def mean_direction(vectors: Vectors) -> Vector:

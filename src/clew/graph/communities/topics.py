@@ -13,12 +13,11 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.graph.communities.leiden import WeightedGraph, leiden, sums
-from clew.graph.communities.phrases import find_phrases
+from clew.graph.communities.phrases import find_phrases, names_something
 from clew.graph.communities.report_plans import best_of_groups
-from clew.graph.communities.reports import is_symbolic, mean_direction, title_of
+from clew.graph.communities.reports import is_symbolic, is_telling, mean_direction, title_of
 from clew.graph.snapshot import ABOUT_WEIGHT
 from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
-from clew.languages.words import language_words
 from clew.ports import GraphStore, SnapshotSource, TopicSet
 from clew.text import entity_key, terms
 
@@ -155,7 +154,7 @@ def _frequent_entities(
 ) -> tuple[NDArray[np.bool_], list[str]]:
     """(E,) whether the texts of several passages name an entity; the names of those, in order.
 
-    Titles alone make no topics, nor do dates.
+    Titles alone make no topics, nor do dates and single ordinary words.
     """
     entity, about = snapshot.passage_entities.items, snapshot.passage_about
     value = snapshot.passage_weights / snapshot.entity_idf[entity] ** 2
@@ -164,6 +163,7 @@ def _frequent_entities(
     dates = store.entities_of_type("date")
     frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
     names = store.entity_names(snapshot.entity_ids[frequent].tolist())
+    names = {id_: name for id_, name in names.items() if is_telling(name)}
     frequent &= np.isin(snapshot.entity_ids, list(names))
     found = [names[id_] for id_ in snapshot.entity_ids[frequent].tolist()]
     return frequent, [" ".join(name.split()) for name in found]
@@ -199,18 +199,12 @@ def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]
     held = phrases.occurrences
     first = np.searchsorted(held[:, 0], np.arange(len(phrases.lengths)))
     spoken = [languages[place] for place in held[first, 1].tolist()]
-    telling = map(_says_something, map(phrases.words, range(len(spoken))), spoken)
+    telling = map(names_something, map(phrases.words, range(len(spoken))), spoken)
     usable = phrases.is_varied & np.fromiter(telling, dtype=bool, count=len(spoken))
     held = held[usable[held[:, 0]]]
     return phrases, np.column_stack(
         [held[:, 0], np.array(rows, dtype=np.int64)[held[:, 1]], held[:, 2]]
     )
-
-
-def _says_something(words: Sequence[str], language: str) -> bool:
-    """Whether none of the words is a function word of the language of the text."""
-    known = language_words(language)
-    return known is None or known.stop_words.isdisjoint(word.casefold() for word in words)
 
 
 def _of_phrases(phrases: Phrases, held: Ints) -> Values:

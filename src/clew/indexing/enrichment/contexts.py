@@ -108,9 +108,8 @@ class ModelContexts:
     writing: AbstractContextManager[object]
     total: Counts = field(default_factory=Counts)
 
-    @property
-    def reply_tokens(self) -> int:
-        """Tokens of a reply, where none has come yet."""
+    def reply_tokens(self, works: Sequence[Work]) -> int:
+        """See `EnrichmentTask`."""
         return MOST_TOKENS
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:

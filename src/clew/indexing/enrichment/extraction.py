@@ -38,6 +38,9 @@ CONFIDENCE = 0.7
 MOST_PASSAGES = 8
 _CHARACTERS_A_TOKEN = 3
 """Fewer than there are in most languages: what is sent, and what comes, has to fit."""
+_TOKENS_A_CHARACTER = 2
+"""Of a reply, for each character of a passage: as much as GPT-3.5's triples of MuSiQue would have
+taken with a sentence quoted for each, which is dense."""
 _CAPITALS = 3
 """Words with a capital inside sentences from which on a passage without names is suspicious."""
 TYPES = ("person", "place", "organisation", "work", "event", "product", "concept", "date", "name")
@@ -128,7 +131,7 @@ def works_of(passages: Sequence[Passage], settings: LlmSettings) -> Iterator[Wor
     """
     reply = settings.extract.max_output_tokens
     room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - len(INSTRUCTIONS)
-    room = min(room, reply)  # what they state may take four times as many tokens as they do
+    room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
     work: list[Passage] = []
     for passage in passages:
         size = sum(len(one.chunk.text) for one in (*work, passage))
@@ -152,10 +155,11 @@ class ModelExtraction:
     writing: AbstractContextManager[object]
     total: Counts = field(default_factory=Counts)
 
-    @property
-    def reply_tokens(self) -> int:
-        """Tokens of a reply, where none has come yet: passages leave it four times their room."""
-        return self.settings.extract.max_output_tokens // 2
+    def reply_tokens(self, works: Sequence[Work]) -> int:
+        """See `EnrichmentTask`."""
+        characters = sum(len(passage.chunk.text) for work in works for passage in work)
+        expected = characters * _TOKENS_A_CHARACTER // max(len(works), 1)
+        return min(expected, self.settings.extract.max_output_tokens)
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
         """What is left to do in documents; with `retry`, also what failed, each passage alone."""

@@ -56,9 +56,8 @@ class EnrichmentTask(Protocol[W, Out]):
         """What came of all works so far."""
         ...
 
-    @property
-    def reply_tokens(self) -> int:
-        """Tokens of a reply, as far as nothing better is known."""
+    def reply_tokens(self, works: Sequence[W]) -> int:
+        """Tokens of a reply on average, as far as nothing better is known."""
         ...
 
     def works(self, document_ids: Sequence[str], *, retry: bool) -> Iterable[W]:

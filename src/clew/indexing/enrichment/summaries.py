@@ -84,9 +84,8 @@ class ModelReports:
     writing: AbstractContextManager[object]
     total: Counts = field(default_factory=Counts)
 
-    @property
-    def reply_tokens(self) -> int:
-        """Tokens of a reply, where none has come yet."""
+    def reply_tokens(self, works: Sequence[Community]) -> int:
+        """See `EnrichmentTask`."""
         return self.settings.summarise.max_output_tokens // 4
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Community]:

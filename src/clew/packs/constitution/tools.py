@@ -33,7 +33,7 @@ TOOLS = (
         " ▸ goal, the confidence along it, and what complements it or conflicts with it.",
         parameters=(
             text("query", "What is looked for, in words.", required=True, blank=False),
-            text("layer", "Only this layer; else by the words of the query.", choices=KINDS),
+            text("layer", f"{', '.join(KINDS)}; else by the words of the query.", choices=KINDS),
             integer("limit", "Elements, at most; ", 5, 1, 50),
             text("as_of", "As it stood at the end of that day, such as 2024-05-31.", max_length=10),
             integer("element_tokens", "Tokens of the elements in the context; ", 1500, 0, 100_000),

@@ -20,9 +20,6 @@ _WRAPPED = ("data", "citedPaper", "citingPaper")
 _OPENALEX = "https://openalex.org/"
 
 
-# --- values, whatever their type ---------------------------------------------------------
-
-
 def _text(value: object) -> str:
     return one_line(str(value)) if isinstance(value, (str, int, float)) else ""
 
@@ -46,7 +43,9 @@ def _maps(value: object) -> list[Record]:
 def _names(values: object, *paths: str) -> tuple[str, ...]:
     """The names in a list of texts, or of objects that have theirs at one of these paths."""
     if isinstance(values, str):
-        return tuple(filter(None, map(one_line, values.split("," if "," in values else " "))))
+        # Categories have blanks between them: "hep-ph cs.CL".
+        are_codes = all("." in word or "-" in word for word in values.split())
+        return tuple(filter(None, map(one_line, values.split(None if are_codes else ","))))
     listed = values if isinstance(values, list) else []
     found = (_first(one, *paths) if isinstance(one, dict) else _text(one) for one in listed)
     return tuple(dict.fromkeys(filter(None, found)))
@@ -84,10 +83,11 @@ def _crossref_references(record: Record) -> Iterator[Reference]:
 
 
 def _arxiv_people(record: Record) -> Iterator[str]:
-    for parts in _at(record, "authors_parsed") or ():
+    parsed = record.get("authors_parsed")
+    for parts in parsed if isinstance(parsed, list) else ():
         if isinstance(parts, list) and len(parts) > 1:
             yield plain(" ".join(map(str, [parts[1], parts[0], *parts[2:3]])))
-    if not record.get("authors_parsed"):
+    if not parsed:
         yield from map(plain, _names(record.get("authors"), "name"))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 from html import unescape
@@ -20,6 +21,8 @@ _COMMANDS = ("\\", "$", "~", "`", "''", "--")
 """What tells that there is more than braces to decode."""
 _NO_BRACES = str.maketrans("", "", "{}")
 _MACROS = {"url": "%s", "TeX": "TeX", "LaTeX": "LaTeX", "textless": "<", "textgreater": ">"}
+_FAULTS = (RecursionError, AttributeError, LookupError, TypeError, ValueError)
+"""What pylatexenc raises for commands without their arguments, and for what is nested deeply."""
 _MOST_VALUES = 2_000
 _OTHERS = frozenset(("others", "et al.", "et al"))
 
@@ -31,7 +34,10 @@ def plain(latex: str) -> str:
     if len(latex) > _LONGEST_LATEX:
         return one_line(latex)
     # A percent sign begins a comment in LaTeX; in a bibliography it is one that nobody escaped.
-    found: str = _decoder().latex_to_text(_COMMENT.sub(r"\\%", latex))
+    try:
+        found: str = _decoder().latex_to_text(_COMMENT.sub(r"\\%", latex))
+    except _FAULTS:  # it stays as it is written
+        return one_line(latex.translate(_NO_BRACES))
     return one_line(unescape(found.replace("\u00a0", " ")))
 
 
@@ -39,6 +45,10 @@ def plain(latex: str) -> str:
 def _decoder() -> LatexNodes2Text:
     import pylatexenc.latex2text as latex
 
+    # It warns of every command that lacks an argument; who wants that sets a level of their own.
+    logger = logging.getLogger("pylatexenc")
+    if logger.level == logging.NOTSET:
+        logger.setLevel(logging.CRITICAL)
     known = latex.get_default_latex_context_db()
     macros = [latex.MacroTextSpec(name, simplify_repl=text) for name, text in _MACROS.items()]
     known.add_context_category("bibliographies", prepend=True, macros=macros)

@@ -47,6 +47,7 @@ _LISTED = {
 }
 """Lines of several values, and the fields of `Paper` that they hold."""
 _REFERENCE = re.compile(r"- (?P<title>[^\n]*?)(?: \[(?P<id>[^\[\]\n]*)\])?")
+_LONGEST_KEY = 200
 _MOST_YEARS = 400
 """References whose year is kept: the metadata of a document are bounded."""
 _BRACKETS = str.maketrans("[]", "()")
@@ -109,7 +110,7 @@ def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:
         pieces.append(Piece(start=start, end=len(text), key="references"))
     known = record(
         raw,
-        paper.key or str(number),
+        clean_text(paper.key)[:_LONGEST_KEY] or str(number),
         text,
         title=one_line(clean_text(paper.title)),
         media_type=MEDIA_TYPE,

@@ -116,7 +116,7 @@ TOOLS = (
             text("query", "What is looked for; without it, the most cited papers."),
             array("where", "strings", "Filters, such as year>=2020 or author~*Morn*."),
             integer("limit", "Papers, at most", 20, 1, 300),
-            text("format", "What comes beside the list.", default="list",
+            text("format", "Beside the list: graph or bibtex.", default="list",
                  choices=("list", "graph", "bibtex")),
         ),
         result=shape(papers="array", citations="array", bibtex="string"),

@@ -39,6 +39,7 @@ PACK = Pack(
         ),
         EntityType(
             name="person",
+            label="Contact",
             fields=(
                 Field(name="emails", kind="list"),
                 Field(name="phones", kind="list"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from clew.types import Hit
 
 MOST_STATEMENTS = 8
+REPLY_TOKENS = 150
+"""Of an answer, about, where none is known yet."""
 _CHARACTERS_PER_TOKEN = 3
 """Fewer than there are in most languages: what is sent has to fit."""
 _INSTRUCTIONS = f"""\

@@ -6,10 +6,10 @@ A namespace is opened here, too, to copy it or to copy into it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
 from clew.private_files import make_folder
@@ -100,6 +100,17 @@ class Neo4jStore(Neo4jSearch):
                     f"{text[:60]!r}… is {len(text.encode())} bytes long; expected names and sources"
                     f" of {_LONGEST} bytes at most, which is what Neo4j can look up: shorten it"
                 )
+
+    def publish(
+        self,
+        labels: Mapping[str, str],
+        relation_types: Sequence[str],
+        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+    ) -> None:
+        """See `ports.StoreUpkeep`."""
+        from clew.stores.neo4j.published import publish
+
+        publish(self.database, labels, relation_types, properties)
 
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""

@@ -26,6 +26,7 @@ SHOWN = 600
 """Characters of an entity's content that are shown."""
 TYPES_SHOWN = 50
 """Relation types that the statistics count one by one."""
+_INVERSE = {"outbound": "inbound", "inbound": "outbound", "both": "both"}
 _WEIGHTS = ("vector_weight", "graph_weight")
 
 
@@ -113,6 +114,11 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     start, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
     options["min_weight"] = arguments["min_weight"]
+    declared = engine.state.packs.relation_types.get(options["relation_type"])
+    if declared is not None and options["relation_type"] == declared.inverse:
+        # Stored from the other end, under the name of the relation that it is the inverse of.
+        options["relation_type"] = declared.name
+        options["direction"] = _INVERSE[options["direction"]]
     # One more than is shown tells whether there is more.
     last = start + limit + 1
     stated, notes = related(engine.store, entity.id, limit=last, **options)

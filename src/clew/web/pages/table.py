@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.web.pages import ask, corrections, documents, entities, graph, jobs
+from clew.web.pages import (
+    ask,
+    corrections,
+    documents,
+    entities,
+    graph,
+    jobs,
+    overview,
+    settings,
+)
 from clew.web.request import Page
 
 if TYPE_CHECKING:
@@ -30,6 +39,11 @@ PAGES = (
     Page(path="/entities/{entity:int}", run=entities.entity, right="graph_enhanced_search"),
     Page(path="/graph", run=graph.graph, right="view_graph"),
     Page(path="/merges", run=corrections.suggestions, right="suggest_merges"),
+    Page(path="/communities", run=overview.communities, right="list_communities"),
+    Page(path="/communities/{community:int}", run=overview.community, right="list_communities"),
+    Page(path="/timeline", run=overview.timeline, right="entity_timeline"),
+    Page(path="/statistics", run=overview.statistics, right="get_graph_statistics"),
+    Page(path="/settings", run=settings.settings, right="audit"),
     Page(path="/jobs", run=jobs.jobs, right="list_jobs"),
     _form("/entities/{entity:int}/merge", corrections.merge, "merge_entities"),
     _form("/entities/{entity:int}/split", corrections.split, "split_entity"),

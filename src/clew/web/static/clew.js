@@ -30,3 +30,56 @@ document.addEventListener("DOMContentLoaded", () => {
     if (event.dataTransfer.files.length) drop.requestSubmit();
   });
 });
+
+document.addEventListener("DOMContentLoaded", () => {
+  const place = document.getElementById("answer");
+  if (!place) return;
+  const button = place.querySelector("button"), text = place.querySelector(".passage");
+  button.addEventListener("click", () => answer(place, button, text));
+  if (place.dataset.now) answer(place, button, text);
+});
+
+/** Ask for the answer and show it as it is written; at the end each statement with its sources. */
+async function answer(place, button, text) {
+  button.hidden = true;
+  text.textContent = "…";
+  try {
+    const sent = await fetch(place.dataset.ask, { method: "POST", body: JSON.stringify({ query: place.dataset.question }), headers: { "Content-Type": "application/json", Accept: "text/event-stream", "X-Form-Token": document.body.dataset.formToken } });
+    if (!sent.ok) throw new Error((await sent.json()).detail || (await sent.text()));
+    const reader = sent.body.pipeThrough(new TextDecoderStream()).getReader();
+    let rest = "", begun = false;
+    for (let part = await reader.read(); !part.done; part = await reader.read()) {
+      const events = (rest + part.value).split("\n\n");
+      rest = events.pop();
+      for (const event of events) {
+        const kind = event.match(/^event: (\w+)/)?.[1], data = JSON.parse(event.slice(event.indexOf("data: ") + 6));
+        if (kind === "piece") { text.textContent = (begun ? text.textContent : "") + data.text; begun = true; }
+        else if (kind === "answer") settle(place, text, data);
+        else if (kind === "error") throw new Error(data.error);
+      }
+    }
+  } catch (error) {
+    text.textContent = `No answer: ${error.message}`;
+    button.hidden = false;
+  }
+}
+
+/** The statements, each with links to the passages that support it. */
+function settle(place, text, data) {
+  const sources = new Map(data.sources.map((source) => [source.number, source]));
+  const statements = data.statements.map((statement) => {
+    const line = document.createElement("p");
+    line.append(statement.text);
+    for (const number of new Set(statement.quotations.map((quotation) => quotation.source))) {
+      const source = sources.get(number), link = document.createElement("a"), [id, ordinal] = source.id.split("#");
+      const hit = [...document.querySelectorAll(".hit h2 a")].find((one) => one.hash === `#c${ordinal}` && one.pathname.endsWith(`/${id}`));
+      const [path, query] = place.dataset.documents.split("?");
+      link.href = hit ? `#${hit.closest(".hit").id}` : `${path}${id}${query ? `?${query}` : ""}#c${ordinal}`;
+      link.textContent = `[${number}]`; link.title = source.title || source.source;
+      line.append(" ", link);
+    }
+    if (!statement.supported) line.append(" (unsupported)");
+    return line;
+  });
+  if (data.answered) text.replaceChildren(...statements); else text.textContent = data.answer;
+}

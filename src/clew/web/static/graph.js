@@ -41,11 +41,11 @@ class Picture {
       this.graph.addNode(node.id, { x: node.x, y: node.y, label: node.name, type: "circle", kind: node.type, community: node.community, size: 4 + 9 * node.importance, seed: node.seed });
     }
     for (const edge of data.edges) {
-      if (edge.source !== edge.target) this.graph.addEdge(edge.source, edge.target, { size: 0.7 + 2 * edge.weight, relation: edge.relation, type: edge.id === null ? "line" : "arrow" });
+      if (edge.source !== edge.target) this.graph.addEdge(edge.source, edge.target, { size: 1 + 2 * edge.weight, relation: edge.relation, type: edge.id === null ? "line" : "arrow" });
     }
     this.sigma = new Sigma(this.graph, this.place, {
       labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
-      defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 36,
+      defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 60,
       defaultDrawNodeHover: hoverLabel,
       nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),
     });

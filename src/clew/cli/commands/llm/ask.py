@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -29,6 +29,7 @@ from clew.cli.options import (
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 
 if TYPE_CHECKING:
+    from clew.models.llm.budget import Estimate
     from clew.types.answers import Answer, AnswerMode, AnswerSource
 
 
@@ -84,15 +85,37 @@ def ask(
     namespaces: NamespacesOption = None,
     max_tokens_spent: MaxTokensSpentOption = None,
     max_cost: MaxCostOption = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="one-shot: say what it would take; ask no model.")
+    ] = False,
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
     Without a language model, or where it fails, the answer is made of the documents' own sentences.
     """
+    if dry_run and mode is not Mode.one_shot:
+        raise typer.BadParameter(
+            f"--dry-run goes with one search: what --mode {mode.value} asks depends on the replies"
+        )
     names = read_namespaces(namespaces)
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
+        options: dict[str, Any] = {
+            "strategy": strategy,
+            "limit": limit,
+            "where": where or (),
+            "since": since,
+            "until": until,
+            "as_of": as_of,
+            "temporal": temporal,
+            "max_hops": max_hops,
+            "min_confidence": min_confidence,
+            "namespaces": names,
+        }
+        if dry_run:
+            _print_estimate(common, engine.asking.estimate(read_question(question), **options))
+            return
         found = engine.ask(
             read_question(question),
             tell=None if common.json else _write,
@@ -100,16 +123,7 @@ def ask(
             steps=steps,
             max_tokens_spent=max_tokens_spent,
             max_cost=max_cost,
-            strategy=strategy,
-            limit=limit,
-            where=where or (),
-            since=since,
-            until=until,
-            as_of=as_of,
-            temporal=temporal,
-            max_hops=max_hops,
-            min_confidence=min_confidence,
-            namespaces=names,
+            **options,
         )
     if common.json:
         write_json(found.to_dict())
@@ -117,6 +131,19 @@ def ask(
         _print(found)
     if min_confidence is not None and not found.answered:
         raise typer.Exit(1)
+
+
+def _print_estimate(common: Common, found: Estimate) -> None:
+    if common.json:
+        write_json(found)
+        return
+    cost = "price unknown" if found.cost is None else f"about ${found.cost:.4f}"
+    write_line(
+        f"{found.documents:,} documents, {found.calls:,} calls ({found.cached:,} known or not"
+        f" needed), about {found.input_tokens:,} tokens to read and {found.output_tokens:,} to"
+        f" write, {cost}"
+    )
+    note("Nothing was asked.")
 
 
 def _print(found: Answer) -> None:

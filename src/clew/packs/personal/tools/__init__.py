@@ -14,6 +14,7 @@ from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
 
 _RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024-03-01..2024-03-31."
+_STATUSES = ", ".join(STATUSES)
 
 TOOLS: tuple[Tool, ...] = (
     Tool(
@@ -69,7 +70,7 @@ TOOLS: tuple[Tool, ...] = (
         title="Tasks",
         description="Tasks of todo.txt, calendars and notes, the most urgent first.",
         parameters=(
-            text("status", "Default: any.", choices=STATUSES),
+            text("status", f"{_STATUSES}. Default: any.", choices=STATUSES),
             text("due", f"When due: {_RANGES}"),
             text("project", "Only of this project."),
             integer("limit", "Tasks", 20, 1, 200),
@@ -86,13 +87,9 @@ TOOLS: tuple[Tool, ...] = (
         description="Change a task in its file, where the setting access.write allows it.",
         parameters=(
             text("id", "From tasks_query.", required=True, max_length=100),
-            text("status", "Default: as it is.", choices=STATUSES),
+            text("status", f"{_STATUSES}. Default: as it is.", choices=STATUSES),
             text("due", "A day such as 2024-05-01; empty for none. Default: as it is."),
-            text(
-                "priority",
-                "A (highest) to Z; empty for none. Default: as it is.",
-                choices=("", *"ABCDEFGHIJKLMNOPQRSTUVWXYZ"),
-            ),
+            text("priority", "A (highest) to Z; empty for none. Default: as it is.", max_length=1),
         ),
         result=shape(id="string", title="string", changed="array", file="string"),
         run=tasks_update,

@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
@@ -36,6 +37,8 @@ def tasks_update(call: Call, arguments: Arguments) -> Result:
         raise InputError("nothing to change was given; give status, due or priority")
     if changes.get("due"):
         _check_day(changes["due"])
+    if changes.get("priority") and changes["priority"].upper() not in ascii_uppercase:
+        raise InputError(f"priority {changes['priority']!r} is no letter; expected A to Z")
     found = find_task(engine, arguments["id"])
     path = writable_path(found.document.origin or found.document.source, engine.settings)
     before = _text(path)

@@ -29,6 +29,8 @@ _ENTRY = re.compile(r"(?:\A|\n+|(?<=[.\d]) )(?=\[\d{1,4}\] )|\n\n|\n(?=\d{1,4}\.
 _NUMBER = re.compile(r"(?:\[\d{1,4}\]|\d{1,4}\.)\s")
 _QUOTED = re.compile(r"[“\"](?P<title>[^“”\"]{5,300}?)[,.]?[”\"]")
 _DATED = re.compile(r"(?:\((?P<year>\d{4})[a-z]?\)|(?<=[.,] )(?P<bare>\d{4})[a-z]?)[.,:]\s")
+_MEDICAL = re.compile(r"\. \d{4}(?: [A-Z][a-z]{2}(?: \d{1,2})?)?;")
+"""The year of a journal where initials stand behind names: "Vell A. Title. Journal. 2017;30:1"."""
 _SENTENCE = re.compile(r"(?<=[\w)\]’][\w)\]’])[.?]\s")
 _YEARS = re.compile(r"(?<!\d)(?:19|20)\d\d(?![\d.]\d)")
 _NAMES = re.compile(r"\s{0,3}(?:,|;|\band\b|&|·|•|\n)\s{0,3}")
@@ -143,6 +145,8 @@ def cited_work(entry: str) -> CitedWork:
     dated = _DATED.search(entry)
     if quoted:
         title = quoted["title"]
+    elif _MEDICAL.search(entry):
+        title = [*entry.split(". ", 2), ""][1]
     elif dated and dated.start() < len(entry) // 2:
         title = _SENTENCE.split(entry[dated.end() :], maxsplit=1)[0]
     else:

@@ -1,0 +1,162 @@
+"""What pages are made of: marked texts, treemaps, parts of the graph, settings without secrets."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from clew import Clew
+from clew.errors import InputError
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder
+from clew.web.graph_view import Wanted, places, view
+from clew.web.marks import Mark, find_names, flowing, segments
+from clew.web.treemap import squarified
+from tests.unit.test_web_login import OWNER, explorer, log_in
+
+VENDORED = Path(__file__).parent.parent.parent / "src" / "clew" / "web" / "static"
+MOST_BYTES = 350_000
+
+
+@given(
+    st.text(max_size=60),
+    st.lists(st.tuples(st.integers(-5, 70), st.integers(-5, 70), st.integers(1, 3)), max_size=6),
+    st.tuples(st.integers(-5, 70), st.integers(-5, 70)),
+)
+def test_pieces_make_up_the_text(
+    text: str, marks: list[tuple[int, int, int]], answer: tuple[int, int]
+) -> None:
+    pieces = segments(text, [Mark(*mark) for mark in marks], answer)
+
+    assert "".join(piece.text for piece in pieces) == flowing(text)
+    marked = "".join(piece.text for piece in pieces if piece.answer)
+    assert marked == flowing(text)[max(0, answer[0]) : max(0, answer[1])]
+
+
+def test_lines_that_were_broken_for_their_width_flow() -> None:
+    line = "a line that is as long as lines of a wrapped paragraph are"
+
+    assert flowing(f"{line}\n{line}\n\n# Heading\nshort\nshort") == (
+        f"{line} {line}\n\n# Heading\nshort\nshort"
+    )
+
+
+def test_names_are_whole_words_and_the_longest_counts() -> None:
+    text = "Reed met Jonas Reed; Reeds grow."
+    found = find_names(text, {"Reed": 1, "Jonas Reed": 2, "": 3})
+
+    assert [(text[m.start : m.end], m.entity) for m in sorted(found, key=lambda m: m.start)] == [
+        ("Reed", 1),
+        ("Jonas Reed", 2),
+    ]
+
+
+@given(st.lists(st.integers(1, 10_000), min_size=1, max_size=40))
+def test_areas_are_as_weights_and_fill_the_whole(weights: list[int]) -> None:
+    weights.sort(reverse=True)
+    found = squarified([float(w) for w in weights], 100, 50)
+
+    for weight, place in zip(weights, found, strict=True):
+        assert place.width * place.height == pytest.approx(5000 * weight / sum(weights))
+    for one, other in combinations(found, 2):
+        across = min(one.x + one.width, other.x + other.width) - max(one.x, other.x)
+        down = min(one.y + one.height, other.y + other.height) - max(one.y, other.y)
+        assert min(across, down) < 1e-6
+    assert all(p.x + p.width <= 100 + 1e-6 and p.y + p.height <= 50 + 1e-6 for p in found)
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
+    settings = load_settings(store=tmp_path_factory.mktemp("mills"), limits={"isolation": "none"})
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford. Jonas Reed works for Tarn Abbey.")
+        engine.add(
+            "Tarn Abbey is part of the Lorne Estate. Mara Lind met Jonas Reed in Tarn Abbey."
+        )
+        engine.add("Edda Rowe cast the bell of Port Anselm.")
+        yield engine
+
+
+def test_a_picture_holds_what_ties_its_entities(mills: Clew) -> None:
+    reed = mills.entities.get("Jonas Reed").id
+    seen = view(mills, Wanted(entities=[reed]))
+    ids = {node.id for node in seen.nodes}
+    names = {node.name for node in seen.nodes}
+
+    assert seen.nodes[0].id == reed
+    assert {"Tarn Abbey", "Harrow Ford", "Mara Lind"} <= names
+    assert "Edda Rowe" not in names
+    assert all({tie.source, tie.target} <= ids for tie in seen.ties)
+    stated = {
+        (r.from_entity_id, r.relation_type, r.to_entity_id)
+        for r in mills.store.relations(sorted(ids), 1000)
+        if {r.from_entity_id, r.to_entity_id} <= ids
+    }
+    assert {(t.source, t.relation, t.target) for t in seen.ties if t.id is not None} == stated
+
+
+def test_filters_and_limits_of_a_picture(mills: Clew) -> None:
+    reed = mills.entities.get("Jonas Reed").id
+    everything = view(mills, Wanted(entities=[reed], hops=2))
+    few = view(mills, Wanted(entities=[reed], hops=2, limit=2))
+    sure = view(mills, Wanted(entities=[reed], min_confidence=1.0))
+    places_only = view(mills, Wanted(entities=[reed], types=["place"]))
+
+    assert len(few.nodes) == 2
+    assert few.nodes[0].id == reed
+    assert few.notes
+    assert all(tie.confidence >= 1.0 for tie in sure.ties)
+    assert {n.type for n in places_only.nodes if not n.seed} <= {"place"}
+    assert set(places_only.types) == {n.type for n in view(mills, Wanted(entities=[reed])).nodes}
+    assert everything.total >= len(everything.nodes)
+    with pytest.raises(InputError, match="begins from"):
+        view(mills, Wanted())
+
+
+def test_places_are_apart_within_the_frame_and_the_same_again(mills: Clew) -> None:
+    seen = view(mills, Wanted(entities=[mills.entities.get("Jonas Reed").id], hops=3))
+    found = places(seen)
+    at = np.array(list(found.values()))
+
+    assert found == places(seen)
+    assert set(found) == {node.id for node in seen.nodes}
+    assert np.abs(at).max() <= 1.0 + 1e-9
+    gaps = np.linalg.norm(at[:, None] - at[None, :], axis=2)[np.triu_indices(len(at), 1)]
+    assert gaps.min() > 0.02
+
+
+def test_settings_are_shown_without_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("CLEW_NEO4J__PASSWORD", "hunter2-neo4j")
+    monkeypatch.setenv("CLEW_QDRANT__API_KEY", "hunter2-qdrant")
+    monkeypatch.setenv("CLEW_QDRANT__URL", "http://" + "ann:hunter2-url" + "@localhost:6333")
+    monkeypatch.setenv("CLEW_SEARCH__LIMIT", "7")
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        refused = client.get("/ui/settings")
+    with explorer(tmp_path, rights=("read", "admin")) as client:
+        log_in(client, OWNER[0])
+        shown = client.get("/ui/settings").text
+
+    assert refused.status_code == 403
+    assert "hunter2" not in shown
+    assert OWNER[1] not in shown
+    row = shown.partition("search.limit</code>")[2].partition("</tr>")[0]
+    assert ">7<" in row
+    assert ">environment<" in row
+
+
+def test_assets_are_small_and_have_their_licences() -> None:
+    files = [file for file in VENDORED.rglob("*") if file.is_file()]
+
+    assert sum(file.stat().st_size for file in files) <= MOST_BYTES
+    for script in (VENDORED / "vendor").glob("*.js"):
+        licence = script.with_name(script.name.removesuffix(".min.js") + ".LICENSE")
+        assert licence.is_file()
