@@ -21,7 +21,7 @@ _LISTED = (
 )
 """Lines, fields, and what they state."""
 _SHORT_NAME = re.compile(r"(?P<name>\S{2,30}?(?:(?=, )|(?: \S{1,20}){0,2}(?=: )))")
-_SPECIAL = re.compile(r"[A-Z].*[A-Z0-9]|[a-z].*[A-Z0-9]")
+_SPECIAL = re.compile(r"[A-Za-z].{0,40}[A-Z0-9]")
 _NAME = (
     r"[A-Z][\w+.-]{0,30}\w(?:[ -](?:[A-Z][\w+.-]{0,30}\w|\d{1,4})){0,3}"
     r"|[a-z]{1,10}\d?[A-Z][\w-]{1,20}"

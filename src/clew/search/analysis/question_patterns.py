@@ -273,9 +273,9 @@ COURSE = _pattern(
 )
 """Things in the order of time."""
 EVENTS = _pattern(
-    r"\s*(?: (?:what|which)_(?:events"
-    r"|(?:\w+_)?(?:happened|occurred|took_place|was_going_on|went_on))"
-    r"|what_(?:was|were|has_been|have_been|got)_\w+?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
+    r"^\s*(?: (?:what|which)_(?:events"
+    r"|(?:\w{1,30}_)?(?:happened|occurred|took_place|was_going_on|went_on))"
+    r"|what_(?:was|were|has_been|have_been|got)_\w{1,30}?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
     r"| (?:list|show)_(?:me_)?(?:all_|the_)*events )\b"
 )
 """How a question begins that asks for events; with a period, for the course of them."""
