@@ -177,7 +177,7 @@ def test_asking_without_a_token_is_a_problem(tmp_path: Path) -> None:
 def test_a_forged_form_token_of_any_letters_is_refused(tmp_path: Path) -> None:
     with explorer(tmp_path) as client:
         log_in(client, OWNER[0])
-        forged = {"X-Form-Token": "é".encode("latin-1")}
+        forged = {b"X-Form-Token": "é".encode("latin-1")}
         asked = client.post(f"{PREFIX}/ask", json={"query": "mill"}, headers=forged)
         added = client.post(f"{PREFIX}/documents", json={"text": "Bells."}, headers=forged)
         page = client.post("/ui/demo", data={"form_token": "€"})
