@@ -268,6 +268,11 @@ def _format(record: object) -> _Format | None:
     return next(fits, None)
 
 
+def _is_count(value: object) -> bool:
+    """Whether it can be how often a paper is cited."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
+
+
 def _paper(record: object) -> Paper | None:
     """The paper of a record; None for one of no known kind, or without a title."""
     form = _format(record)
@@ -293,7 +298,7 @@ def _paper(record: object) -> Paper | None:
         abstract=form.abstract(record),
         topics=_names(topics, *form.topic),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
-        citations=next((count for count in counts if isinstance(count, int)), None),
+        citations=next((count for count in counts if _is_count(count)), None),
         references=tuple(form.references(record)),
         note=_first(record, *form.note),
     )

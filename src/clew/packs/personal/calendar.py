@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from datetime import UTC, date, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.formats.common import ReadResult
 from clew.indexing.reading.formats.components import Block, blocks, parsed, read_blocks
@@ -38,6 +39,7 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     if "BEGIN:V" not in text.upper():
         raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
     found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
+    _forget_zones()
     for block in found:
         if block.name == "VTIMEZONE" and block.closed:
             _learn_zone(block.text)
@@ -57,6 +59,13 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     # Of two versions of one event, the later one counts.
     by_source = {document.source: document for document in documents}
     return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
+
+
+def _forget_zones() -> None:
+    """Those of the file before: programs give zones of their own the same name in every file."""
+    from icalendar.timezone import tzp
+
+    tzp.use_default()
 
 
 def _learn_zone(text: str) -> None:
@@ -156,8 +165,26 @@ def _zone(moment: datetime) -> str:
         from icalendar.timezone import tzids_from_tzinfo
 
         known = [name for name in tzids_from_tzinfo(moment.tzinfo) if _is_zone(name)]
-        key = known[0] if known else "UTC"
+        key = known[0] if known else _alike(moment.tzinfo, moment.year)
     return str(key)
+
+
+@lru_cache(64)
+def _alike(own: tzinfo, year: int) -> str:
+    """The first zone whose clocks show the same through a year and the next; UTC for none."""
+    moments = [
+        datetime(y, month, day, 12)
+        for y in (min(year, MAXYEAR - 1), min(year, MAXYEAR - 1) + 1)
+        for month in range(1, 13)
+        for day in (1, 15)
+    ]
+    wanted = [moment.replace(tzinfo=own).utcoffset() for moment in moments]
+    for name in sorted(name for name in available_timezones() if "/" in name):
+        zone = ZoneInfo(name)
+        pairs = zip(moments, wanted, strict=True)
+        if all(moment.replace(tzinfo=zone).utcoffset() == offset for moment, offset in pairs):
+            return name
+    return "UTC"
 
 
 def _is_zone(name: str) -> bool:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from clew.indexing.structure.markdown_links import TAGGED
 from clew.packs.personal import calendar, contacts, tasks
 from clew.packs.personal.people import Person, alias, aliases, from_flat, name_of, type_of
 from clew.packs.reading import TYPE
@@ -72,6 +73,8 @@ def _contact_names(document: Document) -> Iterator[AliasEvidence]:
 def _task(document: Document) -> Iterator[Statement]:
     for one in from_flat(document.metadata.get("people")):
         yield _said(document, document.title, "task", "assigned_to", name_of(one), type_of(one))
+    for context in document.metadata.get("contexts") or []:
+        yield _said(document, document.title, "task", TAGGED, str(context), "name")
     if project := document.metadata.get("project"):
         yield _said(document, document.title, "task", "part_of", str(project), "name")
 
