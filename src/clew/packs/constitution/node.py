@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.indexing.reading.formats.common import clean_text
-from clew.packs.reading import record
+from clew.indexing.reading.formats.entity_document import record
 from clew.sentences import sentences
 from clew.text import entity_key, one_line
 from clew.times import to_date
