@@ -115,7 +115,8 @@ def test_hostile_questions_stay_text(page: Page, hostile: Site) -> None:
 def test_nothing_keeps_anybody_out(
     browser: Browser, watched: Watched, lights: Site, scheme: str
 ) -> None:
-    assert AXE.is_file(), "run `uv run python scripts/protocol.py` first"
+    if not (AXE.is_file() or os.environ.get("CI")):
+        pytest.skip("axe-core is not here: run `uv run python scripts/protocol.py` first")
     axe = AXE.read_text("utf-8")
     context = browser.new_context(
         viewport={"width": 1280, "height": 860},

@@ -150,7 +150,8 @@ def answering_sentences(
 
     A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
     among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
-    of sentences, by chunk id. Passages without any such sign have no answering sentence.
+    of sentences, by chunk id. A heading names what is told below it and answers only where no
+    sentence does. Passages without any such sign have no answering sentence.
     """
     languages = {passage.chunk.language for passage in passages}
     asked = frozenset(question_terms(question, languages))
@@ -163,7 +164,7 @@ def answering_sentences(
     weights = _rarity(asked, [words for of_one in held.values() for words in of_one])
     found: dict[int, CharRange] = {}
     for passage in passages:
-        best = _best(held[passage.chunk.id], weights, threads.get(passage.chunk.id))
+        best = _best(passage, held[passage.chunk.id], weights, threads.get(passage.chunk.id))
         if best is not None:
             found[passage.chunk.id] = passage.sentence_ranges[best]
     return found
@@ -180,14 +181,27 @@ def _rarity(asked: Iterable[str], sentences: Sequence[frozenset[str]]) -> dict[s
 
 
 def _best(
-    sentences: Sequence[frozenset[str]], weights: Mapping[str, float], on_thread: int | None
+    passage: PassageRecord,
+    sentences: Sequence[frozenset[str]],
+    weights: Mapping[str, float],
+    on_thread: int | None,
 ) -> int | None:
     values = [sum(weights[word] for word in words) for words in sentences]
     if on_thread is not None and 0 <= on_thread < len(values):
         values[on_thread] += _ON_THREAD
-    if not values or max(values) <= 0:
-        return None
-    return values.index(max(values))
+    told = [
+        0.0 if _is_heading(text, passage) else value
+        for text, value in zip(passage.sentences, values, strict=True)
+    ]
+    for counted in (told, values):
+        if max(counted, default=0.0) > 0:
+            return counted.index(max(counted))
+    return None
+
+
+def _is_heading(text: str, passage: PassageRecord) -> bool:
+    line = text.strip()
+    return line.startswith("#") or line == passage.chunk.title
 
 
 # --- relations as people read them, with the sentence that says so -----------------------
