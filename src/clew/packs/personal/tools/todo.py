@@ -71,7 +71,7 @@ def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
     """Those of the contexts that name people whom the store knows."""
     keys = {name: entity_key(name.replace(".", " ").replace("_", " ")) for name in contexts}
     ids = engine.store.resolve(list(keys.values()))
-    people = {e.id for e in engine.store.entities(ids.values()) if e.entity_type == "person"}
+    people = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
     return {name for name, key in keys.items() if ids.get(key) in people}
 
 
