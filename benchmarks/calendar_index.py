@@ -17,7 +17,7 @@ from pathlib import Path
 
 import clew
 from clew.indexing.reading.formats.common import RawFile
-from clew.packs.personal.calendar import read_calendar
+from clew.indexing.reading.formats.pim.calendar import read_calendar
 from clew.settings import ReadSettings, load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.types import Document

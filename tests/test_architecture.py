@@ -70,6 +70,8 @@ MOST_MODULES = 15
 """Modules of a folder, at most."""
 MOST_LINES = 300
 """Lines of a module, at most."""
+MOST_LINES_OF_A_PACK = 1200
+"""Lines of all modules of a pack: what is general in it belongs to the engine."""
 LONG_FILES = {
     "evaluation/beir.py": 304,
 }
@@ -177,6 +179,17 @@ def test_modules_are_short() -> None:
     grown = {name: length for name, length in long.items() if length > LONG_FILES.get(name, 0)}
     assert grown == {}, f"no module may have more than {MOST_LINES} lines, nor these grow"
     assert LONG_FILES.keys() - long == set(), "these are short enough now: take them off the list"
+
+
+def test_packs_are_small() -> None:
+    packs = [path.parent for path in PACKAGE.glob("packs/*/__init__.py")]
+    lengths = {
+        pack.name: sum(len(file.read_text("utf-8").splitlines()) for file in pack.rglob("*.py"))
+        for pack in packs
+    }
+
+    assert len(packs) >= 3
+    assert {name for name, length in lengths.items() if length > MOST_LINES_OF_A_PACK} == set()
 
 
 def test_folders_are_packages() -> None:

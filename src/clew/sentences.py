@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from clew.languages import LanguageWords, language_words
 
@@ -94,3 +95,15 @@ def _add_range(text: str, start: int, end: int, found: list[tuple[int, int]]) ->
         left = start + len(piece) - len(piece.lstrip())
         found.append((left, left + len(stripped)))
     return end
+
+
+def sentence_groups(text: str, most_words: int) -> Iterator[str]:
+    """Sentences together, as long as they have no more words; a longer one stands alone."""
+    words: list[str] = []
+    for start, end in sentences(text):
+        sentence = text[start:end].split()
+        if words and len(words) + len(sentence) > most_words:
+            yield " ".join(words)
+            words = []
+        words += sentence
+    yield " ".join(words)

@@ -6,10 +6,10 @@ import pytest
 
 from clew.errors import LimitError, UnreadableError
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.packs.personal.calendar import read_calendar
-from clew.packs.personal.contacts import read_contacts
+from clew.indexing.reading.formats.pim.calendar import read_calendar
+from clew.indexing.reading.formats.pim.contacts import read_contacts
+from clew.indexing.reading.formats.pim.tasks import markdown_tasks, read_todo_txt
 from clew.packs.personal.structure import personal_structure
-from clew.packs.personal.tasks import markdown_tasks, read_todo_txt
 from clew.settings import LimitSettings, ReadSettings
 
 CARD_3 = """BEGIN:VCARD

@@ -12,7 +12,7 @@ import recurring_ical_events
 from icalendar import Calendar
 
 from clew.indexing.reading.formats.common import RawFile, ReadResult
-from clew.packs.personal.calendar import read_calendar
+from clew.indexing.reading.formats.pim.calendar import read_calendar
 from clew.settings import ReadSettings
 from clew.times.recurrence import series_of
 

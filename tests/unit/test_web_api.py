@@ -143,3 +143,43 @@ def test_a_list_is_paged_by_cursor(tmp_path: Path) -> None:
 
 def test_tools_of_the_explorer_have_names_of_their_own() -> None:
     assert len(TOOL_NAMES) > len(TOOLS)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("PUT", "search", 404),
+        ("PATCH", "documents/mill", 404),
+        ("OPTIONS", "search", 404),
+        ("GET", f"graph?entities={'9' * 25}", 400),
+        ("GET", f"graph?entities={'9' * 5000}", 400),
+        ("GET", "jobs?cursor=zzz", 404),
+        ("POST", "ask", 400),
+    ],
+)
+def test_odd_requests_get_problems(tmp_path: Path, method: str, path: str, status: int) -> None:
+    with explorer(tmp_path) as client:
+        answer = client.request(method, f"{PREFIX}/{path}", headers=OWN)
+
+    assert answer.status_code == status
+    assert answer.headers["content-type"] == "application/problem+json"
+    assert answer.json()["detail"]
+
+
+def test_asking_without_a_token_is_a_problem(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        answer = client.post(f"{PREFIX}/ask", json={"query": "mill"})
+
+    assert answer.status_code == 401
+    assert answer.headers["content-type"] == "application/problem+json"
+
+
+def test_a_forged_form_token_of_any_letters_is_refused(tmp_path: Path) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        forged = {b"X-Form-Token": "é".encode("latin-1")}
+        asked = client.post(f"{PREFIX}/ask", json={"query": "mill"}, headers=forged)
+        added = client.post(f"{PREFIX}/documents", json={"text": "Bells."}, headers=forged)
+        page = client.post("/ui/demo", data={"form_token": "€"})
+
+    assert [asked.status_code, added.status_code, page.status_code] == [403, 403, 403]

@@ -173,3 +173,25 @@ def test_the_owner_of_the_machine_is_served_there_alone(tmp_path: Path) -> None:
     assert own.serve.allowed_hosts == ()
     assert [token.namespaces for token in own.serve.tokens] == [("default", "b")]
     assert bearer not in own.model_dump_json()
+
+
+@pytest.mark.parametrize("path", ["/ui/login", "/ui/logout"])
+def test_a_form_that_cannot_be_read_is_refused(tmp_path: Path, path: str) -> None:
+    with explorer(tmp_path) as client:
+        kind = {"Content-Type": "application/x-www-form-urlencoded"}
+        many = client.post(path, content="&".join("a=1" for _ in range(300)), headers=kind)
+        large = client.post(path, content="token=" + "a" * (65 * 1024 * 1024), headers=kind)
+        cut = client.post(path, content="--a", headers={"Content-Type": "multipart/form-data"})
+
+    assert [many.status_code, large.status_code, cut.status_code] == [400, 413, 400]
+
+
+@pytest.mark.parametrize(
+    "path", ["entities/{}", "communities/{}", "?q=mill&limit={}", "documents?page=000000001{}"]
+)
+def test_numbers_of_any_length_are_refused(tmp_path: Path, path: str) -> None:
+    with explorer(tmp_path) as client:
+        log_in(client, OWNER[0])
+        answers = [client.get(f"/ui/{path.format('9' * digits)}") for digits in (25, 5000)]
+
+    assert all(answer.status_code in (400, 404) for answer in answers)

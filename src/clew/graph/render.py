@@ -189,9 +189,9 @@ def as_text(
     fit makes room for the next. `tokenizer` says what counts.
     """
     names = [one_line(f"{node.name} ({node.entity_type});") for node in named.nodes]
-    shown = _fitting(names, max_tokens // 2 - count_tokens(_HEADING), count_tokens)
+    shown = fitting(names, max_tokens // 2 - count_tokens(_HEADING), count_tokens)
     room = max_tokens - count_tokens(_joined(shown, []))
-    lines = _fitting(_lines(named), room, count_tokens)
+    lines = fitting(_lines(named), room, count_tokens)
     while (lines or shown) and count_tokens(_joined(shown, lines)) > max_tokens:
         (lines or shown).pop()  # together they may count for a little more than each alone
     text = _joined(shown, lines)
@@ -218,7 +218,7 @@ def _said(sentence: str) -> str:
     return f": “{sentence}”" if sentence else ""
 
 
-def _fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]) -> list[str]:
+def fitting(pieces: Sequence[str], room: int, count_tokens: Callable[[str], int]) -> list[str]:
     """The pieces that there is room for, in order."""
     kept: list[str] = []
     for piece in pieces:

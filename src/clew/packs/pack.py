@@ -28,6 +28,20 @@ class Field:
     choices: tuple[str, ...] = ()
     """The values that there are; empty: any."""
 
+    def expected(self, value: object) -> str:
+        """What a value should be that is out of range or none of the choices; else empty."""
+        if self.choices:
+            return "" if value in self.choices else ", ".join(self.choices)
+        least, most = self.minimum, self.maximum
+        if least is None and most is None:
+            return ""
+        is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+        if is_number and (least is None or value >= least) and (most is None or value <= most):  # type: ignore[operator]
+            return ""
+        if most is None:
+            return f"at least {least:g}"
+        return f"at most {most:g}" if least is None else f"{least:g} to {most:g}"
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class EntityType:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 _LARGEST = sys.float_info.max
+_LARGEST_WHOLE = 2**63 - 1  # that stores and arrays can hold
 
 
 def load_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
@@ -92,7 +93,7 @@ def _number(where: str, parameter: Parameter, value: object) -> float:
 def _integer(where: str, parameter: Parameter, value: object) -> int:
     # Some models write 2.0 where 2 is meant, and ids of lists as text.
     value = _unquoted(value)
-    if not _is_number(value) or value != value // 1:
+    if not _is_number(value) or value != value // 1 or abs(value) > _LARGEST_WHOLE:
         raise _wrong(where, value, "a whole number")
     return int(_within(where, parameter, value))
 

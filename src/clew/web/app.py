@@ -31,10 +31,13 @@ from clew.web.request import PREFIX, ForbiddenError, Page, PageRequest, status_o
 from clew.web.sessions import Sessions
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from starlette.applications import Starlette
     from starlette.datastructures import FormData
     from starlette.types import Message, Receive, Scope, Send
 
+    from clew.mcp.auth.access import Access
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
 
@@ -77,9 +80,15 @@ class Explorer:
         """A page, or why there is none."""
         if self._server.access is not None and get_access_token() is None:
             return self._to_login(request)
+        return await self._within(request, partial(self._made, page, request))
+
+    async def _within(
+        self, request: Request, answer: Callable[[], Awaitable[Response]]
+    ) -> Response:
+        """The answer, or a page that says why there is none."""
         try:
             with anyio.fail_after(self._serve.request_seconds):
-                return await self._made(page, request)
+                return await answer()
         except ClientDisconnect:
             return Response(status_code=400)
         except TimeoutError:
@@ -90,7 +99,7 @@ class Explorer:
         except ClewError as error:
             return _failure(request, status_of(error), str(error))
         except Exception:
-            logger.exception("page %s failed", page.path)
+            logger.exception("%s failed", request.url.path)
             return _failure(
                 request, 500, "this failed inside Clew; the server's log says why. Try another way"
             )
@@ -150,13 +159,18 @@ class Explorer:
         return RedirectResponse(str(target), 303)
 
     async def _login(self, request: Request) -> Response:
-        if self._server.access is None:
+        access = self._server.access
+        if access is None:
             return RedirectResponse(f"{PREFIX}/", 303)
         if request.method == "GET":
             return _login_page(request)
+        return await self._within(request, partial(self._entered, request, access))
+
+    async def _entered(self, request: Request, access: Access) -> Response:
+        """Logged in, or asked again."""
         form = await read_form(request, self._serve.body_megabytes)
         token = str(form.get("token", ""))[:LONGEST_TOKEN].strip()
-        if not token or await self._server.access.verify_token(token) is None:
+        if not token or await access.verify_token(token) is None:
             return _login_page(request, wrong=True)
         return self._signed_in(request, self._sessions.open(token), _own(form.get("next")))
 
@@ -173,6 +187,9 @@ class Explorer:
         return answer
 
     async def _logout(self, request: Request) -> Response:
+        return await self._within(request, partial(self._left, request))
+
+    async def _left(self, request: Request) -> Response:
         form = await read_form(request, self._serve.body_megabytes)
         session = request.scope.get(SESSION, "")
         if self._sessions.is_form_token(session, str(form.get("form_token", ""))):

@@ -16,6 +16,7 @@ from clew.errors import (
     StoreUnavailableError,
 )
 from clew.mcp.http.plain_requests import TooLargeError
+from clew.text import whole_number
 from clew.tools.registry import make_toolbox
 from clew.tools.toolbox import may_call
 from clew.web.api.endpoints import EXPLORER_TOOLS, TOOL_NAMES
@@ -83,9 +84,18 @@ class PageRequest:
     def number(self, name: str, default: int, most: int) -> int:
         """A value of the address from 1 to `most`; raises `InputError` for any other."""
         given = self.text(name) or str(default)
-        if not (given.isascii() and given.isdecimal() and 1 <= int(given[:9]) <= most):
+        number = whole_number(given)
+        if number is None or not 1 <= number <= most:
             raise InputError(f"{name} cannot be {given[:40]!r}; expected a number from 1 to {most}")
-        return int(given)
+        return number
+
+    def id(self, name: str) -> int:
+        """An id of the path; raises `NotFoundError` for what can be none."""
+        given = str(self.params[name])
+        found = whole_number(given)
+        if found is None:
+            raise NotFoundError(f"no {name} {given[:40]!r}; ids are whole numbers: search by name")
+        return found
 
     def may(self, tool: str) -> bool:
         """Whether the caller may do what a tool does."""

@@ -75,7 +75,8 @@ class Sessions:
 
     def is_form_token(self, session_id: str, given: str) -> bool:
         """Whether a form came from a page of this session."""
-        return hmac.compare_digest(self.form_token(session_id), given)
+        sent = given.encode("utf-8", "replace")
+        return hmac.compare_digest(self.form_token(session_id).encode(), sent)
 
 
 def _digest(text: str) -> str:

@@ -91,7 +91,9 @@ class AskApp:
         complete(ASK.name, ASK.parameters, given)
         if EVENTS not in request.headers.get("accept", ""):
             outcome = await _in_thread(asked, given, Told(None))
-            return JSONResponse(outcome.content, 400 if outcome.is_error else 200)
+            if outcome.is_error:
+                return failure(400, outcome.content["error"])
+            return JSONResponse(outcome.content)
         await self._stream(asked, given, scope, receive, send)
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -72,8 +73,19 @@ async def answer_within(
 
 
 def failure(status: int, message: str) -> Response:
-    """What a client gets in place of what it asked for."""
-    return JSONResponse({"success": False, "error": message}, status)
+    """What a client gets in place of what it asked for: a problem as RFC 9457 writes one.
+
+    `success` and `error` say the same as they do in results of tools.
+    """
+    content = {
+        "type": "about:blank",
+        "title": HTTPStatus(status).phrase,
+        "status": status,
+        "detail": message,
+        "success": False,
+        "error": message,
+    }
+    return JSONResponse(content, status, media_type="application/problem+json")
 
 
 def behind_tokens(server: ClewServer, app: Any) -> Any:  # noqa: ANN401 - an ASGI application

@@ -6,16 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.packs.constitution.flat import read_csv, read_markdown
-from clew.packs.constitution.node import LAYERS, STATUSES
+from clew.packs.constitution.node import LAYERS
 from clew.packs.constitution.reading import read_json, read_yaml
 from clew.packs.constitution.structure import constitution_structure
-from clew.packs.pack import EntityType, Field, Pack, RelationType
-
-_VERSIONS = (
-    Field(name="version"),
-    Field(name="since", kind="date", description="From when on it holds."),
-    Field(name="until", kind="date", description="Until when an older version held."),
-)
+from clew.packs.constitution.types import ENTITY_TYPES
+from clew.packs.pack import Pack, RelationType
 
 
 def tools() -> Sequence[object]:
@@ -29,24 +24,7 @@ PACK = Pack(
     name="constitution",
     title="Constitution",
     description="Values, principles and goals, how they hang together, and what is said of them.",
-    entity_types=(
-        EntityType(
-            name="value",
-            fields=(Field(name="priority", kind="number", minimum=1, maximum=10), *_VERSIONS),
-        ),
-        EntityType(
-            name="principle",
-            fields=(Field(name="weight", kind="number", minimum=0, maximum=1), *_VERSIONS),
-            description="Its rationale is in its text.",
-        ),
-        EntityType(
-            name="goal",
-            fields=(Field(name="status", choices=STATUSES), *_VERSIONS),
-            description="Its action is in its text.",
-        ),
-        EntityType(name="topic"),
-        EntityType(name="conversation", fields=(Field(name="time", kind="time"),)),
-    ),
+    entity_types=ENTITY_TYPES,
     relation_types=(
         RelationType(name="defines", inverse="defined_by", description="Value to principle."),
         RelationType(name="guides", inverse="guided_by", description="Principle to goal."),

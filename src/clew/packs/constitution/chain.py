@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from clew.graph.render import fitting
 from clew.packs.constitution.node import BETWEEN, LAYERS, RELATED, own_words
 from clew.text import entity_key, one_line
 from clew.types.results import provenance_dict
@@ -242,6 +243,10 @@ def _parts(
     engine: Engine, results: Sequence[Mapping[str, Any]], budgets: Mapping[str, int]
 ) -> tuple[list[dict[str, Any]], int]:
     """The context part by part, each within its budget, whole lines only; and lines left out."""
+
+    def count(line: str) -> int:
+        return engine.state.embedder.count_tokens(line) + 1
+
     lines = {
         "elements": [
             f"{one['name']} ({one['entity_type']}): {one_line(one['text'])}" for one in results
@@ -260,15 +265,10 @@ def _parts(
     }
     parts, left_out = [], 0
     for kind, found in lines.items():
-        kept: list[str] = []
-        spent = 0
-        for line in dict.fromkeys(found):
-            tokens = engine.state.embedder.count_tokens(line) + 1
-            if spent + tokens > budgets[kind]:
-                left_out += 1
-                continue
-            kept.append(line)
-            spent += tokens
+        known = list(dict.fromkeys(found))
+        kept = fitting(known, budgets[kind], count)
+        left_out += len(known) - len(kept)
         if kept:
-            parts.append({"kind": kind, "text": "\n".join(kept), "tokens": spent})
+            tokens = sum(map(count, kept))
+            parts.append({"kind": kind, "text": "\n".join(kept), "tokens": tokens})
     return parts, left_out

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from clew.indexing.reading.formats.common import RawFile, ReadResult, check_limit, json_safe
+from clew.indexing.reading.formats.trees.lined_yaml import LINE
+from clew.indexing.reading.formats.trees.values import field_text
 from clew.packs.constitution.node import (
     KINDS,
     RELATIONS,
@@ -21,8 +23,6 @@ from clew.text import one_line
 from clew.types import Skipped
 
 PLURALS = {f"{kind}s": kind for kind in KINDS}
-LINE = "__line__"
-"""Where a mapping has the line that it begins in."""
 TEXTS = ("description", "rationale", "action", "text", "clauses", "messages")
 """Fields whose words are the text of an element, in this order."""
 NAMES = ("name", "title", "to", "target", "id")
@@ -71,27 +71,12 @@ class Found:
 
 def make_node(kind: str, name: str, item: Mapping[str, Any], links: tuple[Link, ...]) -> Node:
     """The element that a mapping or a row describes."""
-    texts = [_words(item[key]) for key in TEXTS if item.get(key)]
+    texts = [field_text(item[key]) for key in TEXTS if item.get(key)]
     left_out = {*NAMES[:2], *TEXTS, *PLURALS, *SHARES, *RELATION_NAMES, "versions", LINE}
     fields = {str(k): json_safe(v) for k, v in item.items() if k not in left_out}
     fields = {k: v for k, v in fields.items() if isinstance(v, (str, int, float))}
     line = item.get(LINE, 0)
     return Node(kind=kind, name=name, line=line, text="\n".join(texts), fields=fields, links=links)
-
-
-def _words(value: object) -> str:
-    """The text of a field: of a list of messages each on a line, with who said it."""
-    if not isinstance(value, list):
-        return str(value).strip()
-    return "\n".join(map(_said, value))
-
-
-def _said(message: object) -> str:
-    if not isinstance(message, dict):
-        return one_line(str(message))
-    author = message.get("role") or message.get("author")
-    words = one_line(str(message.get("text") or message.get("content") or ""))
-    return f"{author}: {words}" if author else words
 
 
 def name_in(item: Mapping[str, Any]) -> str:
@@ -117,11 +102,3 @@ def links_in(key: object, given: object, line: int) -> Iterator[Link]:
         if name:
             at = one.get(LINE, line) if isinstance(one, dict) else line
             yield Link(relation, name, share_in(one), at)
-
-
-def number_or_text(text: str) -> Any:  # noqa: ANN401 - a number or a text
-    """A number where the text is one."""
-    try:
-        return int(text) if text.lstrip("-").isdecimal() else float(text)
-    except ValueError:
-        return text

@@ -5,20 +5,21 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.formats.encoding import decode
+from clew.indexing.reading.formats.trees.lined_yaml import LINE
+from clew.indexing.reading.formats.trees.outline import Heading, outline
+from clew.indexing.reading.formats.trees.values import number_or_text
 from clew.packs.constitution.elements import (
-    LINE,
     RELATION_NAMES,
     TEXTS,
     Found,
     links_in,
     make_node,
-    number_or_text,
     share_in,
 )
 from clew.packs.constitution.node import BETWEEN, KINDS, SHARES, Link, Node
@@ -38,74 +39,52 @@ def read_markdown(raw: RawFile) -> ReadResult | None:
     A heading below another one is defined or guided by it. `Name: value` lines are fields, items
     `- conflicts: Speed (0.7)` relations, all other lines the element's text.
     """
-    text = decode(raw)
-    if not any(_HEADING.fullmatch(line) for line in text.split("\n")):
-        return None
+    headings = outline(decode(raw), _HEADING)
     found = Found(raw)
-    above: list[tuple[int, int]] = []
-    current: dict[str, Any] = {}
-    for number, line in enumerate(text.split("\n"), 1):
-        heading = _HEADING.fullmatch(line.rstrip())
-        if heading:
-            _close(found, current)
-            level, kind = len(heading["marks"]), heading["kind"].lower()
-            current = {
-                "kind": kind,
-                "name": one_line(heading["name"]),
-                "line": number,
-                "text": [],
-                "fields": {},
-                "links": [],
-                "level": level,
-            }
-            _attach(found, above, current)
-        elif current:
-            _line_of(current, line, number)
-    _close(found, current)
-    return found.result()
+    for heading in headings:
+        node = _element(heading)
+        found.add(node)
+        if heading.above is not None:
+            _attach(found, heading.above, node)
+    return found.result() if headings else None
 
 
-def _attach(found: Found, above: list[tuple[int, int]], current: dict[str, Any]) -> None:
-    """Tie an element to the nearest one above it that is of the layer before."""
-    while above and above[-1][0] >= current["level"]:
-        above.pop()
-    if above:
-        parent = found.nodes[above[-1][1]]
-        relation = BETWEEN.get(parent.kind)
-        if relation:
-            link = Link(relation, current["name"], 0.95, current["line"])
-            found.nodes[above[-1][1]] = replace(parent, links=(*parent.links, link))
-    above.append((current["level"], len(found.nodes)))
+def _attach(found: Found, above: int, node: Node) -> None:
+    """Tie an element to the one that it stands under, where that defines or guides others."""
+    parent = found.nodes[above]
+    if relation := BETWEEN.get(parent.kind):
+        link = Link(relation, node.name, 0.95, node.line)
+        found.nodes[above] = replace(parent, links=(*parent.links, link))
 
 
-def _line_of(current: dict[str, Any], line: str, number: int) -> None:
-    match = _FIELD.fullmatch(line.strip())
-    name = match["name"].strip().lower().replace(" ", "_") if match else ""
-    if match and name in RELATION_NAMES:
-        for part in match["value"].split(";"):
-            target = _TARGET.fullmatch(part.strip())
-            if target:
-                share = float(target["share"]) if target["share"] else 0.95
-                link = Link(RELATION_NAMES[name], one_line(target["name"]), share, number)
-                current["links"].append(link)
-    elif match and not match["item"] and name not in TEXTS:
-        current["fields"][name] = number_or_text(match["value"].strip())
-    elif line.strip():
-        current["text"].append(match["value"] if match and name in TEXTS else line.strip())
-
-
-def _close(found: Found, current: Mapping[str, Any]) -> None:
-    if not current:
-        return
-    node = Node(
-        kind=current["kind"],
-        name=current["name"],
-        line=current["line"],
-        text="\n".join(current["text"]),
-        fields=current["fields"],
-        links=tuple(current["links"]),
+def _element(heading: Heading) -> Node:
+    text: list[str] = []
+    fields: dict[str, Any] = {}
+    links: list[Link] = []
+    for number, line in heading.lines:
+        match = _FIELD.fullmatch(line.strip())
+        name = match["name"].strip().lower().replace(" ", "_") if match else ""
+        if match and name in RELATION_NAMES:
+            links += _links(RELATION_NAMES[name], match["value"], number)
+        elif match and not match["item"] and name not in TEXTS:
+            fields[name] = number_or_text(match["value"].strip())
+        elif line.strip():
+            text.append(match["value"] if match and name in TEXTS else line.strip())
+    return Node(
+        kind=heading.found["kind"].lower(),
+        name=one_line(heading.found["name"]),
+        line=heading.line,
+        text="\n".join(text),
+        fields=fields,
+        links=tuple(links),
     )
-    found.add(node)
+
+
+def _links(relation: str, targets: str, line: int) -> Iterator[Link]:
+    for part in targets.split(";"):
+        if target := _TARGET.fullmatch(part.strip()):
+            share = float(target["share"]) if target["share"] else 0.95
+            yield Link(relation, one_line(target["name"]), share, line)
 
 
 def read_csv(raw: RawFile) -> ReadResult | None:
@@ -123,13 +102,8 @@ def read_csv(raw: RawFile) -> ReadResult | None:
     parents: list[tuple[str, Link]] = []
     try:
         for row in rows:
-            _row(
-                found,
-                parents,
-                layer,
-                {str(k).strip().lower(): v for k, v in row.items()},
-                rows.line_num,
-            )
+            cells = {str(k).strip().lower(): v for k, v in row.items()}
+            _row(found, parents, layer, cells, rows.line_num)
     except csv.Error as error:
         found.wrong.append((rows.line_num, f"malformed: {error}"))
     by_name = {node.name.casefold(): at for at, node in enumerate(found.nodes)}
@@ -150,10 +124,8 @@ def _row(
     kind = str(row.get(layer) or "").strip().lower()
     name = one_line(str(row.get("name") or ""))
     if kind not in KINDS or not name:
-        known = ", ".join(KINDS)
-        found.wrong.append(
-            (line, f"{kind or 'nothing'} is no layer, or has no name; expected {known}")
-        )
+        reason = f"{kind or 'nothing'} is no layer, or has no name; expected {', '.join(KINDS)}"
+        found.wrong.append((line, reason))
         return
     values = {
         k: number_or_text(str(v).strip()) for k, v in row.items() if v not in (None, "") and k

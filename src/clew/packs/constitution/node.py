@@ -17,8 +17,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.indexing.reading.formats.common import clean_text
-from clew.packs.reading import record
-from clew.sentences import sentences
+from clew.indexing.reading.formats.entity_document import record
+from clew.indexing.reading.formats.trees.circles import circles
+from clew.packs.constitution.types import ENTITY_TYPES
+from clew.sentences import sentence_groups
 from clew.text import entity_key, one_line
 from clew.times import to_date
 from clew.types import Document, Piece
@@ -38,12 +40,13 @@ RELATIONS = (
     *("defines", "guides", "implements", *RELATED, "discussed_in", "derived_from", "references"),
     "about",
 )
-STATUSES = ("active", "proposed", "deprecated")
-RANGES = {"priority": (1.0, 10.0), "weight": (0.0, 1.0)}
+FIELDS = {field.name: field for kind in ENTITY_TYPES for field in kind.fields}
+"""Fields that any element may have, as they are declared."""
 SHARES = ("confidence", "strength", "completeness", "relevance")
 """Names of what a relation has as its confidence, 0 to 1."""
 CLAUSE_WORDS = 90
 """Words of a clause of a principle, at most: about 128 tokens."""
+_CLIMBING = frozenset(("defines", "guides", "derived_from"))
 _HEADING = "Relations:"
 _LINK = re.compile(
     r"- (?P<relation>[a-z_]{1,30}): (?P<target>[^\n]*?)(?: \[(?P<share>[01]\.\d{1,3})\])?"
@@ -88,7 +91,9 @@ class Node:
 
 def node_document(raw: RawFile, node: Node) -> Document:
     """The element as a document; the clauses of a principle are its passages."""
-    clauses = list(_clauses(node.text)) if node.kind == "principle" else [node.text]
+    clauses = (
+        list(sentence_groups(node.text, CLAUSE_WORDS)) if node.kind == "principle" else [node.text]
+    )
     lines = [
         f"{name.capitalize()}: {one_line(str(v))}" for name, v in node.fields.items() if v != ""
     ]
@@ -113,18 +118,6 @@ def node_document(raw: RawFile, node: Node) -> Document:
     return replace(known, pieces=tuple(pieces) if len(parts) > 1 else ())
 
 
-def _clauses(text: str) -> Iterator[str]:
-    """Sentences together, as long as they are short."""
-    words: list[str] = []
-    for start, end in sentences(text):
-        sentence = text[start:end].split()
-        if words and len(words) + len(sentence) > CLAUSE_WORDS:
-            yield " ".join(words)
-            words = []
-        words += sentence
-    yield " ".join(words)
-
-
 def own_words(text: str) -> str:
     """The text of an element without its relations."""
     return text.partition(_HEADING)[0].strip()
@@ -145,13 +138,10 @@ def checked(node: Node) -> tuple[Node, list[str]]:
     """The node without the fields that cannot be, and what is wrong with these."""
     fields = dict(node.fields)
     wrong = []
-    for name, (least, most) in RANGES.items():
-        if name in fields and not _within(fields[name], least, most):
+    for name in [name for name in FIELDS if name in fields]:
+        if expected := FIELDS[name].expected(fields[name]):
             given = fields.pop(name)
-            wrong.append(f"{name} of {node.name!r} is {given!r}; expected {least:g} to {most:g}")
-    if "status" in fields and fields["status"] not in STATUSES:
-        given = fields.pop("status")
-        wrong.append(f"status of {node.name!r} is {given!r}; expected {', '.join(STATUSES)}")
+            wrong.append(f"{name} of {node.name!r} is {given!r}; expected {expected}")
     links = []
     for link in node.links:
         if link.relation not in RELATIONS:
@@ -164,45 +154,23 @@ def checked(node: Node) -> tuple[Node, list[str]]:
     return replace(node, fields=fields, links=tuple(links)), wrong
 
 
-def _within(value: object, least: float, most: float) -> bool:
-    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-    return is_number and least <= value <= most  # type: ignore[operator]
-
-
 def without_cycles(nodes: Sequence[Node]) -> tuple[list[Node], list[tuple[int, str]]]:
     """The nodes without those relations of the hierarchy that lead back, and what these were."""
-    climbing = {"defines", "guides", "derived_from"}
     after: dict[str, list[str]] = {}
+    for node in nodes:
+        climbing = [entity_key(one.target) for one in node.links if one.relation in _CLIMBING]
+        after.setdefault(entity_key(node.title), []).extend(climbing)
+    closed = circles(after)
     kept: list[Node] = []
     wrong: list[tuple[int, str]] = []
     for node in nodes:
         links = []
         for link in node.links:
-            head, tail = entity_key(node.title), entity_key(link.target)
-            path = _path(after, tail, head) if link.relation in climbing else None
-            if path is None:
+            way = closed.get((entity_key(node.title), entity_key(link.target)))
+            if way is None or link.relation not in _CLIMBING:
                 links.append(link)
-                if link.relation in climbing:
-                    after.setdefault(head, []).append(tail)
             else:
-                circle = " ▸ ".join([node.title, link.target, *path[1:]])
+                circle = " ▸ ".join([node.title, link.target, *way[1:]])
                 wrong.append((link.line or node.line, f"the hierarchy is circular: {circle}"))
         kept.append(replace(node, links=tuple(links)))
     return kept, wrong
-
-
-def _path(after: Mapping[str, Sequence[str]], start: str, end: str) -> list[str] | None:
-    """A way from one key to another along the relations so far."""
-    came: dict[str, str] = {start: ""}
-    frontier = [start]
-    while frontier:
-        at = frontier.pop()
-        if at == end:
-            way = [at]
-            while came[way[-1]]:
-                way.append(came[way[-1]])
-            return way[::-1]
-        new = [one for one in after.get(at, ()) if one not in came]
-        came.update(dict.fromkeys(new, at))
-        frontier += new
-    return None

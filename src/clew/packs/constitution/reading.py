@@ -9,8 +9,8 @@ from typing import Any
 
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.formats.encoding import decode
+from clew.indexing.reading.formats.trees.lined_yaml import LINE, read_lined_yaml
 from clew.packs.constitution.elements import (
-    LINE,
     NAMES,
     PLURALS,
     Found,
@@ -57,16 +57,7 @@ def _is_constitution(value: Mapping[str, Any]) -> bool:
 
 
 def _read_mapping(raw: RawFile, text: str) -> ReadResult | None:
-    import yaml
-
-    try:
-        value = yaml.load(text, Loader=_loader())
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        line = f" (line {mark.line + 1})" if mark else ""
-        raise raw.unreadable(f"malformed YAML{line}: {one_line(str(error.problem))}") from error
-    except (yaml.YAMLError, ValueError) as error:
-        raise raw.unreadable(f"malformed YAML: {one_line(str(error))}") from error
+    value = read_lined_yaml(raw, text)
     if not isinstance(value, dict) or not _is_constitution(value):
         return None
     found = Found(raw)
@@ -74,21 +65,6 @@ def _read_mapping(raw: RawFile, text: str) -> ReadResult | None:
         _elements(found, kind, value.get(name), 0)
     _relations(found, value.get("relations"))
     return found.result()
-
-
-def _loader() -> Any:  # noqa: ANN401 - a class of a library that is loaded when it is needed
-    import yaml
-
-    class Loader(yaml.SafeLoader):
-        def construct_mapping(self, node: Any, deep: bool = False) -> dict[Any, Any]:  # noqa: ANN401
-            mapping: dict[Any, Any] = super().construct_mapping(node, deep=deep)
-            return {**mapping, LINE: node.start_mark.line + 1}
-
-    def mapping(loader: Any, node: Any) -> Any:  # noqa: ANN401
-        return loader.construct_mapping(node, deep=True)
-
-    Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, mapping)
-    return Loader
 
 
 def _elements(found: Found, kind: str, items: object, depth: int) -> list[tuple[str, float, int]]:

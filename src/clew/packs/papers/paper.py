@@ -19,11 +19,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any, TypeAlias
 
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
 from clew.indexing.reading.formats.common import RawFile, clean_text
-from clew.packs.reading import record
+from clew.indexing.reading.formats.entity_document import record
 from clew.text import one_line
 from clew.times import to_date
 from clew.types import Document, Piece
@@ -51,52 +52,6 @@ _LONGEST_KEY = 200
 _MOST_YEARS = 400
 """References whose year is kept: the metadata of a document are bounded."""
 _BRACKETS = str.maketrans("[]", "()")
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Reference:
-    """A paper that another one cites."""
-
-    title: str = ""
-    """Empty where only its identifier is known."""
-    year: int | None = None
-    identifier: str = ""
-    """DOI, arXiv id, or its number in the catalogue that it came from."""
-
-    @property
-    def name(self) -> str:
-        """What it is called: its title, else its identifier."""
-        return self.title or self.identifier
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Paper:
-    """What a bibliography knows of a paper."""
-
-    key: str
-    """Its own name in the file that it came from."""
-    title: str
-    authors: tuple[str, ...] = ()
-    """First names first."""
-    year: int | None = None
-    date: str = ""
-    """As precisely as it is stated, in ISO 8601."""
-    venue: str = ""
-    abstract: str = ""
-    topics: tuple[str, ...] = ()
-    methods: tuple[str, ...] = ()
-    datasets: tuple[str, ...] = ()
-    tasks: tuple[str, ...] = ()
-    identifiers: tuple[str, ...] = ()
-    """DOI without its address, `arXiv:…`, numbers of catalogues."""
-    citations: int | None = None
-    """How many papers cite it, as the source counted."""
-    references: tuple[Reference, ...] = ()
-    kind: str = ""
-    """The source's own word: article, inproceedings, …"""
-    note: str = ""
-    more: Mapping[str, str] = field(default_factory=dict)
-    """Further fields, for filters."""
 
 
 def paper_document(raw: RawFile, paper: Paper, number: int) -> Document:

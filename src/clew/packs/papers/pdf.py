@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.formats.pdf.article import CitedWork, article_in, is_article
 from clew.indexing.reading.identifiers import arxiv_in, doi_in
-from clew.packs.papers.paper import MOST_REFERENCES, PAPER, Paper, Places, Reference
+from clew.packs.papers.paper import MOST_REFERENCES, PAPER, Places
 from clew.times import to_date
 from clew.types import Document
 

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import count
 
+from clew.indexing.reading.formats.bibliography.bibtex import Failed, read_bibtex
+from clew.indexing.reading.formats.bibliography.exports import papers_in
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
+from clew.indexing.reading.formats.bibliography.ris import read_ris
 from clew.indexing.reading.formats.common import RawFile, ReadResult, check_limit
 from clew.indexing.reading.formats.encoding import decode
-from clew.packs.papers.bibtex import Failed, read_bibtex
-from clew.packs.papers.exports import papers_in
-from clew.packs.papers.paper import MOST_REFERENCES, Paper, Reference, paper_document
-from clew.packs.papers.ris import read_ris
+from clew.packs.papers.paper import MOST_REFERENCES, paper_document
 from clew.text import entity_key
 from clew.types import Skipped
 

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from clew.indexing.ner.name_lexicon import is_ordinary
-from clew.packs.papers.paper import MEDIA_TYPE, PAPER, Paper, Places, paper_of
+from clew.indexing.reading.formats.bibliography.paper import Paper
+from clew.packs.papers.paper import MEDIA_TYPE, PAPER, Places, paper_of
 from clew.packs.papers.pdf import PDF, paper_in
 from clew.text import entity_key
 from clew.types import AliasEvidence, DeclaredEntity, Document, Statement, Structure

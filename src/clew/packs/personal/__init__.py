@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from clew.indexing.reading.formats.pim.calendar import read_calendar
+from clew.indexing.reading.formats.pim.contacts import read_contacts
+from clew.indexing.reading.formats.pim.tasks import STATUSES, read_notes, read_todo_txt
 from clew.packs.pack import EntityType, Field, Pack, RelationType
-from clew.packs.personal.calendar import read_calendar
-from clew.packs.personal.contacts import read_contacts
 from clew.packs.personal.structure import personal_structure
-from clew.packs.personal.tasks import STATUSES, read_notes, read_todo_txt
 
 
 def tools() -> Sequence[object]:

@@ -6,9 +6,11 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from clew.packs.personal import calendar, contacts, tasks
-from clew.packs.personal.people import Person, alias, aliases, from_flat, name_of, type_of
-from clew.packs.reading import TYPE
+from clew.indexing.reading.formats.entity_document import TYPE
+from clew.indexing.reading.formats.mail.people import Person, from_flat
+from clew.indexing.reading.formats.pim import calendar, contacts, tasks
+from clew.indexing.reading.formats.pim.people import name_of
+from clew.packs.personal.people import alias, aliases, type_of
 from clew.types import AliasEvidence, DeclaredEntity, Statement, Structure
 
 if TYPE_CHECKING:

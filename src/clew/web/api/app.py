@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
-from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from clew.errors import ClewError
 from clew.mcp.http.asking import ask_routes
-from clew.mcp.http.plain_requests import read_object
+from clew.mcp.http.plain_requests import failure, read_object
 from clew.web.api.endpoints import ENDPOINTS, PREFIX, Endpoint
 from clew.web.api.exports import EXPORTS, export
 from clew.web.api.graph import PICTURE
@@ -37,6 +37,10 @@ if TYPE_CHECKING:
 
 ABOUT = "namespace"
 """The parameter of every address that says which collection is asked."""
+METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "OPTIONS")
+"""All that anybody may try."""
+
+logger = logging.getLogger("clew")
 
 
 class Api:
@@ -51,7 +55,9 @@ class Api:
         """All of them; `/ask` is the server's own, behind the check of this one."""
         asking = [
             Route(
-                f"{PREFIX}{route.path}", FromOwnPages(route.app, self._sessions), methods=["POST"]
+                f"{PREFIX}{route.path}",
+                FromOwnPages(route.app, self._server, self._sessions),
+                methods=["POST"],
             )
             for route in ask_routes(self._server, self._serve)
         ]
@@ -72,7 +78,7 @@ class Api:
             *asking,
             *exports,
             *calls,
-            Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=["GET", "POST", "DELETE"]),
+            Route(f"{PREFIX}/{{rest:path}}", self._lost, methods=METHODS),
         ]
 
     def _caller(
@@ -86,10 +92,8 @@ class Api:
     async def _answered(
         self, request: Request, answer: Answer, parameters: Sequence[Parameter]
     ) -> Response:
-        if self._server.access is not None and get_access_token() is None:
-            unknown = problem(401, "send a good token as Authorization: Bearer TOKEN")
-            unknown.headers["WWW-Authenticate"] = "Bearer"
-            return unknown
+        if _is_nobody(self._server):
+            return _unknown()
         try:
             with anyio.fail_after(self._serve.request_seconds):
                 return await self._made(request, answer, parameters)
@@ -97,11 +101,14 @@ class Api:
             return Response(status_code=400)
         except TimeoutError:
             seconds = self._serve.request_seconds
-            return problem(408, f"this took longer than the {seconds:g} seconds that it may take")
+            return failure(408, f"this took longer than the {seconds:g} seconds that it may take")
         except MCPError as error:
-            return problem(404, str(error))
+            return failure(404, str(error))
         except ClewError as error:
-            return problem(status_of(error), str(error))
+            return failure(status_of(error), str(error))
+        except Exception:
+            logger.exception("%s failed", request.url.path)
+            return failure(500, "this failed inside Clew; the server's log says why")
 
     async def _made(
         self, request: Request, answer: Answer, parameters: Sequence[Parameter]
@@ -125,26 +132,42 @@ class Api:
         return JSONResponse(description())
 
     async def _lost(self, request: Request) -> Response:
-        if self._server.access is not None and get_access_token() is None:
-            return problem(401, "send a good token as Authorization: Bearer TOKEN")
-        return problem(404, f"there is nothing here; {PREFIX}/openapi.json lists what there is")
+        if _is_nobody(self._server):
+            return _unknown()
+        advice = f"{PREFIX}/openapi.json lists what there is"
+        return failure(404, f"there is nothing here for {request.method}; {advice}")
 
 
 class FromOwnPages:
-    """Refuses what a browser sends with its cookie, but not from a page of its session."""
+    """Refuses what nobody known sends, or a browser with its cookie but from no page of its own."""
 
-    def __init__(self, app: ASGIApp, sessions: Sessions) -> None:
+    def __init__(self, app: ASGIApp, server: ClewServer, sessions: Sessions) -> None:
         self._app = app
+        self._server = server
         self._sessions = sessions
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass the request on, or refuse it."""
+        if _is_nobody(self._server):
+            await _unknown()(scope, receive, send)
+            return
         try:
             check_own_page(Request(scope), self._sessions)
         except ForbiddenError as error:
-            await problem(403, str(error))(scope, receive, send)
+            await failure(403, str(error))(scope, receive, send)
             return
         await self._app(scope, receive, send)
+
+
+def _is_nobody(server: ClewServer) -> bool:
+    """Whether a token is asked for, and none that is known came."""
+    return server.access is not None and get_access_token() is None
+
+
+def _unknown() -> Response:
+    refused = failure(401, "send a good token as Authorization: Bearer TOKEN")
+    refused.headers["WWW-Authenticate"] = "Bearer"
+    return refused
 
 
 def check_own_page(request: Request, sessions: Sessions) -> None:
@@ -161,17 +184,6 @@ def api_routes(server: ClewServer, serve: ServeSettings, sessions: Sessions) -> 
     return Api(server, serve, sessions).routes()
 
 
-def problem(status: int, detail: str) -> JSONResponse:
-    """A failure, as RFC 9457 writes one."""
-    content = {
-        "type": "about:blank",
-        "title": HTTPStatus(status).phrase,
-        "status": status,
-        "detail": detail,
-    }
-    return JSONResponse(content, status, media_type="application/problem+json")
-
-
 def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[str, Any]:
     """The arguments of the address: one value each, of arrays all."""
     kinds = {p.name: p.kind for p in parameters}
@@ -180,11 +192,8 @@ def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[s
         values = request.query_params.getlist(name)
         if name == ABOUT and name not in kinds:
             continue
-        if kinds.get(name) in ("strings", "integers"):
-            numbers = kinds[name] == "integers"
-            found[name] = [int(v) if numbers and v.isdecimal() else v for v in values]
-        else:
-            found[name] = values[-1]
+        # Numbers come as text, and are read where they are checked.
+        found[name] = values if kinds.get(name) in ("strings", "integers") else values[-1]
     return found
 
 

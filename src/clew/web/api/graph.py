@@ -87,6 +87,8 @@ def edges_of(seen: View) -> list[Result]:
 def list_jobs(call: Call, arguments: Arguments) -> Result:
     """`list_jobs`."""
     runner, limit = jobs_of(call), arguments["limit"]
+    if arguments["cursor"]:
+        runner.job(arguments["cursor"])  # raises for what is none
     found = runner.jobs(before=arguments["cursor"], limit=limit + 1)
     return {
         "jobs": [status_of(runner, job) for job in found[:limit]],

@@ -20,7 +20,7 @@ PAIRS = 50
 
 def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
-    source = int(page.params["entity"])
+    source = page.id("entity")
     target = page.engine.entities.get(page.sent("target"))
     done = page.call("merge_entities", source_id=source, target_id=target.id)
     return _back(page, target.id, done="merged", names=done["names"])
@@ -31,27 +31,27 @@ def split(page: PageRequest) -> Response:
     names = [] if page.form is None else [str(v) for v in page.form.getlist("names")]
     if not names:
         raise InputError("no name is ticked; go back and tick those that are another's")
-    done = page.call("split_entity", entity_id=int(page.params["entity"]), names=names)
+    done = page.call("split_entity", entity_id=page.id("entity"), names=names)
     return _back(page, done["new_entity_id"], done="split", other=done["entity_id"])
 
 
 def rename(page: PageRequest) -> Response:
     """Show it under another name."""
-    entity = int(page.params["entity"])
+    entity = page.id("entity")
     done = page.call("rename_entity", entity_id=entity, name=page.sent("name"))
     return _back(page, entity, done="renamed", before=done["before"])
 
 
 def retype(page: PageRequest) -> Response:
     """Say what it is."""
-    entity = int(page.params["entity"])
+    entity = page.id("entity")
     done = page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
     return _back(page, entity, done="retyped", before=done["before"])
 
 
 def delete_relation(page: PageRequest) -> Response:
     """Take a relation back, with all that states it."""
-    wanted = int(page.params["relation"])
+    wanted = page.id("relation")
     known = page.engine.store.relations_by_id([wanted])
     page.call("delete_relation", relation_id=wanted, confirm=True)
     fact = {"one": known[0].from_entity_id, "other": known[0].to_entity_id} if known else {}

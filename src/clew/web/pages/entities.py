@@ -51,7 +51,7 @@ def named(page: PageRequest) -> Response:
 def entity(page: PageRequest) -> Response:
     """Names and why they are, relations with their sentences, passages, time."""
     engine = page.engine
-    found = engine.entities.get(str(page.params["entity"]))
+    found = engine.entities.get(str(page.id("entity")))
     ranked = engine.graph.importance([found.name], limit=1)
     return render_page(
         page,

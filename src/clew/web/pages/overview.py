@@ -62,7 +62,7 @@ def communities(page: PageRequest) -> Response:
 
 def community(page: PageRequest) -> Response:
     """A community's report, its entities, and where its sentences come from."""
-    engine, wanted = page.engine, int(page.params["community"])
+    engine, wanted = page.engine, page.id("community")
     found = engine.state.communities.communities(ids=[wanted])
     if not found:
         raise NotFoundError(f"no community {wanted}; they change when documents do: look again")

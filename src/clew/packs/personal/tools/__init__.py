@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.packs.personal.tasks import STATUSES
+from clew.indexing.reading.formats.pim.tasks import STATUSES
 from clew.packs.personal.tools.events import calendar_query
 from clew.packs.personal.tools.nodes import NODE_TYPES, graph_search_nodes
 from clew.packs.personal.tools.people import contacts_search

@@ -10,7 +10,8 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
-from clew.packs.personal.people import Person, from_flat, name_of
+from clew.indexing.reading.formats.mail.people import Person, from_flat
+from clew.indexing.reading.formats.pim.people import name_of
 from clew.text import entity_key, terms
 from clew.times.calendar_ranges import Range, ago, read_range, shown
 from clew.times.recurrence import series_of

@@ -7,9 +7,10 @@ from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.errors import InputError, NotFoundError
-from clew.packs.personal import tasks
-from clew.packs.personal.people import from_flat, name_of
-from clew.packs.personal.tasks import Task, markdown_tasks
+from clew.indexing.reading.formats.mail.people import from_flat
+from clew.indexing.reading.formats.pim import tasks
+from clew.indexing.reading.formats.pim.people import name_of
+from clew.indexing.reading.formats.pim.tasks import Task, markdown_tasks
 from clew.packs.personal.tools.events import known_as
 from clew.text import entity_key
 from clew.times.calendar_ranges import read_range, shown

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.indexing.access import open_real, replace_file, writable_path
-from clew.packs.personal.tasks import CANCELLED, DOING, DONE, ITEM, MARKS, OPEN
+from clew.indexing.reading.formats.pim.tasks import CANCELLED, DOING, DONE, ITEM, MARKS, OPEN
 from clew.packs.personal.tools.todo import Found, find_task
 
 if TYPE_CHECKING:

@@ -1,4 +1,4 @@
-"""What readers of packs share: one record of a file as a document."""
+"""One record of a file as a document: what it tells, and the entity that it describes."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ def record(
         text: What can be found by its words.
         title: Names the entity that the record describes, where it describes one.
         media_type: Of the record.
-        entity_type: What kind of entity it describes; one of the pack's, or one known to all.
+        entity_type: What kind of entity it describes; of those that every store
+            knows, or of those that are declared.
         fields: Properties of the entity, as metadata: JSON values; times are aware.
         date: When it was, or was said; text is read as ISO 8601.
     """

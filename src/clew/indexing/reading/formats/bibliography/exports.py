@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from clew.indexing.reading.formats.bibliography.names import plain
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
 from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
-from clew.packs.papers.names import plain
-from clew.packs.papers.paper import Paper, Reference
 from clew.text import one_line
 
 Record = Mapping[str, Any]

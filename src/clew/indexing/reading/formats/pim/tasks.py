@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 from clew.indexing.reading.formats.common import ReadResult, check_limit, text_digest
 from clew.indexing.reading.formats.encoding import decode
+from clew.indexing.reading.formats.entity_document import record
 from clew.indexing.reading.formats.markup import read_markdown
-from clew.packs.personal.people import fitting, name_of, person
-from clew.packs.reading import record
+from clew.indexing.reading.formats.pim.people import fitting, name_of, person
 from clew.types import Document
 
 if TYPE_CHECKING:
     from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.components import Component
+    from clew.indexing.reading.formats.pim.components import Component
 
 MEDIA_TYPE = "text/x-task"
 OPEN, DOING, DONE, CANCELLED = "open", "in_progress", "done", "cancelled"

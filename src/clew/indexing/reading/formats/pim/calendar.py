@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 from clew.indexing.reading.formats.common import ReadResult
-from clew.indexing.reading.formats.components import Block, blocks, parsed, read_blocks
 from clew.indexing.reading.formats.encoding import decode
-from clew.packs.personal.people import Person, fitting, name_of, person
-from clew.packs.personal.tasks import todo
-from clew.packs.reading import record
+from clew.indexing.reading.formats.entity_document import record
+from clew.indexing.reading.formats.pim.components import Block, blocks, parsed, read_blocks
+from clew.indexing.reading.formats.pim.people import fitting, name_of, person
+from clew.indexing.reading.formats.pim.tasks import todo
 from clew.times.recurrence import (
     check_rule,
     last_day,
@@ -24,7 +24,8 @@ from clew.types import Document, PartialDate
 
 if TYPE_CHECKING:
     from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.components import Component
+    from clew.indexing.reading.formats.mail.people import Person
+    from clew.indexing.reading.formats.pim.components import Component
 
 MEDIA_TYPE = "text/calendar"
 _KINDS = ("VEVENT", "VTODO", "VJOURNAL")

@@ -8,16 +8,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.indexing.reading.formats.common import ReadResult, text_digest
-from clew.indexing.reading.formats.components import blocks, read_blocks
 from clew.indexing.reading.formats.encoding import decode
-from clew.packs.reading import TYPE, record
+from clew.indexing.reading.formats.entity_document import TYPE, record
+from clew.indexing.reading.formats.pim.components import blocks, read_blocks
 from clew.text import entity_key
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.components import Component
+    from clew.indexing.reading.formats.pim.components import Component
     from clew.types import Document
 
 MEDIA_TYPE = "text/vcard"

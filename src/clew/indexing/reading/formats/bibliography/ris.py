@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from clew.indexing.reading.formats.bibliography.bibtex import Failed
+from clew.indexing.reading.formats.bibliography.names import plain, turned
+from clew.indexing.reading.formats.bibliography.paper import Paper
 from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
-from clew.packs.papers.bibtex import Failed
-from clew.packs.papers.names import plain, turned
-from clew.packs.papers.paper import Paper
 
 _NO_END = "the record has no end (ER)"
 

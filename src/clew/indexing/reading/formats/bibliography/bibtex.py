@@ -9,9 +9,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from clew.indexing.reading.formats.bibliography.names import people, plain, split_values
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
 from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
-from clew.packs.papers.names import people, plain, split_values
-from clew.packs.papers.paper import Paper, Reference
 from clew.text import one_line
 
 if TYPE_CHECKING:

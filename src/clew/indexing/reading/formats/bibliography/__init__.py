@@ -1,0 +1,1 @@
+"""Bibliographies and catalogues of papers: BibTeX, RIS, CSL, and what catalogues save as JSON."""

@@ -1,0 +1,1 @@
+"""Calendars, contacts and tasks: iCalendar, vCard, todo.txt, task lists in Markdown."""

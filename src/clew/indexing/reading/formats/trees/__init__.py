@@ -1,0 +1,1 @@
+"""Files of elements within elements: YAML, JSON, and what is said in their fields."""
