@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.indexing.reading.formats.bibliography.names import plain
-from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference, is_count
 from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
 from clew.text import one_line
 
@@ -268,11 +268,6 @@ def _format(record: object) -> _Format | None:
     return next(fits, None)
 
 
-def _is_count(value: object) -> bool:
-    """Whether it can be how often a paper is cited."""
-    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9
-
-
 def _paper(record: object) -> Paper | None:
     """The paper of a record; None for one of no known kind, or without a title."""
     form = _format(record)
@@ -298,7 +293,7 @@ def _paper(record: object) -> Paper | None:
         abstract=form.abstract(record),
         topics=_names(topics, *form.topic),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
-        citations=next((count for count in counts if _is_count(count)), None),
+        citations=next((count for count in counts if is_count(count)), None),
         references=tuple(form.references(record)),
         note=_first(record, *form.note),
     )
