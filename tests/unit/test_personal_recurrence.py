@@ -176,7 +176,7 @@ def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
     (document,) = read(data).documents
     series = series_of(document.metadata, HOME)
 
-    moved = series._moved_to(datetime(2024, 1, 1))
+    moved = series._moved_to(datetime(2024, 1, 1), series.rules[0].text)
 
     assert datetime(2023, 12, 30) < moved.start <= datetime(2024, 1, 1)
     assert len(ours(data, SINCE, SINCE + timedelta(days=2))) == 6
@@ -205,3 +205,60 @@ def test_a_series_that_cannot_be_is_named_by_its_line_and_nothing_else_lost(
     (skipped,) = found.skipped
     assert skipped.reason.startswith("line 9: VEVENT")
     assert reason in skipped.reason
+
+
+@pytest.mark.parametrize("zone", ZONES)
+@pytest.mark.parametrize("rule", ["FREQ=DAILY", "FREQ=WEEKLY;COUNT=30", "FREQ=DAILY;INTERVAL=2"])
+def test_what_a_range_changes_is_changed_from_there_on(zone: str, rule: str) -> None:
+    start = datetime(2024, 3, 1, 0 if zone == "day" else 9)
+    step = 7 if "WEEKLY" in rule else 2
+    hours, days = (0, 24) if zone == "day" else (3, 1)
+    second, third, alone = (start + timedelta(days=step * n) for n in (4, 20, 12))
+    data = ics(
+        event("UID:1", "SUMMARY:A", stamp("DTSTART", start, zone), f"RRULE:{rule}",
+              stamp("DTEND", start + timedelta(hours=days), zone),
+              stamp("EXDATE", start + timedelta(days=step * 6), zone)),
+        event("UID:1", "SUMMARY:C", ranged(third, zone), stamp("DTSTART", third, zone),
+              stamp("DTEND", third + timedelta(hours=2 * days), zone)),
+        event("UID:1", "SUMMARY:B", ranged(second, zone),
+              stamp("DTSTART", second + timedelta(days=1, hours=hours), zone),
+              stamp("DTEND", second + timedelta(days=1, hours=hours + days), zone)),
+        event("UID:1", "SUMMARY:Alone", stamp("RECURRENCE-ID", alone, zone),
+              stamp("DTSTART", alone - timedelta(days=1), zone),
+              stamp("DTEND", alone - timedelta(days=1) + timedelta(hours=days), zone)),
+    )  # fmt: skip
+    since, until = (m.astimezone(HOME) for m in (SINCE, datetime(2024, 12, 1, tzinfo=UTC)))
+
+    expected = oracle(data, since, until)
+
+    assert {title for title, _, _ in expected} == {"A", "B", "C", "Alone"}
+    assert ours(data, since, until) == expected
+
+
+def ranged(moment: datetime, zone: str) -> str:
+    return stamp("RECURRENCE-ID;RANGE=THISANDFUTURE", moment, zone)
+
+
+def test_a_range_of_a_series_that_is_not_there_is_one_event() -> None:
+    data = ics(event("UID:1", "SUMMARY:A", ranged(datetime(2024, 3, 8, 9), "UTC"),
+                     "DTSTART:20240308T100000Z", "DTEND:20240308T110000Z"))  # fmt: skip
+
+    assert [start for _, start, _ in ours(data, SINCE, UNTIL)] == ["2024-03-08T10:00:00+00:00"]
+
+
+@pytest.mark.parametrize("zone", ZONES)
+def test_of_several_rules_each_is_met(zone: str) -> None:
+    start = datetime(2024, 3, 1, 0 if zone == "day" else 9)
+    data = ics(event(
+        "UID:1", "SUMMARY:A", stamp("DTSTART", start, zone),
+        stamp("DTEND", start + timedelta(days=1), zone), "RRULE:FREQ=WEEKLY;COUNT=9",
+        "RRULE:FREQ=MONTHLY;BYMONTHDAY=1,15",
+        stamp("EXDATE", datetime(2024, 5, 15, start.hour), zone),
+    ))  # fmt: skip
+    since, until = (m.astimezone(HOME) for m in (SINCE, UNTIL))
+
+    found = ours(data, since, until)
+
+    assert found == oracle(data, since, until)
+    days = {start[:10] for _, start, _ in found}
+    assert len(days) == len(found) > 45

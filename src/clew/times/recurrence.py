@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from zoneinfo import ZoneInfo
 
 if TYPE_CHECKING:
@@ -31,6 +31,14 @@ _RARE = 8
 """Periods of which one has an occurrence, at least: 29 February after a century without."""
 
 
+class Rule(NamedTuple):
+    """One rule of a series."""
+
+    text: str
+    """RRULE without its UNTIL."""
+    until: datetime | None = None
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Series:
     """One event or many. Times are wall-clock times of the zone, without it."""
@@ -39,44 +47,61 @@ class Series:
     duration: timedelta
     zone: ZoneInfo
     all_day: bool = False
-    rule: str = ""
-    """RRULE without its UNTIL."""
-    until: datetime | None = None
+    rules: tuple[Rule, ...] = ()
+    """What any of them meets happens."""
     further: frozenset[datetime] = frozenset()
     excepted: frozenset[datetime] = frozenset()
     excepted_days: frozenset[date] = frozenset()
+    since: datetime | None = None
+    """The first that is held to happen; those before it are described elsewhere."""
+    before: datetime | None = None
+    """The first that is described elsewhere again."""
+    shift: timedelta = timedelta()
+    """By how much all of them are moved from where the rules have them."""
 
     def between(self, since: datetime, until: datetime) -> Iterator[tuple[datetime, datetime]]:
         """Starts and ends of what overlaps `[since, until)`, in order, aware, in the zone."""
-        low = since.astimezone(self.zone).replace(tzinfo=None) - self.duration - _DAY
-        high = until.astimezone(self.zone).replace(tzinfo=None) + _DAY
-        found = {self.start, *self.further} if not self.rule else {*self.further}
-        found.update(self._expanded(low, high))
-        for start in sorted(s for s in found if low <= s <= high):
-            if start in self.excepted or start.date() in self.excepted_days:
-                continue
+        low = self._wall(since) - self.duration - _DAY
+        high = self._wall(until) + _DAY
+        for unmoved in sorted(s for s in self._starts(low, high) if low <= s <= high):
+            start = unmoved + self.shift
             begun = start.replace(tzinfo=self.zone)
             ended = (start + self.duration).replace(tzinfo=self.zone)
             if begun < until and (ended > since or begun == ended >= since):
                 yield begun, ended
 
-    def _expanded(self, low: datetime, high: datetime) -> Iterator[datetime]:
-        if not self.rule:
-            return iter(())
-        last = min(high, self.until) if self.until else high
-        forward = self._moved_to(low)
-        rule = _rule(self.rule, forward.start)
+    def _wall(self, moment: datetime) -> datetime:
+        """A moment in the time in which the rules have the starts."""
+        return moment.astimezone(self.zone).replace(tzinfo=None) - self.shift
+
+    def _starts(self, low: datetime, high: datetime) -> Iterator[datetime]:
+        """Starts of this part of the series, as the rules have them, once each."""
+        first = self.since or self.start
+        found = {*self.further} if self.rules and not self.since else {first, *self.further}
+        for rule in self.rules:
+            found.update(self._expanded(rule, low, high))
+        for start in found:
+            is_elsewhere = (self.since and start < self.since) or (
+                self.before and start >= self.before
+            )
+            is_excepted = start in self.excepted or start.date() in self.excepted_days
+            if not is_elsewhere and not is_excepted:
+                yield start
+
+    def _expanded(self, rule: Rule, low: datetime, high: datetime) -> Iterator[datetime]:
+        last = min(high, rule.until) if rule.until else high
+        forward = self._moved_to(low, rule.text)
+        expanded = _rule(rule.text, forward.start)
         # A rule that counts ends by itself; what would never be met must end, too.
-        found = takewhile(
-            lambda s: s <= last, rule if "COUNT" in self.rule.upper() else rule.replace(until=last)
-        )
+        counts = "COUNT" in rule.text.upper()
+        found = takewhile(lambda s: s <= last, expanded if counts else expanded.replace(until=last))
         # A start that its own rule does not meet happens all the same.
         first = [self.start] if forward.start == self.start else []
         return chain(first, islice((s for s in found if s >= low), MOST))
 
-    def _moved_to(self, low: datetime) -> Series:
+    def _moved_to(self, low: datetime, rule: str) -> Series:
         """The series from a later period on, with the same occurrences after `low`."""
-        parts = rule_parts(self.rule)
+        parts = rule_parts(rule)
         unit = _SECONDS.get(parts["FREQ"]) or {"DAILY": 86400, "WEEKLY": 604800}.get(parts["FREQ"])
         if unit is None or "COUNT" in parts or low <= self.start:
             return self
@@ -155,18 +180,25 @@ def series_of(fields: Mapping[str, Any], home: ZoneInfo) -> Series:
     zone = ZoneInfo(fields["zone"]) if fields.get("zone") else home
     all_day = bool(fields.get("all_day"))
     start, end = (_local(fields[name], zone) for name in ("start", "end"))
-    rule, until = without_until(str(fields.get("rrule", "")), zone)
+    since, before, first = (
+        _local(fields[name], zone) if name in fields else None
+        for name in ("series_from", "series_before", "series_start")
+    )
     excepted = _listed(fields, "excepted")
     return Series(
-        start=start,
+        start=first or start,
         duration=max(end - start, timedelta()),
         zone=zone,
         all_day=all_day,
-        rule=rule,
-        until=until,
+        rules=tuple(
+            Rule(*without_until(one, zone)) for one in str(fields.get("rrule", "")).split()
+        ),
         further=frozenset(_local(one, zone) for one in _listed(fields, "further")),
         excepted=frozenset(_local(one, zone) for one in excepted if "T" in one or all_day),
         excepted_days=frozenset(date.fromisoformat(one) for one in excepted if "T" not in one),
+        since=since,
+        before=before,
+        shift=start - since if since else timedelta(),
     )
 
 

@@ -22,6 +22,7 @@ def tools() -> Sequence[object]:
 PACK = Pack(
     name="personal",
     title="Calendar, contacts and tasks",
+    version=2,
     description="iCalendar, vCard, todo.txt and task lists, beside mail and notes.",
     entity_types=(
         EntityType(
@@ -34,7 +35,7 @@ PACK = Pack(
                 Field(name="organiser", kind="list"),
                 Field(name="categories", kind="list"),
                 Field(name="status"),
-                Field(name="rrule", description="RRULE of RFC 5545, where it is a series."),
+                Field(name="rrule", description="RRULEs of RFC 5545, where it is a series."),
             ),
         ),
         EntityType(
