@@ -134,7 +134,15 @@ def test_an_exception_of_a_series_and_a_leap_day_are_kept(store: Clew) -> None:
 
 
 @pytest.mark.parametrize(
-    "asked", ["fortnight", "2024-13-01", "last decade", "2024-05-02..2024-05-01"]
+    "asked",
+    [
+        "fortnight",
+        "2024-13-01",
+        "last decade",
+        "2024-05-02..2024-05-01",
+        "0001-01-01",
+        "9999-12-30",
+    ],
 )
 def test_an_unknown_range_lists_the_known_ones(store: Clew, asked: str) -> None:
     outcome = store.tools.call("calendar_query", {"time_range": asked})
@@ -208,6 +216,27 @@ def test_a_file_is_changed_only_where_the_user_allowed_it(settings: Settings) ->
     assert outcome.is_error
     assert "access.write" in outcome.text
     assert file.read_bytes() == before
+
+
+def test_contexts_of_todo_txt_are_people_where_they_are_known(store: Clew, tmp_path: Path) -> None:
+    file = tmp_path / "todo.txt"
+    file.write_text("Ring about the mast @phone @maria\n", "utf-8")
+    store.index([file])
+
+    found = call(store, "tasks_query", limit=200)["tasks"]
+    (task,) = [one for one in found if one["title"] == "Ring about the mast"]
+
+    assert (task["people"], task["contexts"]) == (["maria"], ["phone"])
+    neighbours = call(store, "graph_search_nodes", query="Ring about the mast", limit=1)["nodes"]
+    relations = {one["name"]: one["relation"] for one in neighbours[0]["neighbors"]}
+    assert relations["phone"] == "tagged"
+
+
+def test_nodes_of_an_unknown_type_are_refused_with_the_known_ones(store: Clew) -> None:
+    asked = {"query": "skiff", "node_types": ["Person"]}
+    answer = store.tools.call("graph_search_nodes", asked)
+
+    assert "Entity, Event, Contact, Concept" in answer.text
 
 
 def test_rights_hold_for_the_tools_of_a_pack(store: Clew) -> None:

@@ -254,6 +254,12 @@ def read(text: str | bytes) -> ReadResult:
     return found
 
 
+def test_an_entry_without_a_crossref_takes_nothing_from_one_without_a_key() -> None:
+    papers, _ = read_bibtex("@misc{a, title={Undated}}\n@book{, title={Keyless}, year=1990}")
+
+    assert [(one.title, one.year) for one in papers] == [("Undated", None), ("Keyless", 1990)]
+
+
 def test_a_record_reads_back_from_its_own_text() -> None:
     text = r"""@article{a, title={A Paper}, author={Morn, Ada and Lund, Bo}, year=2019, journal={J},
       keywords={one; two}, abstract={We show it.}, methods={BERT}, datasets={GLUE; SQuAD},

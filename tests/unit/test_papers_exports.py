@@ -154,6 +154,14 @@ def test_values_of_any_kind_are_no_error(record: dict[str, Any], odd: dict[str, 
     papers_in([{**record, **odd}])
 
 
+@pytest.mark.parametrize("count", [-5, True, 10**400])
+def test_what_can_be_no_count_of_citations_is_left_out(count: int) -> None:
+    (paper,) = papers_in([{**SCHOLAR, "citationCount": count}]) or [None]
+
+    assert paper is not None
+    assert paper.citations is None
+
+
 def test_ris_is_read_and_a_record_without_end_named() -> None:
     text = (
         "TY  - JOUR\nAU  - Morn, Ada\nTI  - A Title\nPY  - 2019\n"

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
 import pytest
 
 from clew.errors import LimitError, UnreadableError
@@ -11,6 +14,7 @@ from clew.indexing.reading.formats.pim.contacts import read_contacts
 from clew.indexing.reading.formats.pim.tasks import markdown_tasks, read_todo_txt
 from clew.packs.personal.structure import personal_structure
 from clew.settings import LimitSettings, ReadSettings
+from clew.times.recurrence import series_of
 
 CARD_3 = """BEGIN:VCARD
 VERSION:3.0
@@ -154,6 +158,42 @@ def test_a_zone_that_the_file_defines_itself_is_known_by_its_rules() -> None:
     assert event.metadata["start"] == "2024-07-01T07:00:00+00:00"
 
 
+def zone_of(name: str, winter: str, summer: str) -> list[str]:
+    """A zone as Outlook writes one."""
+    return [
+        "BEGIN:VTIMEZONE", f"TZID:{name}", "BEGIN:STANDARD", "DTSTART:16010101T030000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=10", f"TZOFFSETFROM:{summer}",
+        f"TZOFFSETTO:{winter}", "END:STANDARD", "BEGIN:DAYLIGHT", "DTSTART:16010101T020000",
+        "RRULE:FREQ=YEARLY;BYDAY=-1SU;BYMONTH=3", f"TZOFFSETFROM:{winter}",
+        f"TZOFFSETTO:{summer}", "END:DAYLIGHT", "END:VTIMEZONE",
+    ]  # fmt: skip
+
+
+def test_zones_of_one_name_in_two_files_are_two() -> None:
+    event = ["BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Custom:20240701T090000", "END:VEVENT"]
+
+    (here,) = calendar(*zone_of("Custom", "+0100", "+0200"), *event).documents
+    (there,) = calendar(*zone_of("Custom", "-0500", "-0400"), *event).documents
+
+    assert here.metadata["start"] == "2024-07-01T07:00:00+00:00"
+    assert there.metadata["start"] == "2024-07-01T13:00:00+00:00"
+
+
+def test_a_series_in_a_zone_of_the_file_keeps_its_time_of_day() -> None:
+    (event,) = calendar(
+        *zone_of("Custom", "+0100", "+0200"),
+        "BEGIN:VEVENT", "SUMMARY:A", "DTSTART;TZID=Custom:20240701T090000",
+        "RRULE:FREQ=MONTHLY;COUNT=6", "END:VEVENT",
+    ).documents  # fmt: skip
+
+    series = series_of(event.metadata, ZoneInfo("UTC"))
+    starts = [start for start, _ in series.between(
+        datetime(2024, 1, 1, tzinfo=UTC), datetime(2025, 1, 1, tzinfo=UTC)
+    )]  # fmt: skip
+    assert [start.hour for start in starts] == [9] * 6
+    assert [start.astimezone(UTC).hour for start in starts] == [7, 7, 7, 7, 8, 8]
+
+
 def test_lines_of_todo_txt() -> None:
     text = (
         "(A) 2024-05-20 Order leaflets +skiff2 @maria due:2024-05-27\n"
@@ -171,7 +211,7 @@ def test_lines_of_todo_txt() -> None:
         "due": "2024-05-27",
         "priority": "A",
         "project": "skiff2",
-        "people": ["maria"],
+        "contexts": ["maria"],
     }
     assert (renewed.metadata["status"], again.metadata["status"]) == ("done", "open")
     assert renewed.source != again.source

@@ -20,6 +20,8 @@ _NEXT = {"this": 0, "last": -1, "next": 1}
 _DATE = r"\d{4}-\d{2}(?:-\d{2})?"
 _DATES = re.compile(rf"({_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_DATE}))?")
 
+_AROUND = timedelta(days=7)
+
 
 class Range(NamedTuple):
     """From the first moment to the first one after it, in the user's zone."""
@@ -45,7 +47,8 @@ def read_range(text: str, now: datetime) -> Range:
     if found:
         try:
             first, last = _stated(found[1]), _stated(found[2] or found[1])
-            if first[0] < last[1]:
+            # Who asks may look some days around, and the calendar has ends.
+            if first[0] - _AROUND < last[1] - _AROUND < last[1] + _AROUND:
                 return _days(first[0], last[1], now)
         except (ValueError, OverflowError):
             pass

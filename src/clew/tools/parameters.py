@@ -86,8 +86,9 @@ def array(
     fields: tuple[Parameter, ...] = (),
     max_items: int = 1000,
     max_length: int = 100_000,
+    choices: tuple[str, ...] = (),
 ) -> Parameter:
-    """Several of one kind; empty by default."""
+    """Several of one kind, each one of the choices where there are any; empty by default."""
     return Parameter(
         name=name,
         kind=kind,
@@ -97,6 +98,7 @@ def array(
         fields=fields,
         max_items=max_items,
         max_length=max_length,
+        choices=choices,
     )
 
 

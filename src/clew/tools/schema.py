@@ -40,15 +40,17 @@ def parameter_schema(parameter: Parameter) -> Schema:
     kind = _TYPES[parameter.kind]
     schema: dict[str, Any] = {"type": kind if parameter.required else [kind, "null"]}
     schema["description"] = parameter.description
-    if parameter.choices:
+    of_items = parameter.kind == "strings"
+    if parameter.choices and not of_items:
         # A null that the type allows must be among the values, too.
         schema["enum"] = [*parameter.choices, *([] if parameter.required else [None])]
     if parameter.minimum is not None and not parameter.clamped:
         schema["minimum"] = parameter.minimum
     if parameter.maximum is not None and not parameter.clamped:
         schema["maximum"] = parameter.maximum
-    if parameter.kind == "strings":
-        schema["items"] = {"type": "string"}
+    if of_items:
+        of_choices = {"enum": list(parameter.choices)} if parameter.choices else {}
+        schema["items"] = {"type": "string", **of_choices}
     if parameter.kind == "integers":
         schema["items"] = {"type": "integer"}
     if parameter.kind == "objects":

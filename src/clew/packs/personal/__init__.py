@@ -58,6 +58,7 @@ PACK = Pack(
                 Field(name="priority", description="A (highest) to Z."),
                 Field(name="project"),
                 Field(name="people", kind="list"),
+                Field(name="contexts", kind="list", description="Of todo.txt, such as @phone."),
             ),
         ),
     ),

@@ -10,6 +10,7 @@ from clew.indexing.reading.formats.entity_document import TYPE
 from clew.indexing.reading.formats.mail.people import Person, from_flat
 from clew.indexing.reading.formats.pim import calendar, contacts, tasks
 from clew.indexing.reading.formats.pim.people import name_of
+from clew.indexing.structure.markdown_links import TAGGED
 from clew.packs.personal.people import alias, aliases, type_of
 from clew.types import AliasEvidence, DeclaredEntity, Statement, Structure
 
@@ -74,6 +75,8 @@ def _contact_names(document: Document) -> Iterator[AliasEvidence]:
 def _task(document: Document) -> Iterator[Statement]:
     for one in from_flat(document.metadata.get("people")):
         yield _said(document, document.title, "task", "assigned_to", name_of(one), type_of(one))
+    for context in document.metadata.get("contexts") or []:
+        yield _said(document, document.title, "task", TAGGED, str(context), "name")
     if project := document.metadata.get("project"):
         yield _said(document, document.title, "task", "part_of", str(project), "name")
 

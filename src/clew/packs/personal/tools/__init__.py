@@ -29,7 +29,7 @@ TOOLS: tuple[Tool, ...] = (
                 "strings",
                 f"Among {', '.join(NODE_TYPES)}. Default: all.",
                 max_items=4,
-                max_length=20,
+                choices=tuple(NODE_TYPES),
             ),
         ),
         result=shape(query="string", count="integer", nodes="array"),

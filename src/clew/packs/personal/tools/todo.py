@@ -42,15 +42,19 @@ def tasks_query(call: Call, arguments: Arguments) -> Result:
         if status in (None, one.task.status)
         and (due is None or _is_due(one.task, due.start.date(), due.end.date()))
         and (not project or entity_key(project) == entity_key(one.task.project))
-        and (people is None or any(_is_of(who, people) for who in one.task.people))
+        and (
+            people is None
+            or any(_is_of(who, people) for who in (*one.task.people, *one.task.contexts))
+        )
     ]
     found.sort(key=lambda one: (one.task.due or "9", one.task.priority or "~", one.task.title))
     kept = found[: arguments["limit"]]
+    known = _people_among(engine, {name for one in kept for name in one.task.contexts})
     return {
         "count": len(found),
         "left_out": len(found) - len(kept),
         "due": {"asked": arguments["due"], **shown(due, now)} if due else None,
-        "tasks": [_shown(one) for one in kept],
+        "tasks": [_shown(one, known) for one in kept],
     }
 
 
@@ -63,8 +67,17 @@ def _is_of(who: str, people: frozenset[str]) -> bool:
     return key in people or entity_key(who) in people or not people.isdisjoint(key.split())
 
 
-def _shown(one: Found) -> dict[str, Any]:
+def _people_among(engine: Engine, contexts: set[str]) -> set[str]:
+    """Those of the contexts that name people whom the store knows."""
+    keys = {name: entity_key(name.replace(".", " ").replace("_", " ")) for name in contexts}
+    ids = engine.store.resolve(list(keys.values()))
+    people = {e.id for e in engine.store.entities(list(ids.values())) if e.entity_type == "person"}
+    return {name for name, key in keys.items() if ids.get(key) in people}
+
+
+def _shown(one: Found, known: set[str]) -> dict[str, Any]:
     task = one.task
+    contexts = [name for name in task.contexts if name not in known]
     return {
         "id": one.id,
         "title": task.title,
@@ -72,7 +85,8 @@ def _shown(one: Found) -> dict[str, Any]:
         "due": task.due or None,
         "priority": task.priority or None,
         "project": task.project or None,
-        "people": list(task.people),
+        "people": [*task.people, *(name for name in task.contexts if name in known)],
+        "contexts": contexts,
         "document": one.document.title,
         "source": one.document.source,
     }
@@ -112,6 +126,7 @@ def _of_document(document: DocumentInfo) -> Task:
         priority=str(fields.get("priority", "")),
         project=str(fields.get("project", "")),
         people=tuple(map(name_of, from_flat(fields.get("people")))),
+        contexts=tuple(map(str, fields.get("contexts") or ())),
         line=str(fields.get("line", "")),
     )
 

@@ -60,7 +60,8 @@ def read_bibtex(text: str) -> tuple[list[Paper], list[Failed]]:
     entries, failed = _parse(text)
     papers: list[Paper] = []
     for entry in entries.values():
-        parent = entries.get(entry.fields.get("crossref", "").lower())
+        named = entry.fields.get("crossref", "").lower()
+        parent = entries.get(named) if named else None
         inherited = _inherited(entry, parent) if parent else {}
         paper = _paper(entry, {**inherited, **entry.fields})
         if paper.title:

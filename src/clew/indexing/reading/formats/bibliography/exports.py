@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from clew.indexing.reading.formats.bibliography.names import plain
-from clew.indexing.reading.formats.bibliography.paper import Paper, Reference
+from clew.indexing.reading.formats.bibliography.paper import Paper, Reference, is_count
 from clew.indexing.reading.identifiers import arxiv_in, doi_in, year_in
 from clew.text import one_line
 
@@ -293,7 +293,7 @@ def _paper(record: object) -> Paper | None:
         abstract=form.abstract(record),
         topics=_names(topics, *form.topic),
         identifiers=tuple(filter(None, (doi, next(filter(None, arxiv), ""), catalogue))),
-        citations=next((count for count in counts if isinstance(count, int)), None),
+        citations=next((count for count in counts if is_count(count)), None),
         references=tuple(form.references(record)),
         note=_first(record, *form.note),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -50,3 +51,8 @@ class Paper:
     note: str = ""
     more: Mapping[str, str] = field(default_factory=dict)
     """Further fields, for filters."""
+
+
+def is_count(value: object) -> TypeGuard[int]:
+    """Whether it can be how often a paper is cited."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 10**9

@@ -41,6 +41,7 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     if "BEGIN:V" not in text.upper():
         raise raw.unreadable("line 1: no iCalendar (BEGIN:VCALENDAR is missing)")
     found = list(blocks(text, (*_KINDS, "VTIMEZONE")))
+    _forget_zones()
     for block in found:
         if block.name == "VTIMEZONE" and block.closed:
             _learn_zone(block.text)
@@ -57,6 +58,13 @@ def read_calendar(raw: RawFile) -> ReadResult | None:
     # Of two versions of one event, the later one counts.
     by_source = {document.source: document for document in documents}
     return ReadResult(documents=tuple(by_source.values()), skipped=tuple(skipped))
+
+
+def _forget_zones() -> None:
+    """Those of the file before: programs give zones of their own the same name in every file."""
+    from icalendar.timezone import tzp
+
+    tzp.use_default()
 
 
 def _learn_zone(text: str) -> None:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, date, datetime, timedelta
+from datetime import MAXYEAR, UTC, date, datetime, timedelta, tzinfo
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any
-from zoneinfo import ZoneInfo
+from zoneinfo import ZoneInfo, available_timezones
 
 from clew.indexing.reading.formats.pim.components import Block, parsed
 from clew.times.recurrence import ENDLESS, check_rule, last_day, listed, without_until
@@ -156,8 +157,23 @@ def _zone(moment: datetime) -> str:
         from icalendar.timezone import tzids_from_tzinfo
 
         known = [name for name in tzids_from_tzinfo(moment.tzinfo) if _is_zone(name)]
-        key = known[0] if known else "UTC"
+        key = known[0] if known else _alike(moment.tzinfo, moment.year)
     return str(key)
+
+
+@lru_cache(64)
+def _alike(own: tzinfo, year: int) -> str:
+    """The first zone whose clocks show the same through a year and the next; UTC for none."""
+    first = min(year, MAXYEAR - 1)
+    days = [(month, day) for month in range(1, 13) for day in (1, 15)]
+    moments = [datetime(y, *day, 12) for y in (first, first + 1) for day in days]
+    wanted = [moment.replace(tzinfo=own).utcoffset() for moment in moments]
+    for name in sorted(name for name in available_timezones() if "/" in name):
+        zone = ZoneInfo(name)
+        pairs = zip(moments, wanted, strict=True)
+        if all(moment.replace(tzinfo=zone).utcoffset() == offset for moment, offset in pairs):
+            return name
+    return "UTC"
 
 
 def _is_zone(name: str) -> bool:

@@ -58,6 +58,8 @@ class Task:
     """A to Z; empty for none."""
     project: str = ""
     people: tuple[str, ...] = ()
+    contexts: tuple[str, ...] = ()
+    """Of `todo.txt`, where `@` says a place or a tool as often as a person."""
     line: str = ""
     """The line of the file that says it."""
 
@@ -119,7 +121,8 @@ def todo_line(line: str) -> Task:
     urgent = _PRIORITY.match(words)
     if urgent:
         words = urgent[0] + _MADE.sub("", words[urgent.end() :])
-    return task_of(words, DONE if done else OPEN, line)
+    task = task_of(words, DONE if done else OPEN, line)
+    return replace(task, people=(), contexts=task.people)
 
 
 def read_todo_txt(raw: RawFile) -> ReadResult:
@@ -147,6 +150,7 @@ def task_record(
         "priority": task.priority,
         "project": task.project,
         "people": people or list(task.people) or None,
+        "contexts": list(task.contexts) or None,
         "line": task.line,
     }
     return record(
