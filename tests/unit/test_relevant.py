@@ -79,7 +79,13 @@ def test_as_json_it_is_a_local_graph(engine: Engine) -> None:
     assert "".join(found.to_graphml()).count("<node ") == shown["graph"]["node_count"]
 
 
-@pytest.mark.parametrize("question", ["", " ", "zzz qqq", "the of and"])
+@pytest.mark.parametrize("question", ["", " "])
+def test_neither_a_question_nor_entities_is_refused(engine: Engine, question: str) -> None:
+    with pytest.raises(InputError, match="entity_ids"):
+        engine.graph.subgraph(question)
+
+
+@pytest.mark.parametrize("question", ["zzz qqq", "the of and"])
 def test_nothing_near_is_an_empty_graph_and_a_note(engine: Engine, question: str) -> None:
     found = engine.graph.subgraph(question)
 

@@ -103,11 +103,12 @@ def test_a_name_that_no_text_has_is_no_slip(tmp_path: Path) -> None:
 def test_words_come_and_go_with_the_texts(tmp_path: Path) -> None:
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         engine.add("The first loom.", source="a")
-        assert not engine.search("quagstone").notes
+        corrected = "read 'quagstone' as 'quaggstone'"
+        assert corrected not in engine.search("quagstone").notes
         engine.add("The quaggstone of Vell.", source="b")
-        assert engine.search("quagstone").notes == ("read 'quagstone' as 'quaggstone'",)
+        assert engine.search("quagstone").notes == (corrected,)
         engine.delete(["b"])
-        assert not engine.search("quagstone").notes
+        assert corrected not in engine.search("quagstone").notes
 
 
 def test_words_are_kept_beside_the_store_and_only_new_texts_are_read(tmp_path: Path) -> None:

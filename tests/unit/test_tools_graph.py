@@ -437,8 +437,9 @@ def test_ids_may_be_text(store: Clew) -> None:
 
 def test_unknown_entities_are_named(store: Clew) -> None:
     for tool in ("get_entity_neighbors", "extract_entity_relationships"):
-        told = fail(store, tool, entity_id=10**30)
-        assert told.startswith(f"there is no entity {10**30}; expected an entity_id")
+        told = fail(store, tool, entity_id=2**62)
+        assert told.startswith(f"there is no entity {2**62}; expected an entity_id")
+        assert f"at most {2**63 - 1}" in fail(store, tool, entity_id=10**30)
         assert "graph_enhanced_search" in told
     assert "expected a whole number" in fail(store, "get_entity_neighbors", entity_id="Lorne")
 
@@ -647,7 +648,7 @@ def test_the_graph_between_entities(tied: Clew) -> None:
     names = ["Jonas Reed", "Tarn Abbey", "Lorne Estate", "Veldt County"]
     ids = [id_of(tied, name) for name in names]
 
-    content = ask(tied, "build_local_graph", entity_ids=[*map(str, ids), ids[0], 10**30])
+    content = ask(tied, "build_local_graph", entity_ids=[*map(str, ids), ids[0], 2**62])
 
     graph = content["graph"]
     inner = [

@@ -93,8 +93,10 @@ def _number(where: str, parameter: Parameter, value: object) -> float:
 def _integer(where: str, parameter: Parameter, value: object) -> int:
     # Some models write 2.0 where 2 is meant, and ids of lists as text.
     value = _unquoted(value)
-    if not _is_number(value) or value != value // 1 or abs(value) > _LARGEST_WHOLE:
+    if not _is_number(value) or value != value // 1:
         raise _wrong(where, value, "a whole number")
+    if abs(value) > _LARGEST_WHOLE:
+        raise _wrong(where, value, f"a whole number of at most {_LARGEST_WHOLE}")
     return int(_within(where, parameter, value))
 
 
