@@ -86,6 +86,36 @@ def test_filters_keep_what_they_name(page: Page, lights: Site) -> None:
     assert "place" in types
 
 
+def test_names_stay_within_the_picture(page: Page, lights: Site) -> None:
+    page.add_init_script(
+        """window.past = [];
+        const fill = CanvasRenderingContext2D.prototype.fillText;
+        CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+          const width = this.canvas.clientWidth;
+          if (x < 0 || x + this.measureText(text).width > width) past.push(text);
+          fill.call(this, text, x, y);
+        };"""
+    )
+    page.set_viewport_size({"width": 400, "height": 700})
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
+    drawn(page)
+    page.wait_for_timeout(300)
+
+    assert page.evaluate("clewPictures[0].sigma.getNodeDisplayedLabels().size") > 0
+    assert page.evaluate("past") == []
+
+
+def test_the_usual_types_have_colours_of_their_own(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
+    drawn(page)
+    colours = page.evaluate("KINDS.map((kind) => colour(kind))")
+
+    assert {"code", "name", "person"} <= set(page.evaluate("KINDS"))
+    assert len(set(colours)) == len(colours)
+
+
 def test_what_is_searched_within_is_lit(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")

@@ -148,7 +148,7 @@ def register(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
 def chain(engine: clew.Clew, question: str, **options: object) -> tuple[RetrievalResult, list[str]]:
     """What is found, and the lines of the chain."""
     asked = new_session(engine, question, hierarchy=CHAIN, **options)
-    found = by_hierarchy(asked)
+    found = by_hierarchy(asked, parse_hierarchy(CHAIN))
     blocks = found.arrange(asked, ())
     return found, blocks[0].forms[0].text.split("\n") if blocks else asked.notes
 
@@ -188,8 +188,10 @@ def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -
 
 
 def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
-    asked = new_session(register, "Ilse Marn", hierarchy="place -capital_of-> place", layer="place")
-    assert titles(asked, by_hierarchy(asked).ranking)
+    asked = new_session(register, "Ilse Marn", layer="place")
+    hierarchy = parse_hierarchy("place -capital_of-> place")
+
+    assert titles(asked, by_hierarchy(asked, hierarchy).ranking)
     assert asked.notes == [
         "no entity of type 'place' near the question has the relations of the hierarchy; passages"
         " were found by meaning alone"

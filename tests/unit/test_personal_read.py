@@ -63,6 +63,26 @@ def test_contacts_of_both_versions_keep_their_fields() -> None:
     assert deniz.metadata["known_as"] == "Deniz"
 
 
+def test_cards_of_version_2_1_are_read() -> None:
+    text = (
+        "BEGIN:VCARD\nVERSION:2.1\n"
+        "N;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:M=C3=BCller;J=C3=B6rg;;;\n"
+        "FN;CHARSET=UTF-8;ENCODING=QUOTED-PRINTABLE:J=C3=B6rg =\nM=C3=BCller\n"
+        "EMAIL;INTERNET;PREF:joerg@x.example\nTEL;HOME;VOICE:+49 1 2\n"
+        "NOTE;QUOTED-PRINTABLE:one=0D=0Atwo\nORG;CHARSET=none;QUOTED-PRINTABLE:Acme;Sales\n"
+        "END:VCARD\n"
+    )
+
+    found = read_contacts(raw(text, "old.vcf"))
+
+    (card,) = found.documents
+    assert (card.title, found.skipped) == ("Jörg Müller", ())
+    assert card.metadata["emails"] == ["joerg@x.example"]
+    assert card.metadata["phones"] == ["+49 1 2"]
+    assert card.metadata["organisation"] == "Acme"
+    assert card.text.endswith("\n\none\ntwo")
+
+
 def test_a_given_name_that_two_contacts_have_stands_for_neither() -> None:
     other = CARD_4.replace("Kaya", "Aydin").replace("deniz@", "aydin@")
 

@@ -133,7 +133,9 @@ def test_far_prizes_are_tied_though_much_else_is_nearer() -> None:
     tree = steiner_tree(chain(5), {0: 1.0, 4: 1.0}, cost=0.1, max_entities=10)
     assert sorted(tree.entities) == [0, 1, 2, 3, 4]
     assert tree.entities[:2] == (0, 4), "prizes first"
-    assert tree.notes == ("the tree was looked for among 10 entities around the prizes only",)
+    assert tree.notes == (
+        "only the 10 entities nearest to what the question is about were looked at",
+    )
 
 
 def test_dear_ties_leave_the_highest_prize_alone() -> None:

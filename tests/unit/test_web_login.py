@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -195,3 +196,16 @@ def test_numbers_of_any_length_are_refused(tmp_path: Path, path: str) -> None:
         answers = [client.get(f"/ui/{path.format('9' * digits)}") for digits in (25, 5000)]
 
     assert all(answer.status_code in (400, 404) for answer in answers)
+
+
+def test_who_may_only_read_sees_no_form_that_writes(tmp_path: Path) -> None:
+    with explorer(tmp_path, rights=("read",)) as client:
+        log_in(client, OWNER[0])
+        listed = client.get("/ui/entities").text
+        paths = ["", "?q=mill", "documents", "documents/mill", "merges", "jobs", "graph"]
+        paths += re.findall(r"/ui/(entities/\d+)", listed)
+        pages = {path: client.get(f"/ui/{path}").text for path in paths}
+
+    assert len(pages) > 7
+    for path, page in pages.items():
+        assert re.findall(r'<form method="post" action="([^"]*)"', page) == ["/ui/logout"], path

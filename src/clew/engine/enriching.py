@@ -210,7 +210,13 @@ class Enriching:
         from clew.indexing.enrichment.extraction import ModelExtraction
 
         return ModelExtraction(
-            state.store, self._log, model, llm, state.bound_ingest, state.writing
+            state.store,
+            self._log,
+            model,
+            llm,
+            state.bound_ingest,
+            state.writing,
+            state.packs.domain,
         )
 
     def _model(self, max_tokens: int | None, max_cost: float | None) -> LanguageModelClient:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError
+from clew.errors import InputError, NotFoundError
 from clew.wiring import declare_functional
 
 if TYPE_CHECKING:
@@ -37,9 +37,10 @@ class Packs:
     def enable(self, name: str) -> None:
         """Enable a pack for the store, in every process.
 
-        What was indexed before is read again by the next run of `index`, and by `reindex`.
+        What was indexed before is read again by the next run of `index`, and by `reindex`. Raises
+        `NotFoundError`, `InputError` for a pack whose declaration cannot have an effect.
         """
-        self.get(name)
+        _check(self.get(name))
         names = self.enabled()
         if name not in names:
             self._set([*names, name])
@@ -57,3 +58,25 @@ class Packs:
         with state.writing:
             state.store.set_packs(names)
         declare_functional(state.settings, state.store)
+
+
+def _check(pack: Pack) -> None:
+    """Raise `InputError` for a pack that declares what the engine does not know."""
+    from clew.search.analysis.route import RULES
+    from clew.search.options import parse_hierarchy
+    from clew.search.strategies import STRATEGIES
+
+    kinds = (*(rule.name for rule in RULES), "fact")
+    for what, given, known in (
+        ("kind of question", pack.strategies, kinds),
+        ("strategy", pack.strategies.values(), STRATEGIES),
+        ("task of a prompt", pack.prompts, ("extract",)),
+    ):
+        for one in given:
+            if one not in known:
+                raise InputError(
+                    f"the pack {pack.name!r} declares the unknown {what} {one!r}; expected one of"
+                    f" {', '.join(known)}"
+                )
+    for hierarchy in pack.hierarchies:
+        parse_hierarchy(hierarchy)

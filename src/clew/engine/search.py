@@ -186,7 +186,7 @@ class Search:
             started = time.perf_counter()
             # What is meant by "today" changes with the day alone.
             day = replace(options, now=_midnight(options.now))
-            key = (state.store.generation(), question, day)
+            key = (state.store.generation(), state.packs.names, question, day)
             known = None if usage.weight else self._answers.get(key)
             if known is not None:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})

@@ -16,6 +16,7 @@ from clew.engine.indexing_steps import IndexingSteps
 from clew.engine.vector_index import make_vector_index
 from clew.errors import InputError, ModelError
 from clew.search.cache import RecentlyUsed
+from clew.search.resources import Preferences
 from clew.wiring import (
     make_communities,
     make_embedder,
@@ -27,7 +28,7 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
@@ -250,9 +251,9 @@ class EngineState:
         return self._steps.packs
 
     @property
-    def preferred_strategies(self) -> Mapping[str, str]:
+    def preferences(self) -> Preferences:
         """See `SearchResources`: as the packs want it."""
-        return self.packs.strategies
+        return Preferences(self.packs.strategies, self.packs.hierarchies)
 
     @property
     def ingest(self) -> IndexingPipeline:

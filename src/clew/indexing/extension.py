@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from clew.indexing.reading.formats.common import Reader
     from clew.types import Document, Extraction, Structure
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Domain:
+    """What a model that reads passages is told beside what it is always told."""
+
+    entity_types: tuple[str, ...] = ()
+    relation_types: tuple[str, ...] = ()
+    """To be used where they fit; others may be, too."""
+    instructions: tuple[str, ...] = ()
 
 
 class Extension(Protocol):

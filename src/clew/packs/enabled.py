@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
+from clew.indexing.extension import Domain
 from clew.packs.load import load
 
 if TYPE_CHECKING:
@@ -93,6 +94,22 @@ class EnabledPacks:
     def strategies(self) -> Mapping[str, str]:
         """Strategy by kind of question."""
         return {k: s for pack in reversed(self.packs) for k, s in pack.strategies.items()}
+
+    @property
+    def hierarchies(self) -> tuple[str, ...]:
+        """See `Pack`."""
+        return tuple(one for pack in self.packs for one in pack.hierarchies)
+
+    @property
+    def domain(self) -> Domain:
+        """What a model that reads passages is told of the packs."""
+        return Domain(
+            entity_types=tuple(self.entity_types),
+            relation_types=tuple({one.name: None for one in self.relation_types.values()}),
+            instructions=tuple(
+                pack.prompts["extract"] for pack in self.packs if "extract" in pack.prompts
+            ),
+        )
 
     def normalised(self, extraction: Extraction) -> Extraction:
         """See `Extension`."""

@@ -92,8 +92,10 @@ class Pack:
     """To be raised where documents have to be indexed again."""
     entity_types: tuple[EntityType, ...] = ()
     relation_types: tuple[RelationType, ...] = ()
-    hierarchies: tuple[tuple[str, ...], ...] = ()
-    """Entity types from the most general to the most particular: ("value", "principle", "goal")."""
+    hierarchies: tuple[str, ...] = ()
+    """Entity types from the most general to the most particular, with what leads from each to the
+    next, such as "value -defines-> principle". `hierarchical` follows the one that has the layer
+    that is asked for."""
     readers: Mapping[str, Reader] = field(default_factory=dict)
     """By ending (".ics") or whole file name ("todo.txt"), in lower case. They run in the worker
     process, within the limits of the settings."""
@@ -106,6 +108,6 @@ class Pack:
     strategies: Mapping[str, str] = field(default_factory=dict)
     """Strategy by kind of question (a rule of `clew.search.analysis.route`, or `fact`)."""
     prompts: Mapping[str, str] = field(default_factory=dict)
-    """Instructions for models by name."""
+    """Further instructions for a model by what it does: `extract`."""
     questions: Path | None = None
     """JSON Lines of `question` and `gold`: titles, or ends of sources, of which one answers it."""

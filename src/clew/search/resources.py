@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
@@ -17,6 +18,16 @@ if TYPE_CHECKING:
     from clew.search.ranking.ranker import Ranker
     from clew.settings import Settings
     from clew.types import Vector
+
+
+@dataclass(frozen=True, slots=True)
+class Preferences:
+    """What a store's domain prefers where a question leaves it open."""
+
+    strategies: Mapping[str, str]
+    """By kind of question, in place of the rules' own."""
+    hierarchies: tuple[str, ...]
+    """As `Options.hierarchy`; the first that has the layer asked for is followed."""
 
 
 class SearchResources(Protocol):
@@ -67,8 +78,8 @@ class SearchResources(Protocol):
         """Communities and topics, brought up to date."""
 
     @property
-    def preferred_strategies(self) -> Mapping[str, str]:
-        """Strategy by kind of question, in place of the rules' own."""
+    def preferences(self) -> Preferences:
+        """What is preferred where a question leaves it open."""
 
     @property
     def ranker(self) -> Ranker:

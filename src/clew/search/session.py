@@ -157,7 +157,7 @@ class QuerySession:
         features, model = self._features, self.resources.language_model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
-                return route(self.question, features, self.resources.preferred_strategies)
+                return route(self.question, features, self.resources.preferences.strategies)
             from clew.search.analysis.route_with_model import route_with_model
 
             return route_with_model(model, self.question, features)

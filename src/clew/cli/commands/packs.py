@@ -74,7 +74,7 @@ def _described(pack: Pack) -> dict[str, Any]:
         "version": pack.version,
         "entity_types": [one.name for one in pack.entity_types],
         "relation_types": [one.name for one in pack.relation_types],
-        "hierarchies": [" ▸ ".join(one) for one in pack.hierarchies],
+        "hierarchies": list(pack.hierarchies),
         "formats": list(pack.readers),
         "tools": [getattr(tool, "name", str(tool)) for tool in pack.tools()],
         "questions": "" if pack.questions is None else pack.questions.name,

@@ -140,7 +140,7 @@ def _candidates(
     reached = np.flatnonzero(spread.hops >= 0)
     nearest = reached[np.lexsort((reached, spread.costs[reached], spread.hops[reached]))]
     chosen = dict.fromkeys((*seeds, *between, *nearest[:limit].tolist()))
-    note = f"the tree was looked for among {limit} entities around the prizes only"
+    note = f"only the {limit} entities nearest to what the question is about were looked at"
     rows = np.array(sorted(list(chosen)[:limit]), dtype=np.int64)
     return rows, (note,) if len(reached) > limit else ()
 

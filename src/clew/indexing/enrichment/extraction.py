@@ -12,15 +12,19 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
-from pydantic import BaseModel
-
 from clew.errors import ModelError, NotFoundError
+from clew.indexing.enrichment.extraction_prompt import (
+    ExtractionReply,
+    QuotedFact,
+    entity_types,
+    extraction_request,
+    instructions,
+)
 from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
+from clew.indexing.extension import Domain
 from clew.indexing.manual_graph import CAUSAL, snake_case
-from clew.ports.language_model import Message, Request
 from clew.types import ChunkExtraction, Extraction, NewEntity
-from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,10 +33,9 @@ if TYPE_CHECKING:
     from clew.indexing.pipeline import IndexingPipeline
     from clew.ports import Store
     from clew.ports.enrichment import EnrichmentLog
+    from clew.ports.language_model import Request
     from clew.settings import LlmSettings
 
-VERSION = 1
-"""Of the prompt: a reply that was kept for another one is not used."""
 CONFIDENCE = 0.7
 """How far a fact is believed that quotes its passage: a prior, more than a pattern's 0.5."""
 MOST_PASSAGES = 8
@@ -43,43 +46,6 @@ _TOKENS_A_CHARACTER = 2
 taken with a sentence quoted for each, which is dense."""
 _CAPITALS = 3
 """Words with a capital inside sentences from which on a passage without names is suspicious."""
-TYPES = ("person", "place", "organisation", "work", "event", "product", "concept", "date", "name")
-INSTRUCTIONS = f"""\
-(extract {VERSION}) You list the names in passages of one document, and the facts that they state.
-{NOTICE}
-Answer with a JSON object: {{"entities": [{{"name": "…", "type": "…"}}],\
- "facts": [{{"quote": "…", "head": "…", "relation": "…", "tail": "…"}}]}}
-entities: what has a name, written as the passage has it; type is one of {", ".join(TYPES)}.
-facts: quote is the sentence that states the fact, copied exactly; head and tail are names or\
- things of that passage, written as it has them; relation is specific, in snake_case, such as\
- born_in, founded, directed_by, part_of. Never related_to, associated_with, has, is or involves.
-Say nothing that the passages do not say. Where they name nothing, leave both lists empty.
-"""
-
-
-class Name(BaseModel):
-    """Something with a name."""
-
-    name: str
-    type: str = "name"
-
-
-class QuotedFact(BaseModel):
-    """A fact; its quotation comes first, so that it is not made up to fit."""
-
-    quote: str
-    head: str
-    relation: str
-    tail: str
-
-
-class ExtractionReply(BaseModel):
-    """The reply to `extraction_request`."""
-
-    entities: list[Name] = []
-    facts: list[QuotedFact] = []
-
-
 Work: TypeAlias = Sequence[Passage]
 """The passages of one request."""
 
@@ -107,30 +73,15 @@ class Outcome:
         self.dropped += other.dropped
 
 
-def extraction_request(passages: Sequence[Passage]) -> Request:
-    """Some passages of a document, to be read for names and facts."""
-    chunks = [passage.chunk for passage in passages]
-    blocks = [
-        untrusted_block(chunk.text, number=number, title=(chunk.context or chunk.title)[:200])
-        for number, chunk in enumerate(chunks, start=1)
-    ]
-    return Request(
-        task="extract",
-        instructions=INSTRUCTIONS,
-        messages=(Message(role="user", text="\n\n".join(blocks)),),
-        schema=ExtractionReply,
-        subject=", ".join(chunk.public_id for chunk in chunks),
-        documents=(chunks[0].document_id,),
-    )
-
-
-def works_of(passages: Sequence[Passage], settings: LlmSettings) -> Iterator[Work]:
+def works_of(passages: Sequence[Passage], settings: LlmSettings, instructed: int) -> Iterator[Work]:
     """The passages of a document in order, as many together as one request takes.
+
+    `instructed`: characters of the instructions.
 
     Always the same for the same document, so that kept replies serve again.
     """
     reply = settings.extract.max_output_tokens
-    room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - len(INSTRUCTIONS)
+    room = (settings.context_tokens - reply) * _CHARACTERS_A_TOKEN - instructed
     room = min(room, reply // _TOKENS_A_CHARACTER)  # what they state has to fit into the reply
     work: list[Passage] = []
     for passage in passages:
@@ -153,6 +104,7 @@ class ModelExtraction:
     settings: LlmSettings
     pipeline: Callable[[], IndexingPipeline]
     writing: AbstractContextManager[object]
+    domain: Domain = field(default_factory=Domain)
     total: Counts = field(default_factory=Counts)
 
     def reply_tokens(self, works: Sequence[Work]) -> int:
@@ -172,7 +124,7 @@ class ModelExtraction:
                 continue
             ranges = self.store.sentence_ranges([chunk.id for chunk in chunks])
             passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
-            for work in works_of(passages, self.settings):
+            for work in works_of(passages, self.settings, len(instructions(self.domain))):
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
@@ -183,7 +135,7 @@ class ModelExtraction:
 
     def request(self, work: Work) -> Request:
         """What the model is asked."""
-        return extraction_request(work)
+        return extraction_request(work, self.domain)
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; passages that come to nothing together are asked one by one."""
@@ -240,11 +192,15 @@ class ModelExtraction:
 
     def _asked(self, work: Work) -> Outcome:
         """What the model finds in passages; those where it overlooks every name have failed."""
-        request = extraction_request(work)
+        request = extraction_request(work, self.domain)
         reply = self.model.reply(request).value
         assert isinstance(reply, ExtractionReply)
         checked = Validation(work, None)
-        entities = [NewEntity(name=one.name, entity_type=_type(one.type)) for one in reply.entities]
+        types = entity_types(self.domain)
+        entities = [
+            NewEntity(name=one.name, entity_type=one.type if one.type in types else "name")
+            for one in reply.entities
+        ]
         taken = [entity for entity in entities if checked.takes(entity)]
         facts = sum(checked.relates(_relation(fact)) for fact in reply.facts)
         outcome = Outcome(
@@ -283,8 +239,3 @@ def _relation(fact: QuotedFact) -> AgentRelation:
         is_causal=relation_type == CAUSAL,
         quotation=fact.quote,
     )
-
-
-def _type(given: str) -> str:
-    """One of the types that there are; `name` for any other."""
-    return given if given in TYPES else "name"

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from clew.packs.constitution.flat import read_csv, read_markdown
-from clew.packs.constitution.node import LAYERS
 from clew.packs.constitution.reading import read_json, read_yaml
 from clew.packs.constitution.structure import constitution_structure
 from clew.packs.constitution.types import ENTITY_TYPES
@@ -38,7 +37,7 @@ PACK = Pack(
         RelationType(name="references", description="Conversation to element: relevance."),
         RelationType(name="about"),
     ),
-    hierarchies=(LAYERS,),
+    hierarchies=("value -defines-> principle -guides-> goal",),
     readers={
         ".yaml": read_yaml,
         ".yml": read_yaml,

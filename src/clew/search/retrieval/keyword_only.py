@@ -11,7 +11,7 @@ from clew.search.cache import RecentlyUsed
 from clew.search.pipeline import ask
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from clew.ports.language_model import LanguageModel
     from clew.search.options import Options
     from clew.search.ranking.ranker import Ranker
-    from clew.search.resources import SearchResources
+    from clew.search.resources import Preferences, SearchResources
     from clew.settings import Settings
     from clew.types import Ids, Scores, SearchResult, Vector, Vectors
 
@@ -64,8 +64,8 @@ class _WithoutModel:
         return self._resources.store
 
     @property
-    def preferred_strategies(self) -> Mapping[str, str]:
-        return self._resources.preferred_strategies
+    def preferences(self) -> Preferences:
+        return self._resources.preferences
 
     @property
     def snapshot(self) -> Snapshot:

@@ -92,9 +92,10 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
 
 def hierarchical(session: QuerySession) -> RetrievalResult:
     """One layer of a declared hierarchy, or of the documents' outline, with all above and below."""
-    from clew.search.strategies.hierarchy import by_hierarchy, by_outline
+    from clew.search.strategies.hierarchy import by_hierarchy, by_outline, declared
 
-    return by_hierarchy(session) if session.options.hierarchy else by_outline(session)
+    hierarchy = declared(session)
+    return by_hierarchy(session, hierarchy) if hierarchy else by_outline(session)
 
 
 def temporal(session: QuerySession) -> RetrievalResult:

@@ -124,9 +124,17 @@ def _outline(sections: Sequence[StoredSection], chunk: StoredChunk, here: int) -
 # --- declared hierarchies ----------------------------------------------------------------
 
 
-def by_hierarchy(session: QuerySession) -> RetrievalResult:
+def declared(session: QuerySession) -> Hierarchy | None:
+    """The hierarchy that is given, or the store's own that has the layer asked for."""
+    if session.options.hierarchy:
+        return parse_hierarchy(session.options.hierarchy)
+    known = map(parse_hierarchy, session.resources.preferences.hierarchies)
+    layer = session.options.layer
+    return next((h for h in known if layer not in LAYERS and layer in h.types), None)
+
+
+def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult:
     """The chains, up and down, of the entities of one layer that are nearest to the question."""
-    hierarchy = parse_hierarchy(session.options.hierarchy)
     layer = _layer(session, hierarchy)
     lines = _chains_through(session, hierarchy, layer)
     if not lines:

@@ -7,8 +7,12 @@ const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 const palette = dark ? DARK : COLOURS;
 const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#57524a" : "#cdc6ba", faint = dark ? "#2b2924" : "#eeeae2", thread = palette[0];
 
+/** Types that many stores have: no two of them look alike. */
+const KINDS = ["person", "place", "organisation", "event", "work", "concept", "name", "code", "product", "task"];
+
 /** One colour for each value, the same on every page. */
 function colour(value) {
+  if (KINDS.includes(value)) return palette[KINDS.indexOf(value)];
   let sum = 0;
   for (const letter of String(value)) sum = (sum * 31 + letter.codePointAt(0)) % 9973;
   return palette[sum % palette.length];
@@ -46,7 +50,7 @@ class Picture {
     this.sigma = new Sigma(this.graph, this.place, {
       labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
       defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 60,
-      defaultDrawNodeHover: hoverLabel,
+      defaultDrawNodeLabel: label, defaultDrawNodeHover: hoverLabel,
       nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),
     });
     this.sigma.on("clickNode", ({ node }) => this.choose(node));
@@ -125,6 +129,20 @@ class Picture {
   }
 }
 
+/** Where the name of a node begins: after it, or before it where the picture has no room. */
+function labelStart(pen, node, width) {
+  const after = node.x + node.size + 3, room = pen.canvas.clientWidth - 4;
+  return after + width <= room ? after : Math.max(4, Math.min(node.x - node.size - 3, room) - width);
+}
+
+/** The name of a node. */
+function label(pen, node, settings) {
+  if (!node.label) return;
+  pen.font = `${settings.labelSize}px ${settings.labelFont}`;
+  pen.fillStyle = ink;
+  pen.fillText(node.label, labelStart(pen, node, pen.measureText(node.label).width), node.y + settings.labelSize / 3);
+}
+
 /** The name of the node under the pointer, on a ground of the page's own colour. */
 function hoverLabel(pen, node, settings) {
   pen.font = `${settings.labelSize}px ${settings.labelFont}`;
@@ -132,8 +150,9 @@ function hoverLabel(pen, node, settings) {
   pen.fillStyle = dark ? "#2f2d28" : "#ffffff"; pen.strokeStyle = thread;
   pen.beginPath(); pen.arc(node.x, node.y, node.size + 3, 0, 7); pen.stroke();
   if (!node.label) return;
-  pen.fillRect(node.x + node.size + 2, node.y - 10, width + 8, 20);
-  pen.fillStyle = ink; pen.fillText(node.label, node.x + node.size + 6, node.y + 4);
+  const start = labelStart(pen, node, width + 8);
+  pen.fillRect(start, node.y - 10, width + 8, 20);
+  pen.fillStyle = ink; pen.fillText(node.label, start + 4, node.y + 4);
 }
 
 document.addEventListener("DOMContentLoaded", () => {

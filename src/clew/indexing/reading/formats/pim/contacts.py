@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import quopri
 import re
 from collections import Counter
 from dataclasses import replace
@@ -17,25 +18,77 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from clew.indexing.reading.formats.common import RawFile
-    from clew.indexing.reading.formats.pim.components import Component
+    from clew.indexing.reading.formats.pim.components import Block, Component
     from clew.types import Document
 
 MEDIA_TYPE = "text/vcard"
 _GROUP = re.compile(r"^\w{1,40}\.")
 _BIRTHDAY = re.compile(r"(?:(\d{4})|--)-?(\d{2})-?(\d{2})")
+_QUOTED = "QUOTED-PRINTABLE"
 _MOST = 20
 """Addresses, numbers and nicknames of one contact."""
 
 
 def read_contacts(raw: RawFile) -> ReadResult:
     """The contacts of a `.vcf` file."""
-    found = list(blocks(decode(raw), ("VCARD",)))
+    found = [_modern(block) for block in blocks(decode(raw), ("VCARD",))]
     if not found:
         raise raw.unreadable("line 1: no vCard (BEGIN:VCARD is missing)")
     documents, skipped = read_blocks(raw, found, lambda component: _contact(raw, component))
     by_source = {document.source: document for document in documents}
     known = _with_given_names(list(by_source.values()))
     return ReadResult(documents=tuple(known), skipped=tuple(skipped))
+
+
+# --- version 2.1 -------------------------------------------------------------------------
+
+
+def _modern(card: Block) -> Block:
+    """A card of version 2.1 as later versions write it."""
+    lines = card.text.split("\r\n")
+    if not any(line.strip().upper() == "VERSION:2.1" for line in lines):
+        return card
+    return card._replace(text="\r\n".join(map(_modern_line, _joined(lines))))
+
+
+def _joined(lines: list[str]) -> Iterator[str]:
+    """The lines, with those that quoted-printable breaks made whole."""
+    held: list[str] = []
+    quoted = False
+    for line in lines:
+        quoted = quoted if held else _QUOTED in line.partition(":")[0].upper()
+        goes_on = quoted and line.endswith("=")
+        held.append(line[:-1] if goes_on else line)
+        if not goes_on:
+            yield "".join(held)
+            held = []
+    yield from held
+
+
+def _modern_line(line: str) -> str:
+    """Parameters that are words alone are types; values are decoded."""
+    head, colon, value = line.partition(":")
+    name, *parameters = head.split(";")
+    if not parameters or not colon:
+        return line
+    told = {key.upper(): word for key, _, word in (p.partition("=") for p in parameters)}
+    if _QUOTED in head.upper():
+        value = _unquoted(value, told.get("CHARSET", "utf-8"))
+    types = [told.get("TYPE", ""), *(key for key, word in told.items() if not word)]
+    kept = [f"TYPE={one}" for one in types if one and one != _QUOTED]
+    return f"{';'.join([name, *kept])}:{value}"
+
+
+def _unquoted(value: str, charset: str) -> str:
+    found = quopri.decodestring(value.encode())
+    try:
+        text = found.decode(charset, "replace")
+    except LookupError:
+        text = found.decode("utf-8", "replace")
+    return "\\n".join(text.splitlines())
+
+
+# --- all versions ------------------------------------------------------------------------
 
 
 def _with_given_names(cards: list[Document]) -> Iterator[Document]:
