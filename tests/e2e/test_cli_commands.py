@@ -227,6 +227,9 @@ def test_show_lists_the_versions_of_a_document(in_process: Run, library: Library
     assert printed.splitlines()[0].split() == ["version", "SHA-256", "indexed", "replaced", "kept"]
     assert len(printed.splitlines()) >= 3
     assert in_process("documents", "--versions", "bells", *store).stdout == printed
+    both = in_process("documents", "--versions", "bells", "--where", "year=2020", *store)
+    assert both.returncode == 2
+    assert "leave --where out" in both.stderr
 
 
 def test_show_prints_an_earlier_text(in_process: Run, library: Library) -> None:

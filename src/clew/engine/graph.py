@@ -83,8 +83,8 @@ class Graph:
     def restore_names(self, *names: str) -> int:
         """Let texts make entities of pruned names again; how many names were.
 
-        What is indexed or processed again from then on has them. Raises `NotFoundError` where none
-        was pruned.
+        What is indexed from then on has them, and after `maintenance.reindex` all that is stored.
+        Raises `NotFoundError` where none was pruned.
         """
         from clew.engine.pruning import restore
 

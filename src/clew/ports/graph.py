@@ -146,7 +146,10 @@ class EntityEditor(Protocol):
         ...
 
     def restore_names(self, keys: Collection[str]) -> int:
-        """Forget that names were pruned; how many were. Texts indexed from then on have them."""
+        """Forget that names were pruned; how many were. Texts indexed from then on have them.
+
+        Every document is due to be indexed again, since any of them may.
+        """
         ...
 
     def link_rules(self) -> Mapping[str, str]:

@@ -43,6 +43,8 @@ def documents(
     ] = None,
 ) -> None:
     """List the documents of the store."""
+    if versions is not None and where:
+        raise typer.BadParameter("--versions is of one document: leave --where out")
     with common.open() as engine:
         if versions is not None:
             _print_versions(common, engine.documents.versions(versions))

@@ -55,6 +55,8 @@ class PrunedNames(StoreState):
         kept = {key: name for key, name in pruned.items() if key not in keys}
         if len(kept) < len(pruned):
             self._remember_pruned(kept)
+            # Which texts have the names, nothing tells any more: their mentions are gone.
+            self.backend.execute(statements.FORGET_RECIPES)
         return len(pruned) - len(kept)
 
     def _remember_pruned(self, names: dict[str, Any]) -> None:

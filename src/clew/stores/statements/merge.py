@@ -152,6 +152,11 @@ PRUNED = Statement(
     "SELECT (SELECT value FROM meta WHERE name = 'pruned')",
     "MATCH (s:ClewStore {namespace: $namespace}) RETURN [s.pruned] AS row",
 )
+# So that every document is due to be processed again.
+FORGET_RECIPES = Statement(
+    "UPDATE documents SET recipe = ''",
+    "MATCH (d:ClewDocument {namespace: $namespace}) SET d.recipe = ''",
+)
 # Columns: key, name, entity id.
 NAMES_OF_ENTITIES = Statement(
     f"SELECT key, name, entity_id FROM aliases WHERE entity_id {AMONG} ORDER BY id",
