@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.indexing.extension import Domain
 from clew.packs.load import load
 
 if TYPE_CHECKING:
+    from clew.indexing.extension import Domain
     from clew.indexing.reading.formats.common import Reader
     from clew.packs.pack import EntityType, Pack, RelationType
     from clew.types import Document, ExtractedRelation, Extraction, Structure
@@ -103,6 +103,8 @@ class EnabledPacks:
     @property
     def domain(self) -> Domain:
         """What a model that reads passages is told of the packs."""
+        from clew.indexing.extension import Domain
+
         return Domain(
             entity_types=tuple(self.entity_types),
             relation_types=tuple({one.name: None for one in self.relation_types.values()}),
