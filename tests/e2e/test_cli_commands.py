@@ -384,3 +384,5 @@ def test_eval_compares_strategies(in_process: Run, tmp_path: Path) -> None:
     assert report["rows"][0]["recall@1"] == pytest.approx(1.0)
     assert {"keyword", "graph"} <= set(table.split())
     assert not (tmp_path / ".clew").exists()
+    kinds = json.loads(in_process("eval", "tiny", "--rag-types", "--json").stdout)
+    assert [row["strategy"] for row in kinds["rows"]] == ["traditional", "contextual", "graph"]

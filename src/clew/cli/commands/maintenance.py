@@ -102,6 +102,14 @@ def evaluate(
     k: Annotated[
         str, typer.Option("--k", metavar="RANKS", help="Ranks of recall@k, separated by commas.")
     ] = "2,5,10,20",
+    rag_types: Annotated[
+        bool,
+        typer.Option(
+            "--rag-types",
+            help="Compare traditional, contextual and graph instead: recall@20 failures, tokens of"
+            " the context, time.",
+        ),
+    ] = False,
     split: Annotated[str, typer.Option(help="Which judgements to use: qrels/SPLIT.tsv.")] = "test",
     answers: Annotated[
         bool,
@@ -134,6 +142,8 @@ def evaluate(
         raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
     if not answers and (judge or html is not None or questions is not None):
         raise typer.BadParameter("--judge, --html and --questions go with --answers")
+    if answers and rag_types:
+        raise typer.BadParameter("--rag-types compares passages; leave --answers out")
     strategies = comma_separated(strategy)
     ks = [_rank(item) for item in comma_separated(k)]
 
@@ -151,6 +161,7 @@ def evaluate(
                 store=common.store,
                 settings=settings,
                 split=split,
+                rag_types=rag_types,
                 progress=progress,
             )
 
