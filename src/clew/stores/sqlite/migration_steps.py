@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
+from clew.stores.communities.rows import former_reports
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
@@ -129,6 +130,20 @@ CREATE TABLE enrichments (
     chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     enriched TEXT NOT NULL
 )
+"""
+
+# What a language model says, by `kind:identity`; lists are JSON.
+_M019 = """
+CREATE TABLE descriptions (
+    key TEXT PRIMARY KEY,
+    name TEXT NOT NULL,
+    title TEXT NOT NULL,
+    text TEXT NOT NULL,
+    sources TEXT NOT NULL,
+    documents TEXT NOT NULL,
+    basis TEXT NOT NULL,
+    reason TEXT NOT NULL
+) WITHOUT ROWID
 """
 
 
@@ -259,3 +274,18 @@ def m017_lookup_keys(connection: sqlite3.Connection) -> None:
             f"CREATE INDEX aliases_by_{name} ON aliases ({name}) WHERE {name} IS NOT NULL"
         )
     connection.execute("CREATE INDEX documents_by_digest ON documents (sha256)")
+
+
+def m019_descriptions(connection: sqlite3.Connection) -> None:
+    """What language models say of what is stored; reports are the texts' own again.
+
+    The model's replies are kept: writing its reports again asks nothing.
+    """
+    connection.execute(_M019)
+    found = connection.execute("SELECT value FROM partition_state WHERE name = 'summaries'")
+    for (summaries,) in found.fetchall():
+        connection.executemany(
+            "UPDATE communities SET title = :title, summary = :summary WHERE id = :id",
+            former_reports(summaries),
+        )
+    connection.execute("DELETE FROM partition_state WHERE name = 'summaries'")

@@ -23,7 +23,7 @@ FOUND = 10
 """Documents that `search` finds, at most."""
 ECHOED, NAMED, MOST = 200, 60, 10
 """Characters of a question and of a name that are said again, and how many of each kind."""
-TITLED, SOURCED = 100, 200
+TITLED, SOURCED, SUMMARY = 100, 200, 1000
 """Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
@@ -243,6 +243,7 @@ def _document(info: DocumentInfo) -> Result:
         "date_precision": info.date_precision,
         "indexed_at": info.indexed_at.isoformat(),
         "metadata": dict(info.metadata),
+        "summary": shortened(info.summary.text, SUMMARY) if info.summary else None,
     }
 
 
