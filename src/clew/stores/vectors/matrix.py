@@ -1,9 +1,10 @@
 """Nearest neighbours over a matrix that is mapped from a file derived from the store.
 
-The file `vectors-<generation>.arrays` holds the chunks' ids (int64), sorted, and their vectors
-(float32, unit length), of a large store also codes (`codes.py`). What was saved since lies in memory as a tail, what was deleted is masked;
-once either grows, a new file is written. A file is verified in the background while the question is
-prepared; nothing is answered from it before that is done, and a damaged one is made again.
+The file `vectors-<generation>.arrays` holds the chunks' ids (int64), sorted, their vectors
+(float32, unit length), and where there are many also their codes. What was saved since lies in
+memory as a tail, what was deleted is masked; once either grows, a new file is written. A file is
+verified in the background while the question is prepared; nothing is answered from it before that
+is done, and a damaged one is made again.
 """
 
 from __future__ import annotations
