@@ -9,7 +9,7 @@ from clew.types import Description
 
 
 def read_described(value: str | list[Any] | None) -> tuple[str, Description | None]:
-    """Title and description from the column `statements.descriptions.described`."""
+    """Title and description from the column `statements.enrichments.described`."""
     if value is None:
         return "", None
     title, text, sources = json.loads(value) if isinstance(value, str) else value

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from clew.ports.enrichment import StoredDescription
-from clew.stores.statements.descriptions import COLUMNS, DESCRIPTIONS
+from clew.stores.statements.enrichments import COLUMNS, DESCRIPTIONS
 from clew.stores.store import Store as AnyStore
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from clew.stores.backend import Statement
-from clew.stores.statements.descriptions import described
+from clew.stores.statements.enrichments import described
 
 _COMMUNITIES = "MATCH (c:ClewCommunity {namespace: $namespace})"
 

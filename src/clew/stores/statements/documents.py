@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.stores.backend import Statement
 from clew.stores.statements import AMONG
-from clew.stores.statements.descriptions import described
+from clew.stores.statements.enrichments import described
 
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.stores.backend import Statement
 from clew.stores.statements import AMONG, AMONG_KEYS
-from clew.stores.statements.descriptions import described
+from clew.stores.statements.enrichments import described
 
 # --- entities
 
