@@ -72,6 +72,11 @@ class Neo4jSettings(SettingsGroup):
         default=None,
         description="Where jobs and what is derived are kept here; default the user's cache.",
     )
+    examples: Path | None = Field(
+        default=None,
+        description="TOML of questions with their queries, the nearest of which a language model is"
+        " shown before it writes one.",
+    )
 
 
 class QdrantSettings(SettingsGroup):
