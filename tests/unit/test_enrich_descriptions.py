@@ -25,6 +25,14 @@ from clew.types import Description
 from tests.unit.test_enrich_reports import Writing, sentence
 
 NAMES = ("Ada Morn", "Tobias Fenn", "Brida Kall")
+NOTES = (
+    "The stained glass in the chapel is old.",
+    "She makes stained glass for a pipe organ.",
+    "A pipe organ was sold.",
+    "Everybody heard the pipe organ near the stained glass.",
+    "The harbour wall broke.",
+    "Nobody mends the harbour wall.",
+)
 KINDS: tuple[Described, ...] = ("documents", "entities", "topics", "reports")
 _BLOCK = re.compile(r"<document[^>]*>\n(.*?)\n</document>", re.DOTALL)
 
@@ -51,6 +59,8 @@ def folder(tmp_path: Path) -> Path:
     with opened(tmp_path) as store:
         for number in range(4):
             store.add(text_of(number), source=f"log {number}")
+        for number, text in enumerate(NOTES):
+            store.add(text, source=f"note {number}")
         store.state.update_communities()
     return tmp_path
 
@@ -83,11 +93,10 @@ def test_each_statement_ends_with_the_passage_that_says_it(folder: Path) -> None
         after = shown(store)
 
         assert [report.failed for report in done] == [()] * 4
-        assert all(
-            report.done and report.dropped[UNSUPPORTED] == 2 * report.done for report in done
-        )
+        assert all(report.done for report in done)
+        assert [r.dropped[UNSUPPORTED] for r in done] == [2 * r.done for r in done]
         for name, (_, said) in after.items():
-            if name.startswith(("document", "entity", "topic")):
+            if name.startswith(("document log", "entity", "topic")):
                 assert said is not None
                 said_text, _, number = said.text.rpartition(" [")
                 assert number == "1]"
@@ -191,9 +200,9 @@ def test_sentences_of_the_texts_stand_where_the_model_fails(folder: Path) -> Non
         ]
         for name, (title, said) in after.items():
             assert title == before[name][0]
-            if name.startswith(("document", "entity", "topic")):
+            if name.startswith(("document log", "entity", "topic")):
                 assert said is not None
-                assert len(said.sources) == 3
+                assert len(said.sources) == (2 if "harbour" in name else 3)
                 first = sentence(said.text)
                 assert first in passage(store, said.sources[0])
                 assert not name.startswith("entity") or name.removeprefix("entity ") in first
@@ -237,9 +246,11 @@ def test_what_steers_screens_and_what_is_too_long_is_not_shown(folder: Path) -> 
 def test_search_shows_names_and_descriptions_and_filters_hide_them(folder: Path) -> None:
     with opened(folder, Writing()) as store:
         store.enrich("topics", "entities")
-        found = store.search("Who oiled the clock?", strategy="topic").context.text
+        found = store.search("Who mends the harbour wall?", strategy="topic").context.text
         assert "Who built it" in found
-        filtered = store.search("Who oiled the clock?", strategy="topic", where=["title~log*"])
+        filtered = store.search(
+            "Who mends the harbour wall?", strategy="topic", where=["title~note*"]
+        )
         assert "Who built it" not in filtered.context.text
         (hit, *_), _ = store.entities.search("Ada Morn")
         assert hit.content == hit.entity.description.text  # type: ignore[union-attr]
@@ -290,6 +301,8 @@ def test_a_dry_run_says_what_is_used(folder: Path, kind: Described) -> None:
             for old, new in (("Ada", "Hal"), ("Tobias", "Ute"), ("Brida", "Piet")):
                 text = text.replace(old, new)
             store.add(text, source=f"more {number}")
+        for number, text in enumerate(NOTES):
+            store.add(f"{text} So they say.", source=f"another note {number}")
         store.state.update_communities()
         said = store.enriching.estimate(kind)[kind]
         (report,) = store.enrich(kind)
