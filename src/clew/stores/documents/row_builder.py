@@ -17,6 +17,7 @@ from clew.errors import InputError
 from clew.shingles import sketch
 from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.stores.documents.passages import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.text import entity_key, name_keys, terms
@@ -166,6 +167,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "characters": len(document.text),
         "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
+        **description_keys(document.metadata),
     }
 
 
