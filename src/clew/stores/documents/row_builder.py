@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -258,12 +257,11 @@ def number_rows(
             {"id": id_, "section_id": section_ids[chunk.section], **row}
             for id_, chunk, row in zip(chunk_ids, split.chunks, prepared.chunks, strict=True)
         ],
-        times=list(
-            chain.from_iterable(
-                ({"chunk_id": id_, **row._asdict()} for row in rows)
-                for id_, rows in zip(chunk_ids, prepared.times, strict=True)
-            )
-        ),
+        times=[
+            {"chunk_id": id_, **row._asdict()}
+            for id_, rows in zip(chunk_ids, prepared.times, strict=True)
+            for row in rows
+        ],
         chunk_ids=chunk_ids,
     )
 
