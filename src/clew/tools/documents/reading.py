@@ -66,6 +66,7 @@ def query(call: Call, arguments: Arguments) -> Result:
         until=arguments["until"],
         as_of=arguments["as_of"],
         min_confidence=arguments["min_confidence"] or None,
+        model_filter=arguments["model_filter"],
         max_tokens=max(1, arguments["max_tokens"] // 2),
         context_passages=False,
     ).to_dict()
