@@ -12,6 +12,7 @@ from clew.settings.group import SettingsGroup
 
 VectorBackend = Literal["store", "qdrant", "chroma"]
 ChromaKind = Literal["traditional", "contextual", "graph"]
+VectorCoding = Literal["auto", "exact", "codes"]
 _SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 
@@ -42,6 +43,16 @@ def _is_address(text: str) -> bool:
     except ValueError:
         return False
     return known and text.isprintable() and " " not in text
+
+
+class LargeSettings(SettingsGroup):
+    """How a large store in a folder is searched; both need the extra `large`."""
+
+    vectors: VectorCoding = Field(
+        default="auto",
+        description="exact: all are compared; codes: of all, those that 4-bit codes choose; auto:"
+        " codes from 100,000 passages, where turbovec is installed.",
+    )
 
 
 class Neo4jSettings(SettingsGroup):
