@@ -119,14 +119,11 @@ class EngineState:
         """Have something done when the engine closes, while the store is still open."""
         self._before_close.append(action)
 
-    # --- models
-
     def warm(self, *, patience: float | None = None) -> None:
         """Load the embedding model in the background, while the caller prepares its question.
 
-        Where it cannot be loaded, the first question says so. A question waits for it for at most
-        `patience` seconds, then it is answered from words and relations, and its notes say so;
-        without `patience` it waits until the model is there.
+        Where it cannot be loaded, the first question says so. Questions wait for it for at most
+        `patience` seconds, then make do with words and relations, and say so.
         """
         self._patience = patience
         self._loading = threading.Thread(target=self._load_model, name="clew-warm")
@@ -140,10 +137,9 @@ class EngineState:
     @property
     def keyword_only(self) -> bool:
         """Whether a question has waited long enough for the embedding model."""
-        if self._patience is None or self._loading is None:
-            return False
-        self._loading.join(self._patience)
-        return not self.ready
+        if self._loading is not None and self._patience:
+            self._loading.join(self._patience)
+        return self._patience is not None and not self.ready
 
     def _load_model(self) -> None:
         with suppress(ModelError):
