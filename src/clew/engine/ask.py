@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
-from clew.errors import InputError, SettingsError
+from clew.errors import InputError, NoLanguageModelError, SettingsError
 from clew.types.answers import AnswerMode
 from clew.wiring import make_replies
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from clew.attach.cypher import CypherAnswer
     from clew.engine.search import Search
     from clew.engine.state import EngineState
     from clew.models.llm.budget import Estimate
@@ -107,6 +108,32 @@ class Ask:
         past = make_replies(self._state.store).entries()
         same = [e for e in past if e.task == "answer" and e.model == model.model_of("answer")]
         return estimate([request] * is_new, int(not is_new), same, REPLY_TOKENS)
+
+    def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
+        """The rows of a query that the language model writes for the store's graph on Neo4j.
+
+        See `clew.attach.cypher.ask_by_cypher`. Raises what that raises, `InputError` for a store
+        that is a folder, and `NoLanguageModelError`.
+        """
+        from clew.attach.connect import open_database
+        from clew.attach.cypher import ask_by_cypher
+        from clew.attach.examples import read_examples
+
+        state = self._state
+        state.check_length("question", question)
+        with open_database(state.settings) as database:
+            if state.language_model is None:
+                raise NoLanguageModelError
+            known = state.settings.neo4j.examples
+            return ask_by_cypher(
+                database,
+                state.language_model,
+                question,
+                embedder=state.embedder,
+                examples=read_examples(known) if known else (),
+                limit=limit,
+                run=run,
+            )
 
 
 def _checked(mode: str, steps: int, options: dict[str, Any]) -> dict[str, Any]:
