@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import get_args
 
 from clew.search.options import RAG_TYPES
-from clew.tools.documents import asking, maintenance, reading, writing
+from clew.tools.documents import asking, maintenance, querying, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
@@ -85,7 +85,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             ),
             text("strategy", "Instead, such as hybrid.", max_length=40),
             integer("top_k", "Default 10; contextual 20", None, 1, 100),
-            integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
+            integer("max_hops", "Steps", querying.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date, or last week."),
             text("until", "As since; included."),
@@ -96,7 +96,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
-        run=reading.query,
+        run=querying.query,
         scope="read",
         profiles=CORE,
     ),
