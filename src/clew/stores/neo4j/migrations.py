@@ -12,6 +12,7 @@ from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.communities.rows import former_reports
 from clew.stores.documents.chunk_dates import stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.text import name_keys
 from clew.times import date_of
 
@@ -65,8 +66,10 @@ _SET_KEYS = """
 UNWIND $rows AS row
 MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.keys
 """
-
-
+_WITHOUT_DESCRIPTION = """
+MATCH (d:ClewDocument) WHERE d.describes IS NULL WITH d LIMIT 1000
+RETURN d.namespace, d.id, d.metadata
+"""
 _NAMES_AFTER = """
 MATCH (a:ClewAlias) WHERE a.namespace > $of OR a.namespace = $of AND a.id > $after
 RETURN a.namespace, a.id, a.name ORDER BY a.namespace, a.id LIMIT 5000
@@ -214,6 +217,18 @@ def m010_lookup_keys(database: Neo4jDatabase) -> None:
 
 
 def m011_descriptions(database: Neo4jDatabase) -> None:
+    """What documents that describe an entity are looked up by: its type, and when it holds."""
+    name = "clew_documents_by_description"
+    database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    while found := database.rows(_WITHOUT_DESCRIPTION):
+        rows = [
+            {"namespace": namespace, "id": id_, "keys": description_keys(json.loads(metadata))}
+            for namespace, id_, metadata in found
+        ]
+        database.write(partial(database.rows, _SET_KEYS, rows=rows))
+
+
+def m012_model_descriptions(database: Neo4jDatabase) -> None:
     """What a language model says of what is stored, found by its key; reports are texts' own again.
 
     The model's replies are kept: writing its reports again asks nothing.
@@ -243,6 +258,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m009_earlier_texts,
     m010_lookup_keys,
     m011_descriptions,
+    m012_model_descriptions,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

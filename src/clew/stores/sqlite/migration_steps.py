@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
-from clew.stores.communities.rows import former_reports
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
 from clew.text import name_keys
@@ -130,20 +130,6 @@ CREATE TABLE enrichments (
     chunk_id INTEGER PRIMARY KEY REFERENCES chunks ON DELETE CASCADE,
     enriched TEXT NOT NULL
 )
-"""
-
-# What a language model says, by `kind:identity`; lists are JSON.
-_M019 = """
-CREATE TABLE descriptions (
-    key TEXT PRIMARY KEY,
-    name TEXT NOT NULL,
-    title TEXT NOT NULL,
-    text TEXT NOT NULL,
-    sources TEXT NOT NULL,
-    documents TEXT NOT NULL,
-    basis TEXT NOT NULL,
-    reason TEXT NOT NULL
-) WITHOUT ROWID
 """
 
 
@@ -277,15 +263,17 @@ def m017_lookup_keys(connection: sqlite3.Connection) -> None:
 
 
 def m019_descriptions(connection: sqlite3.Connection) -> None:
-    """What language models say of what is stored; reports are the texts' own again.
-
-    The model's replies are kept: writing its reports again asks nothing.
-    """
-    connection.execute(_M019)
-    found = connection.execute("SELECT value FROM partition_state WHERE name = 'summaries'")
-    for (summaries,) in found.fetchall():
-        connection.executemany(
-            "UPDATE communities SET title = :title, summary = :summary WHERE id = :id",
-            former_reports(summaries),
-        )
-    connection.execute("DELETE FROM partition_state WHERE name = 'summaries'")
+    """What documents that describe an entity are looked up by: its type, and when it holds."""
+    for name in ("describes", "begins", "ends"):
+        connection.execute(f"ALTER TABLE documents ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    found = connection.execute(
+        "SELECT id, metadata FROM documents WHERE metadata LIKE '%\"entity_type\"%'"
+    ).fetchall()
+    connection.executemany(
+        "UPDATE documents SET describes = :describes, begins = :begins, ends = :ends"
+        " WHERE id = :id",
+        ({"id": id_, **description_keys(json.loads(metadata))} for id_, metadata in found),
+    )
+    connection.execute(
+        "CREATE INDEX documents_by_description ON documents (describes, ends, begins)"
+    )
