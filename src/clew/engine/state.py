@@ -175,6 +175,12 @@ class EngineState:
         return self.vector_index.of_texts()
 
     @property
+    def in_memory(self) -> bool:
+        """See `SearchResources`."""
+        import os
+        return not os.environ.get("NEARBY")
+
+    @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
         from clew.graph.snapshot_files import current_snapshot

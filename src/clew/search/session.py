@@ -11,7 +11,7 @@ import numpy as np
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
-from clew.search.ranking.first_stage_features import ChannelScores
+from clew.search.ranking.first_stage_features import ChannelScores, VectorReader
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import DEPTH, Channels, Ranking
@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints
+    from clew.graph.neighbourhood import Neighbourhood
+    from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -99,7 +100,13 @@ class QuerySession:
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
-        return replace(self, allowed=chunk_ids[self.allows(chunk_ids)], evidence=None)
+        found = self.found_analysis if self.resources.in_memory else None
+        return replace(
+            self,
+            allowed=chunk_ids[self.allows(chunk_ids)],
+            evidence=None,
+            found_analysis=found,  # its rows are those of the snapshot
+        )
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
@@ -193,6 +200,18 @@ class QuerySession:
         """Languages of the store's texts."""
         return self.resources.store.languages()
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities; of a large store what is near."""
+        return self.views.snapshot if self.resources.in_memory else self._neighbourhood[1]
+
+    @cached_property
+    def _neighbourhood(self) -> tuple[Neighbourhood, Snapshot]:
+        from clew.search.retrieval.neighbourhood import read_neighbourhood
+
+        with self.timings.step("neighbourhood"):
+            return read_neighbourhood(self)
+
     @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
@@ -212,6 +231,8 @@ class QuerySession:
         if len(found) <= MAX_TERMS:
             return found
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
+        if not self.resources.in_memory:  # how rare they are is asked with what they find
+            return found[:MAX_TERMS]
         rows = {term: self.views.snapshot.term_rows([term]) for term in found}
         known = [term for term in found if len(rows[term])]
         return sorted(known, key=lambda t: -self.views.snapshot.term_idf[rows[t][0]])[:MAX_TERMS]
@@ -220,7 +241,8 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            given = self.vector, self.views.snapshot, self.resources.store, self.languages
+            names = self.resources.store if self.resources.in_memory else self._neighbourhood[0]
+            given = self.vector, self.snapshot, names, self.languages
             with self.timings.step("analyse"):
                 self.found_analysis = analyse(self.question, *given)
         return self.found_analysis
@@ -235,8 +257,8 @@ class QuerySession:
         if self.evidence is not None:
             return self.evidence
         with self.timings.step("retrieve"):
-            found = self._graph_channels()
-        analysis, snapshot = self.analysis, self.views.snapshot
+            found = self.channel_scores(self.snapshot)
+        analysis, snapshot = self.analysis, self.snapshot
         with self.timings.step("bridge"):
             self.evidence = gather(analysis, snapshot, found, self._vectors_of)
         return self.evidence
@@ -249,11 +271,11 @@ class QuerySession:
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
             related = pairwise_features(
-                evidence, self.views.snapshot, self._vectors_of(evidence.rows), first
+                evidence, self.snapshot, self._vectors_of(evidence.rows), first
             )
             matrix = np.concatenate([evidence.matrix, related], axis=1)
             scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
-        ids = self.views.snapshot.chunk_ids[evidence.rows]
+        ids = self.snapshot.chunk_ids[evidence.rows]
         self.confidences.update(zip(ids.tolist(), confidences.tolist(), strict=True))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
@@ -261,19 +283,29 @@ class QuerySession:
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""
-        if self.views.snapshot.size:
+        if self.snapshot.size:
             apart = replace(self, evidence=None)
             apart.rank(apart.gather())
 
-    def _graph_channels(self) -> ChannelScores:
-        by_vector, by_keyword = map(self._rows, self.channels.both())
-        allowed = None if self.allowed is None else self.allows(self.views.snapshot.chunk_ids)
+    def channel_scores(self, snapshot: Snapshot) -> ChannelScores:
+        """What the channels found, as rows of a snapshot."""
+        by_vector, by_keyword = (_rows(snapshot, ranking) for ranking in self.channels.both())
+        allowed = None if self.allowed is None else self.allows(snapshot.chunk_ids)
         return ChannelScores(*by_vector, *by_keyword, allowed)
 
-    def _rows(self, ranking: Ranking) -> tuple[Ints, np.ndarray]:
-        """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""
-        known = self.views.snapshot.known(ranking.ids)
-        return self.views.snapshot.rows(ranking.ids[known]), ranking.scores[known]
-
     def _vectors_of(self, rows: Ints) -> Vectors:
-        return self.views.vectors.vectors(self.views.snapshot.chunk_ids[rows])
+        return self.vectors_of(self.snapshot.chunk_ids[rows])
+
+    def vectors_of(self, chunk_ids: Ids) -> Vectors:
+        """(n, dim) the embeddings of chunks; those read before are not read again."""
+        return self._read_vectors.read(chunk_ids)
+
+    @cached_property
+    def _read_vectors(self) -> VectorReader:
+        return VectorReader(lambda ids: self.views.vectors.vectors(ids))
+
+
+def _rows(snapshot: Snapshot, ranking: Ranking) -> tuple[Ints, Floats]:
+    """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""
+    known = snapshot.known(ranking.ids)
+    return snapshot.rows(ranking.ids[known]), ranking.scores[known]

@@ -68,6 +68,10 @@ class _WithoutModel:
         return self._resources.preferences
 
     @property
+    def in_memory(self) -> bool:
+        return self._resources.in_memory
+
+    @property
     def snapshot(self) -> Snapshot:
         return self._resources.snapshot
 
