@@ -175,12 +175,6 @@ class EngineState:
         return self.vector_index.of_texts()
 
     @property
-    def in_memory(self) -> bool:
-        """See `SearchResources`."""
-        import os
-        return not os.environ.get("NEARBY")
-
-    @property
     def snapshot(self) -> Snapshot:
         """The graph, brought up to the store's generation."""
         from clew.graph.snapshot_files import current_snapshot
@@ -247,7 +241,7 @@ class EngineState:
 
         if self.settings.on_server:
             publish(self.store, self.packs)
-        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings)
 
     # --- indexing
 

@@ -15,71 +15,64 @@ passages (for BM25) is that of the passages here.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.graph.snapshot import Snapshot, StoreCounts
-from clew.graph.snapshot_columns import Columns, read_columns, term_hash
+from clew.graph.snapshot_columns import read_columns, term_hash
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from clew.graph.snapshot import Ints
+    from clew.graph.snapshot_columns import Columns
     from clew.ports import NearbyQuery, NeighbourhoodSource
 
-_APART = 0x9E3779B97F4A7C15
-"""An odd number, so that chunks of a document differ unless their ids follow each other."""
+_APART = np.uint64(0x9E3779B97F4A7C15)
+"""Any large odd number."""
 
 
-@dataclass
 class Neighbourhood:
-    """What was read for a question so far."""
+    """What was read for a question so far, and the graph of it."""
 
-    source: NeighbourhoodSource
-    entities: dict[str, int] = field(default_factory=dict)
-    """Entity id by key, of the names asked for."""
-    _columns: Columns = field(default_factory=lambda: read_columns([], _no_rows()))
-    _counted: Ints = field(default_factory=lambda: _no_rows())
-    _terms: dict[int, int] = field(default_factory=dict)
-    _chunks: int = 0
+    def __init__(self, source: NeighbourhoodSource) -> None:
+        self._source = source
+        self._entities: dict[str, int] = {}
+        self._columns = read_columns([], _no_rows())
+        self._counted = _no_rows()
+        self._terms: dict[int, int] = {}
+        self.snapshot = Snapshot(self._columns, generation=0, mentions_version=0)
 
-    def resolve(self, keys: object) -> dict[str, int]:  # noqa: ARG002 - all that were asked for
+    def resolve(self, keys: Sequence[str]) -> Mapping[str, int]:
         """Entity id by key, as `ports.GraphStore` has it, of the names that were asked for."""
-        return self.entities
+        return {key: self._entities[key] for key in keys if key in self._entities}
 
     def read(self, query: NearbyQuery) -> Snapshot:
-        """The graph of all that was read so far, this query's passages among it."""
-        known, counted = self._columns.chunk_ids, self._counted[:, 0]
-        wanted = np.asarray(query.counted, dtype=np.int64)
-        found = self.source.nearby(
-            replace(
-                query,
-                known=known.tolist(),
-                counted=wanted[~np.isin(wanted, counted)].tolist(),
-            )
-        )
-        self._chunks = found.chunks
-        self.entities |= found.entities
+        """The graph of all that was read so far, what is asked now among it; see `snapshot`."""
+        wanted = np.array(query.counted, dtype=np.int64)
+        missing = wanted[~np.isin(wanted, self._counted[:, 0])].tolist()
+        known = self._columns.chunk_ids.tolist()
+        found = self._source.nearby(replace(query, known=known, counted=missing))
+        self._entities |= found.entities
         self._terms |= {term_hash(term): number for term, number in found.term_counts.items()}
         new = read_columns(found.passages, found.mentions)
         self._columns = self._columns.append(new).by_chunk_id()
-        counts = np.concatenate([self._counted, found.entity_counts])
-        self._counted = counts[np.unique(counts[:, 0], return_index=True)[1]]
-        return Snapshot(
-            _in_runs(self._columns),
-            generation=0,
-            mentions_version=0,
-            counts=StoreCounts(self._chunks, self._terms, self._counted),
-        )
+        self._counted = np.concatenate([self._counted, found.entity_counts])
+        counts = StoreCounts(found.chunks, self._terms, self._counted)
+        columns = _in_runs(self._columns)
+        self.snapshot = Snapshot(columns, generation=0, mentions_version=0, counts=counts)
+        return self.snapshot
 
 
 def _in_runs(columns: Columns) -> Columns:
-    """The columns with another number for each run of chunks that follow each other.
+    """The columns with another number for each run of chunks whose ids follow each other.
 
     Rows that follow each other are neighbours in a snapshot; here, chunks between them may lack.
     """
     apart = (columns.chunk_ids - np.arange(len(columns.chunk_ids))).astype(np.uint64)
-    numbers = columns.documents.astype(np.uint64) ^ (apart * np.uint64(_APART))
+    numbers = columns.documents.astype(np.uint64) ^ (apart * _APART)
     return replace(columns, documents=numbers.astype(np.int64))
 
 

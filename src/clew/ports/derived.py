@@ -74,7 +74,7 @@ class NearbyRows:
     """What a store knows of a `NearbyQuery`."""
 
     chunks: int
-    """Of the whole store."""
+    """Of the whole store, one in a hundred more or fewer."""
     passages: Sequence[PassageRow]
     """By id."""
     mentions: NDArray[np.int64]
@@ -137,6 +137,10 @@ class SnapshotSource(VectorSource, Protocol):
 
 class NeighbourhoodSource(Protocol):
     """What a question reads of a graph that is not in memory."""
+
+    def last_chunk(self) -> int:
+        """About the highest id of a chunk: at least the number of chunks; 0 where none was ever."""
+        ...
 
     def nearby(self, query: NearbyQuery) -> NearbyRows:
         """The passages and figures, in one round trip; unknown ids, keys and terms are left out."""

@@ -58,10 +58,6 @@ class SearchResources(Protocol):
         """Embeddings of entities' names."""
 
     @property
-    def in_memory(self) -> bool:
-        """Whether questions are answered over `snapshot`, else over what they read of the store."""
-
-    @property
     def snapshot(self) -> Snapshot:
         """The graph of chunks, sentences and entities."""
 

@@ -22,13 +22,13 @@ from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
     from clew.graph.neighbourhood import Neighbourhood
-    from clew.graph.snapshot import Floats, Ints, Snapshot
+    from clew.graph.snapshot import Snapshot
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -67,7 +67,7 @@ class QuerySession:
     confidences: dict[int, float] = field(default_factory=dict)
     """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
     found_analysis: Analysis | None = None
-    """Filled by `analysis`; depends on the words alone."""
+    """Filled by `analysis`."""
     found_time: AskedTime | None = None
     """Filled by `read_asked_time`."""
 
@@ -100,13 +100,9 @@ class QuerySession:
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
-        found = self.found_analysis if self.resources.in_memory else None
-        return replace(
-            self,
-            allowed=chunk_ids[self.allows(chunk_ids)],
-            evidence=None,
-            found_analysis=found,  # its rows are those of the snapshot
-        )
+        allowed = chunk_ids[self.allows(chunk_ids)]
+        found = self.found_analysis if self.views.in_memory else None  # by rows of the snapshot
+        return replace(self, allowed=allowed, evidence=None, found_analysis=found)
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
@@ -202,15 +198,25 @@ class QuerySession:
 
     @property
     def snapshot(self) -> Snapshot:
-        """The graph of chunks, sentences and entities; of a large store what is near."""
-        return self.views.snapshot if self.resources.in_memory else self._neighbourhood[1]
+        """The graph of chunks, sentences and entities, or the part of it around the question."""
+        return self.views.snapshot if self.views.in_memory else self._neighbourhood.snapshot
 
     @cached_property
-    def _neighbourhood(self) -> tuple[Neighbourhood, Snapshot]:
-        from clew.search.retrieval.neighbourhood import read_neighbourhood
+    def _neighbourhood(self) -> Neighbourhood:
+        from clew.search.retrieval.neighbourhood import Asked, read_neighbourhood
 
         with self.timings.step("neighbourhood"):
-            return read_neighbourhood(self)
+            return read_neighbourhood(
+                self.resources.store,
+                Asked(
+                    question=self.question,
+                    languages=self.languages,
+                    vector=self.vector,
+                    found=self.channels.both(),
+                    allowed=self.allowed,
+                    vectors_of=self._vectors_of,
+                ),
+            )
 
     @cached_property
     def channels(self) -> Channels:
@@ -230,9 +236,10 @@ class QuerySession:
         found = question_terms(self.question, self.languages)
         if len(found) <= MAX_TERMS:
             return found
-        self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
-        if not self.resources.in_memory:  # how rare they are is asked with what they find
+        if not self.views.in_memory:
+            self.note(f"only the first {MAX_TERMS} words of the question were searched for")
             return found[:MAX_TERMS]
+        self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
         rows = {term: self.views.snapshot.term_rows([term]) for term in found}
         known = [term for term in found if len(rows[term])]
         return sorted(known, key=lambda t: -self.views.snapshot.term_idf[rows[t][0]])[:MAX_TERMS]
@@ -241,7 +248,7 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            names = self.resources.store if self.resources.in_memory else self._neighbourhood[0]
+            names = self.resources.store if self.views.in_memory else self._neighbourhood
             given = self.vector, self.snapshot, names, self.languages
             with self.timings.step("analyse"):
                 self.found_analysis = analyse(self.question, *given)
@@ -257,25 +264,25 @@ class QuerySession:
         if self.evidence is not None:
             return self.evidence
         with self.timings.step("retrieve"):
-            found = self.channel_scores(self.snapshot)
+            found = self.channels.both()
         analysis, snapshot = self.analysis, self.snapshot
+        scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(analysis, snapshot, found, self._vectors_of)
+            self.evidence = gather(
+                analysis, snapshot, scores, lambda rows: self._vectors_of(snapshot.chunk_ids[rows])
+            )
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
             return Ranking.empty()
-        ranker = self.resources.ranker
+        ranker, ids = self.resources.ranker, self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
-            related = pairwise_features(
-                evidence, self.snapshot, self._vectors_of(evidence.rows), first
-            )
+            related = pairwise_features(evidence, self.snapshot, self._vectors_of(ids), first)
             matrix = np.concatenate([evidence.matrix, related], axis=1)
             scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
-        ids = self.snapshot.chunk_ids[evidence.rows]
         self.confidences.update(zip(ids.tolist(), confidences.tolist(), strict=True))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
@@ -287,25 +294,7 @@ class QuerySession:
             apart = replace(self, evidence=None)
             apart.rank(apart.gather())
 
-    def channel_scores(self, snapshot: Snapshot) -> ChannelScores:
-        """What the channels found, as rows of a snapshot."""
-        by_vector, by_keyword = (_rows(snapshot, ranking) for ranking in self.channels.both())
-        allowed = None if self.allowed is None else self.allows(snapshot.chunk_ids)
-        return ChannelScores(*by_vector, *by_keyword, allowed)
-
-    def _vectors_of(self, rows: Ints) -> Vectors:
-        return self.vectors_of(self.snapshot.chunk_ids[rows])
-
-    def vectors_of(self, chunk_ids: Ids) -> Vectors:
-        """(n, dim) the embeddings of chunks; those read before are not read again."""
-        return self._read_vectors.read(chunk_ids)
-
     @cached_property
-    def _read_vectors(self) -> VectorReader:
-        return VectorReader(lambda ids: self.views.vectors.vectors(ids))
-
-
-def _rows(snapshot: Snapshot, ranking: Ranking) -> tuple[Ints, Floats]:
-    """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""
-    known = snapshot.known(ranking.ids)
-    return snapshot.rows(ranking.ids[known]), ranking.scores[known]
+    def _vectors_of(self) -> Callable[[Ids], Vectors]:
+        """Embeddings (n, dim) of chunks; those read before are not read again."""
+        return VectorReader(self.views.vectors.vectors).read

@@ -40,7 +40,7 @@ _WORD = re.compile(rf"(?<![\w./\\@:#$])[^\W\d_]{{{SHORTEST},{LONGEST}}}+(?![\w/\
 
 def read_as_spelt(session: QuerySession) -> QuerySession:
     """The session of the question as it is meant; what was read otherwise is in the notes."""
-    if not session.resources.in_memory:
+    if not session.views.in_memory:
         return session  # the words of a store are as many as it is large
     with session.timings.step("spelling"):
         places = list(_words(session.question))

@@ -68,10 +68,6 @@ class _WithoutModel:
         return self._resources.preferences
 
     @property
-    def in_memory(self) -> bool:
-        return self._resources.in_memory
-
-    @property
     def snapshot(self) -> Snapshot:
         return self._resources.snapshot
 
