@@ -1,4 +1,4 @@
-"""Where settings come from: arguments, then the environment, then `clew.toml`, then the defaults."""
+"""Where settings come from: arguments, the environment, `clew.toml`, the defaults, in order."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_what_is_more_than_one_value_is_json(monkeypatch: pytest.MonkeyPatch) ->
     assert found.boost.fields == {"citations": 0.1}
     assert found.search.hierarchy == "[person]", "a text is not read as JSON"
     monkeypatch.setenv("CLEW_ACCESS__ROOTS", "/one")
-    with pytest.raises(SettingsError, match="CLEW_ACCESS__ROOTS is no JSON .* expected a list"):
+    with pytest.raises(SettingsError, match=r"CLEW_ACCESS__ROOTS is no JSON .* expected a list"):
         load_settings()
 
 

@@ -219,6 +219,7 @@ def marked(text: str, asked: frozenset[str], language: str = "") -> Pieces:
     text = printable(text)
     pieces, done = [], 0
     for start, end in matches(text, asked, language):
+        start = max(start, done)  # pairs of characters overlap
         pieces += [(text[done:start], ""), (text[start:end], MATCH)]
         done = end
     return [*pieces, (text[done:], "")]
