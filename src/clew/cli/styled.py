@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 
-from clew.cli.output import Pieces
 from clew.cli.safe_stream import SafeStream, printable
 
 UNFOLDED = 100_000
@@ -56,7 +55,7 @@ class StyledPage:
         """See `clew.cli.output.Page`."""
         return self._console.options.ascii_only
 
-    def print(self, text: Pieces, behind: str = "") -> None:
+    def print(self, text: Sequence[tuple[str, str]], behind: str = "") -> None:
         """See `clew.cli.output.Page`."""
         console, styled = self._console, Text.assemble(*text)
         if not behind:
