@@ -30,7 +30,7 @@ VALUES = frozenset(
 )
 PORTS = VALUES | {"ports"}
 STEPS = PORTS | {"indexing", "search", "graph", "models", "stores"}
-ENGINE = STEPS | {"wiring", "engine", "packs"}
+ENGINE = STEPS | {"wiring", "engine", "packs", "attach"}
 LIBRARY = ENGINE | {"jobs", "tools", "chat", "library", "clew"}
 
 # What each part may import, itself aside. A part is a module or folder directly under `clew`;
@@ -48,7 +48,7 @@ ALLOWED: dict[str, frozenset[str]] = {
     # A pack itself: nothing imports it, and its tools stand where all tools do.
     "packs.*": LIBRARY | {"packs"},
     "wiring": STEPS | {"packs"},
-    "engine": STEPS | {"wiring", "packs"},
+    "engine": STEPS | {"wiring", "packs", "attach"},
     # What it embeds with is handed to it.
     "attach": STEPS,
     "jobs": ENGINE,

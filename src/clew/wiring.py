@@ -134,7 +134,10 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
 
         assert isinstance(store, Neo4jStore)
         return Neo4jVectors(store, settings.folder)
-    return make_spare_vectors(store)
+    from clew.stores.vectors.codes import coded_from
+    from clew.stores.vectors.matrix import VectorMatrix
+
+    return VectorMatrix(store, settings.folder, coded_from=coded_from(settings.large.vectors))
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:

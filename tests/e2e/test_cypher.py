@@ -15,10 +15,11 @@ from clew.errors import InputError, StoreError
 from clew.models.llm.client import LanguageModelClient
 from clew.settings import LlmSettings, Neo4jSettings
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.testing.fakes import ScriptedLanguageModel
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.e2e.attached_graph import Town, make_world, town
 
 WORLD = make_world(passages=20)
+EMBEDDER = HashEmbedder(64)
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +54,7 @@ def test_a_written_query_is_run_with_its_parameters(made: Town, database: Neo4jD
         f"MATCH (a:{made.name('Person')} {{called: $who}})-[:{made.name('KNOWS')}]->(b) RETURN b"
     )
     client, scripted = model([written(query, who=name)])
-    answer = ask_by_cypher(database, client, f"Whom does {name} know?")
+    answer = ask_by_cypher(database, client, f"Whom does {name} know?", embedder=EMBEDDER)
     assert answer.query == query
     assert answer.columns == ("b",)
     nodes = [row[0] for row in answer.rows]
@@ -68,26 +69,26 @@ def test_a_written_query_is_run_with_its_parameters(made: Town, database: Neo4jD
 def test_a_refused_query_is_mended_once_by_its_error(made: Town, database: Neo4jDatabase) -> None:
     good = written(f"MATCH (n:{made.name('Person')}) RETURN count(n) AS people")
     client, scripted = model([written("MATCH (n RETURN n"), good])
-    answer = ask_by_cypher(database, client, "How many people are there?")
+    answer = ask_by_cypher(database, client, "How many people are there?", embedder=EMBEDDER)
     assert answer.rows == ((len(WORLD.names),),)
     assert "refused" in answer.notes[0]
     assert "MATCH (n RETURN n" in scripted.asked[1].messages[1].text
     client, scripted = model([written("MATCH (n RETURN n")] * 3)
     with pytest.raises(InputError, match=r"the query was: MATCH \(n RETURN n"):
-        ask_by_cypher(database, client, "How many people are there?")
+        ask_by_cypher(database, client, "How many people are there?", embedder=EMBEDDER)
     assert scripted.calls == 2
 
 
 def test_rows_beyond_the_limit_are_said(made: Town, database: Neo4jDatabase) -> None:
     client, _ = model([written(f"MATCH (n:{made.name('Person')}) RETURN n.called AS name")])
-    answer = ask_by_cypher(database, client, "Who is there?", limit=3)
+    answer = ask_by_cypher(database, client, "Who is there?", limit=3, embedder=EMBEDDER)
     assert len(answer.rows) == 3
     assert any("more than 3" in note for note in answer.notes)
 
 
 def test_no_query_is_an_answer(database: Neo4jDatabase) -> None:
     client, _ = model([json.dumps({"query": "", "reason": "the graph has no prices"})])
-    answer = ask_by_cypher(database, client, "What does it cost?")
+    answer = ask_by_cypher(database, client, "What does it cost?", embedder=EMBEDDER)
     assert answer.rows == ()
     assert answer.notes == ("the graph has no prices",)
 
@@ -142,7 +143,7 @@ def test_an_attack_twice_written_is_an_error_and_changes_nothing(
 ) -> None:
     client, _ = model([written("CREATE (n:Owned) RETURN n")] * 2)
     with pytest.raises(InputError, match="would change the database"):
-        ask_by_cypher(database, client, "Do it")
+        ask_by_cypher(database, client, "Do it", embedder=EMBEDDER)
     assert made.run("MATCH (n:Owned) RETURN n") == []
 
 
@@ -192,7 +193,7 @@ def test_a_database_of_several_namespaces_is_not_asked(made: Town, database: Neo
     try:
         client, scripted = model([written("MATCH (n) RETURN n")])
         with pytest.raises(InputError, match="namespaces"):
-            ask_by_cypher(database, client, "Who is there?")
+            ask_by_cypher(database, client, "Who is there?", embedder=EMBEDDER)
         assert scripted.calls == 0
     finally:
         made.run("MATCH (s:ClewStore {namespace: 'somebody else'}) DELETE s")

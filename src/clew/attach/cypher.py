@@ -1,8 +1,10 @@
 """Questions answered by a query that a language model writes, where nothing but reading can happen.
 
-The model sees the schema, as far as the question needs it, and never the data. What it writes is
-judged by the server's plan (`plans`), then run in a session that may only read, within a time and a
-number of rows. Where the server refuses a query, the model is told why, once.
+The model sees the schema, as far as the question needs it, the examples nearest to the question,
+and never the data. Texts in what it writes become parameters (`literals`), and relationships that
+are the wrong way round are turned (`directions`). The query is judged by the server's plan
+(`plans`), then run in a session that may only read, within a time and a number of rows. Where the
+server refuses a query, the model is told why, once.
 """
 
 from __future__ import annotations
@@ -14,15 +16,19 @@ from typing import TYPE_CHECKING, Any
 from pydantic import BaseModel, Field
 
 from clew.attach.directions import with_directions
+from clew.attach.examples import nearest_examples, own_examples, shown_example
+from clew.attach.literals import with_parameters
 from clew.attach.plans import check_plan
 from clew.attach.schema import read_schema
-from clew.errors import InputError, StoreError
+from clew.errors import InputError, ModelError, StoreError
 from clew.ports.language_model import Message, Request
 from clew.text import terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
+    from clew.attach.examples import Example
     from clew.attach.schema import GraphSchema, LabelInfo, TypeInfo
+    from clew.ports import Embedder
     from clew.ports.language_model import LanguageModel
     from clew.stores.neo4j.connection import Neo4jDatabase
 
@@ -36,6 +42,7 @@ Write one Cypher query for Neo4j 5 that answers the question from the graph whos
 - Values from the question are parameters ($name), given beside the query; compare names by
   toLower(…) CONTAINS toLower($name) unless they are exact.
 - Return the nodes themselves where the question asks for things, numbers where it counts.
+- Where examples are given, follow their form.
 - Where the schema cannot answer the question, leave the query empty and say why.
 {NOTICE}"""
 
@@ -74,25 +81,34 @@ def ask_by_cypher(
     model: LanguageModel,
     question: str,
     *,
+    embedder: Embedder,
+    examples: Sequence[Example] = (),
     limit: int = 50,
     run: bool = True,
 ) -> CypherAnswer:
     """The rows, at most `limit`, of a query that the model writes for the question.
 
-    Without `run` the query is written and judged, and not run. Raises `InputError` where the
+    It is shown the examples nearest to the question, of those given and, where Clew keeps its own
+    graph there, of `own_examples`. Without `run` the query is written and judged, and not run.
+    Raises `InputError` where the
     second try is refused as well, or where the database holds several of Clew's namespaces;
     `ModelError` where the model fails.
     """
     if limit < 1:
         raise InputError(f"limit {limit!r} cannot be; expected at least 1")
-    _refuse_namespaces(database)
-    schema = read_schema(database)
-    asked = [Message(role="user", text=f"{_shown(schema, question)}\n\nQuestion: {question}")]
+    if not question.strip():
+        raise InputError("there is no question; say what is asked of the graph")
+    known = [*examples, *(own_examples() if _is_own(database) else ())]
     notes: list[str] = []
+    near = _nearest(question, known, embedder, notes)
+    schema = read_schema(database)
+    parts = [_shown(schema, question), *map(shown_example, near), f"Question: {question}"]
+    asked = [Message(role="user", text="\n\n".join(parts))]
     while True:
         written, name = _written(model, asked, question)
-        query = with_directions(written.query.strip().rstrip(";"), schema)
-        values = {one.name: one.value for one in written.parameters}
+        given = {one.name: one.value for one in written.parameters}
+        query, values = with_parameters(written.query.strip().rstrip(";"), given)
+        query = with_directions(query, schema)
         answer = CypherAnswer(question=question, query=query, parameters=values, model=name)
         if not query:
             notes.append(written.reason or "the graph's schema has no answer to the question")
@@ -157,14 +173,28 @@ def _with(
     )
 
 
-def _refuse_namespaces(database: Neo4jDatabase) -> None:
-    """Raise `InputError` for a database of several namespaces: a query reads all of it."""
+def _nearest(
+    question: str, examples: Sequence[Example], embedder: Embedder, notes: list[str]
+) -> list[Example]:
+    try:
+        return nearest_examples(question, examples, embedder)
+    except ModelError as error:
+        notes.append(f"no examples were shown to the model: {error}")
+        return []
+
+
+def _is_own(database: Neo4jDatabase) -> bool:
+    """Whether Clew keeps its graph there.
+
+    Raises `InputError` for a database of several namespaces: a query reads all of it.
+    """
     found = {str(row[0]) for row in database.rows("MATCH (s:ClewStore) RETURN s.namespace")}
     if found - {database.namespace}:
         raise InputError(
             f"this database holds {len(found)} of Clew's namespaces, and a written query could read"
             " all of them; keep the namespace in a database of its own to ask it by Cypher"
         )
+    return bool(found)
 
 
 # --- the schema, as far as a question needs it

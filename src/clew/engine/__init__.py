@@ -46,6 +46,7 @@ class Engine:
         self.search = self.searching.search
         self.asking = Ask(self.state, self.searching)
         self.ask = self.asking.ask
+        self.ask_by_cypher = self.asking.by_cypher
         self.enriching = Enriching(self.state)
         self.enrich = self.enriching.enrich
 

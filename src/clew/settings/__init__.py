@@ -29,7 +29,7 @@ from clew.settings.serving import (
     ServeSettings,
     TokenSettings,
 )
-from clew.settings.stores import ChromaSettings, Neo4jSettings, QdrantSettings
+from clew.settings.stores import ChromaSettings, LargeSettings, Neo4jSettings, QdrantSettings
 
 __all__ = [
     "NAMESPACE",
@@ -39,6 +39,7 @@ __all__ = [
     "ChromaSettings",
     "EmbedSettings",
     "JobSettings",
+    "LargeSettings",
     "LimitSettings",
     "LinkSettings",
     "LlmProvider",

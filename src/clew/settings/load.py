@@ -42,6 +42,7 @@ from clew.settings.serving import (
 )
 from clew.settings.stores import (
     ChromaSettings,
+    LargeSettings,
     Neo4jSettings,
     QdrantSettings,
     VectorBackend,
@@ -108,6 +109,7 @@ class Settings(BaseSettings):
     usage: UsageSettings = UsageSettings()
     boost: BoostSettings = BoostSettings()
     llm: LlmSettings = LlmSettings()
+    large: LargeSettings = LargeSettings()
     neo4j: Neo4jSettings = Neo4jSettings()
     qdrant: QdrantSettings = QdrantSettings()
     chroma: ChromaSettings = ChromaSettings()

@@ -12,6 +12,7 @@ from clew.settings.group import SettingsGroup
 
 VectorBackend = Literal["store", "qdrant", "chroma"]
 ChromaKind = Literal["traditional", "contextual", "graph"]
+VectorCoding = Literal["auto", "exact", "codes"]
 _SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 
@@ -44,6 +45,16 @@ def _is_address(text: str) -> bool:
     return known and text.isprintable() and " " not in text
 
 
+class LargeSettings(SettingsGroup):
+    """How a large store in a folder is searched; both need the extra `large`."""
+
+    vectors: VectorCoding = Field(
+        default="auto",
+        description="exact: all are compared; codes: of all, those that 4-bit codes choose; auto:"
+        " codes from 100,000 passages, where turbovec is installed.",
+    )
+
+
 class Neo4jSettings(SettingsGroup):
     """A store on a Neo4j server: `store` is its address."""
 
@@ -71,6 +82,11 @@ class Neo4jSettings(SettingsGroup):
     local: Path | None = Field(
         default=None,
         description="Where jobs and what is derived are kept here; default the user's cache.",
+    )
+    examples: Path | None = Field(
+        default=None,
+        description="TOML of questions with their queries, the nearest of which a language model is"
+        " shown before it writes one.",
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from clew.errors import InputError
 from clew.tools.documents.table import DOCUMENT_TOOLS
 from clew.tools.extraction.table import EXTRACTION_TOOLS
+from clew.tools.graph.cypher import CYPHER_TOOL
 from clew.tools.graph.table import GRAPH_TOOLS
 from clew.tools.memory.table import MEMORY_TOOLS
 
@@ -19,7 +20,13 @@ if TYPE_CHECKING:
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
 
-TOOLS: tuple[Tool, ...] = (*DOCUMENT_TOOLS, *GRAPH_TOOLS, *EXTRACTION_TOOLS, *MEMORY_TOOLS)
+TOOLS: tuple[Tool, ...] = (
+    *DOCUMENT_TOOLS,
+    *GRAPH_TOOLS,
+    CYPHER_TOOL,
+    *EXTRACTION_TOOLS,
+    *MEMORY_TOOLS,
+)
 """Those of every profile; a `Toolbox` picks the ones of its own."""
 
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable
+from contextlib import ExitStack
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from clew.attach.connect import open_database
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import QuestionArgument, read_question
 from clew.cli.output import stdout_console, write_json
-from clew.errors import InputError
+from clew.errors import NoLanguageModelError
 
 if TYPE_CHECKING:
     from clew.attach.mapping import GraphMapping
@@ -76,7 +77,7 @@ def attach(
 
     settings = load_settings(store=address)
     given = read_mapping(mapping)
-    with _connected(settings) as database:
+    with open_database(settings) as database:
         if not question:
             _check(common, database, settings, given)
             return
@@ -132,7 +133,7 @@ def schema(common: Common) -> None:
     from clew.attach.schema import read_schema
     from clew.settings import load_settings
 
-    with _connected(load_settings(store=common.store, namespace=common.namespace)) as database:
+    with open_database(load_settings(store=common.store, namespace=common.namespace)) as database:
         found = read_schema(database)
     if common.json:
         write_json({"labels": found.labels, "types": found.types, "indexes": found.indexes})
@@ -146,6 +147,16 @@ def cypher(
     common: Common,
     question: QuestionArgument,
     limit: Annotated[int, typer.Option(metavar="N", min=1, help="Rows, at most.")] = 50,
+    examples: Annotated[
+        Path | None,
+        typer.Option(
+            "--examples",
+            metavar="FILE",
+            help="TOML of questions with their queries, of which the model is shown the nearest;"
+            " else the setting neo4j.examples.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Show the query, and do not run it.")
     ] = False,
@@ -155,13 +166,13 @@ def cypher(
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
     from clew.attach.cypher import ask_by_cypher
-    from clew.errors import NoLanguageModelError
+    from clew.attach.examples import read_examples
     from clew.models.llm.client import LanguageModelClient
     from clew.settings import load_settings
-    from clew.wiring import make_language_provider
+    from clew.wiring import make_embedder, make_language_provider
 
     settings = load_settings(store=common.store, namespace=common.namespace)
-    with _connected(settings) as database, ExitStack() as closing_later:
+    with open_database(settings) as database, ExitStack() as closing_later:
 
         def later(close: Callable[[], None]) -> None:
             closing_later.callback(close)
@@ -170,8 +181,15 @@ def cypher(
         if provider is None:
             raise NoLanguageModelError
         model = LanguageModelClient(provider, settings.llm)
+        known = examples or settings.neo4j.examples
         answer = ask_by_cypher(
-            database, model, read_question(question), limit=limit, run=not dry_run
+            database,
+            model,
+            read_question(question),
+            embedder=make_embedder(settings),
+            examples=read_examples(known) if known else (),
+            limit=limit,
+            run=not dry_run,
         )
     if common.json:
         write_json(answer)
@@ -181,17 +199,3 @@ def cypher(
     print_rows(stdout_console(), answer)
     for remark in answer.notes:
         note(f"Note: {remark}")
-
-
-@contextmanager
-def _connected(settings: Settings) -> Iterator[Neo4jDatabase]:
-    """The database that the settings name; raises `InputError` where the store is a folder."""
-    from clew.stores.neo4j.connection import Neo4jDatabase
-
-    if not isinstance(settings.store, str):
-        raise InputError(
-            f"the store {str(settings.store)!r} is a folder; give the address of a Neo4j server,"
-            " such as --store neo4j://localhost:7687"
-        )
-    with closing(Neo4jDatabase(settings.store, settings.neo4j, settings.namespace)) as database:
-        yield database

@@ -14,6 +14,7 @@ from clew.cli.options import (
     MaxHopsOption,
     MaxTokensOption,
     MinConfidenceOption,
+    ModelFilterOption,
     NamespacesOption,
     QuestionArgument,
     SinceOption,
@@ -66,6 +67,7 @@ def search(
     min_confidence: MinConfidenceOption = None,
     expand: ExpandOption = False,
     sub_questions: SubQuestionsOption = False,
+    model_filter: ModelFilterOption = None,
     namespaces: NamespacesOption = None,
     context: ContextOption = False,
     citations: CitationsOption = False,
@@ -104,6 +106,7 @@ def search(
                 min_confidence=min_confidence,
                 expand=expand,
                 sub_questions=sub_questions,
+                model_filter=model_filter,
                 namespaces=names,
             )
     if common.json:

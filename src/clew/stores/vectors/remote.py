@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from clew.errors import StoreError
-from clew.stores.vectors.matrix import best_first
+from clew.stores.vectors.rows import best_first
 
 if TYPE_CHECKING:
     from clew.types import Ids, Scores, Vector, Vectors

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from clew.errors import ClewError, MissingExtraError
-from clew.stores.vectors.matrix import check_dimension, unknown_chunks
 from clew.stores.vectors.remote import LostError, NearestSearch, among
+from clew.stores.vectors.rows import check_dimension, unknown_chunks
 
 if TYPE_CHECKING:
     from clew.ports import EmbeddingSource

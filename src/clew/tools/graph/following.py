@@ -28,7 +28,7 @@ def find_paths(call: Call, arguments: Arguments) -> Result:
     said = [remark for _, remark in matches if remark]
     around: Result = {"notes": [*said, *notes], "search_params": options}
     paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
-    return _fitted(call, arguments, around, "paths", list(paths))
+    return fitted(call, arguments, around, "paths", list(paths))
 
 
 def _tie(tie: RelationEvidence) -> Result:
@@ -53,7 +53,7 @@ def entity_timeline(call: Call, arguments: Arguments) -> Result:
     )
     notes = [remark] if remark else []
     around: Result = {"entity_id": entity.id, "entity_name": entity.name, "notes": notes}
-    return _fitted(call, arguments, around, "timeline", list(map(_entry, found)))
+    return fitted(call, arguments, around, "timeline", list(map(_entry, found)))
 
 
 def _entry(entry: TimelineEntry) -> Result:
@@ -82,7 +82,7 @@ def relevant_subgraph(call: Call, arguments: Arguments) -> Result:
         return {"text": found.context.text, "notes": list(found.notes)}
     graph = found.to_dict()["graph"]
     around: Result = {"notes": list(found.notes), "edges": []}
-    kept = _fitted(call, {"max_tokens": room // 2}, around, "nodes", graph["nodes"])
+    kept = fitted(call, {"max_tokens": room // 2}, around, "nodes", graph["nodes"])
     known = {node["id"] for node in kept["nodes"]}
     edges = [
         edge for edge in graph["edges"] if {edge["from_entity_id"], edge["to_entity_id"]} <= known
@@ -97,7 +97,7 @@ def list_communities(call: Call, arguments: Arguments) -> Result:
         arguments["level"], arguments["limit"], arguments["query"]
     )
     around: Result = {"level": arguments["level"]}
-    return _fitted(call, arguments, around, "communities", list(map(_community, found)))
+    return fitted(call, arguments, around, "communities", list(map(_community, found)))
 
 
 def _community(community: Community) -> Result:
@@ -132,13 +132,13 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         }
         for hit in hits
     ]
-    return _fitted(call, arguments, {"notes": list(notes)}, "results", results)
+    return fitted(call, arguments, {"notes": list(notes)}, "results", results)
 
 
 def entity_importance(call: Call, arguments: Arguments) -> Result:
     """`entity_importance`."""
     found = call.engine.graph.importance(arguments["entities"], limit=arguments["limit"])
-    return _fitted(call, arguments, {}, "entities", list(map(_ranked, found)))
+    return fitted(call, arguments, {}, "entities", list(map(_ranked, found)))
 
 
 def _ranked(ranked: RankedEntity) -> Result:
@@ -168,7 +168,7 @@ def _source(origin: Provenance | None) -> Result | None:
     }
 
 
-def _fitted(
+def fitted(
     call: Call, arguments: Arguments, around: Result, name: str, items: Sequence[Result]
 ) -> Result:
     """A result with as many items as its budget takes, and how many it left out."""

@@ -48,6 +48,7 @@ ENDPOINTS = (
     _endpoint("GET /graph", "view_graph"),
     _endpoint("GET /paths", "find_paths"),
     _endpoint("GET /subgraph", "relevant_subgraph"),
+    _endpoint("POST /cypher", "ask_by_cypher"),
     _endpoint("GET /communities", "list_communities"),
     _endpoint("GET /statistics", "get_graph_statistics"),
     _endpoint("GET /merges", "suggest_merges"),
