@@ -145,9 +145,7 @@ def test_no_name_is_written_over_another(browser: Browser, tmp_path: Path) -> No
         drawn(page)
         page.evaluate("clewPictures[0].sigma.refresh()")
         page.wait_for_timeout(300)
-        boxes = page.evaluate(
-            "clewPictures[0].sigma.getCanvases().labels.getContext('2d').texts"
-        )
+        boxes = page.evaluate("clewPictures[0].sigma.getCanvases().labels.getContext('2d').texts")
         context.close()
     assert len(boxes) > 5
     for (left, top, right, low), (left_, top_, right_, low_) in combinations(boxes, 2):

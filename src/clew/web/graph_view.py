@@ -256,8 +256,10 @@ def _filtered(seen: View, wanted: Wanted) -> View:
         n
         for n in seen.nodes
         if n.seed
-        or (not wanted.types or n.type in wanted.types)
-        and (not wanted.communities or n.community in wanted.communities)
+        or (
+            (not wanted.types or n.type in wanted.types)
+            and (not wanted.communities or n.community in wanted.communities)
+        )
     ]
     ids = {node.id for node in nodes}
     ties = [
