@@ -40,6 +40,8 @@ _WORD = re.compile(rf"(?<![\w./\\@:#$])[^\W\d_]{{{SHORTEST},{LONGEST}}}+(?![\w/\
 
 def read_as_spelt(session: QuerySession) -> QuerySession:
     """The session of the question as it is meant; what was read otherwise is in the notes."""
+    if not session.views.in_memory:
+        return session  # the words of a store are as many as it is large
     with session.timings.step("spelling"):
         places = list(_words(session.question))
         meant = _meant(session, list(dict.fromkeys(word for _, word in places)))
@@ -61,7 +63,7 @@ def _words(question: str) -> Iterator[tuple[int, str]]:
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
-    held = _HeldWords(session.views.snapshot, session.languages)
+    held = _HeldWords(session.snapshot, session.languages)
     foreign = (word for word in words if not len(held.rows(word)) and not _is_english(fold(word)))
     unknown = list(islice(foreign, MOST_READ))
     if not unknown:

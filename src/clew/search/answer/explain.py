@@ -60,7 +60,7 @@ class _Pool:
 
     def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
         self.snapshot = snapshot
-        common = (snapshot.entity_frequency > COMMON * snapshot.size) & (
+        common = (snapshot.entity_frequency > COMMON * snapshot.store_size) & (
             snapshot.entity_frequency >= 10
         )
         self.entities: dict[int, list[int]] = {}
