@@ -139,6 +139,10 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if opens and len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1]):
         tokens = tokens[1:]
     is_dated = _YEAR_AFTER.match(text, right) is not None
+    while len(tokens) > 1 and is_run_together(tokens[0][1]):
+        tokens = tokens[1:]
+    while len(tokens) > 1 and is_run_together(tokens[-1][1]):
+        tokens = tokens[:-1]
     first, last = trim_name(tokens, opens, is_dated=is_dated)
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
@@ -160,7 +164,11 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     if is_run_together(name):
         return ()
     lower = name.casefold().strip(".").replace("’", "'")
-    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
+    if (
+        len(name) < 2
+        or lower.rstrip("-0123456789") in CALENDAR
+        or (lower in STARTERS and not name.isupper())
+    ):
         return ()
     if "'" in lower and _CONTRACTION.search(lower):
         return ()

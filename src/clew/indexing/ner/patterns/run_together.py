@@ -14,7 +14,7 @@ _LEAST_WORDS = 4
 _LONG = 18
 """Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
 _LEAST_OF_LONG = 3
-_VERY_LONG = 24
+_VERY_LONG = 20
 """Letters from which on a share of ordinary words is enough; few words and names are as long."""
 _MOSTLY = 0.85
 _PART = re.compile(r"[^\W\d_][^\W\dA-Z_]*")
