@@ -28,6 +28,7 @@ Table: TypeAlias = Literal[
     "communities",
     "themes",
     "topics",
+    "descriptions",
     "partition",
 ]
 Value: TypeAlias = str | int | float | bytes | None
@@ -58,7 +59,8 @@ SHAPES: Mapping[Table, Shape] = {
     "documents": _shape(
         "id",
         "source origin title sha256 media_type created_at updated_at indexed_at characters recipe"
-        " metadata version derived_from date_source date_precision title_key file_key language",
+        " metadata version derived_from date_source date_precision title_key file_key language"
+        " describes begins ends",
     ),
     "versions": _shape("document_id version", "sha256 derived_from indexed_at replaced_at"),
     # Texts of versions before the one held: passages as compressed JSON, their vectors in a row.
@@ -88,6 +90,8 @@ SHAPES: Mapping[Table, Shape] = {
     ),
     "themes": _shape("number", "title embedding"),
     "topics": _shape("id", "key name theme passages documents chunks embedding"),
+    # What a language model says of topics, documents, entities and communities.
+    "descriptions": _shape("key", "name title text sources documents basis reason"),
     # Numbers and arrays by name, but for the generation that they were made at: see `Header`.
     "partition": _shape("name", "value"),
 }

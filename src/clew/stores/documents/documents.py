@@ -13,6 +13,7 @@ from typing import Any
 
 from clew.errors import StoreError
 from clew.stores.backend import to_time, writing
+from clew.stores.described import read_described
 from clew.stores.documents.earlier import KEEP_VERSIONS, EarlierVersions
 from clew.stores.documents.metadata import check_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
@@ -89,6 +90,12 @@ class Documents(Passages, EarlierVersions):
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
+    def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
+        """See `ports.DocumentStore`."""
+        values = {"type": entity_type, "since": since, "until": until}
+        rows = self.backend.rows(statements.DESCRIBED, **values)
+        return sorted(map(_document_info, rows), key=attrgetter("source"))
+
     @abstractmethod
     def matching_documents(self, where: Sequence[Condition]) -> list[str]:
         """Ids of the documents that meet every condition; `check_fields` where none does."""
@@ -158,8 +165,8 @@ class Documents(Passages, EarlierVersions):
 
 
 def _document_info(row: Sequence[Any]) -> DocumentInfo:
-    """A row of DOCUMENT columns, and the numbers of its sections and chunks."""
-    values = dict(zip((*DOCUMENT, "sections", "chunks"), row, strict=True))
+    """A row of DOCUMENT columns, the numbers of its sections and chunks, and its description."""
+    values = dict(zip((*DOCUMENT, "sections", "chunks", "summary"), row, strict=True))
     values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
     return DocumentInfo(
         **{
@@ -171,5 +178,6 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
             "metadata": json.loads(values["metadata"]),
+            "summary": read_described(values["summary"])[1],
         }
     )

@@ -12,7 +12,7 @@ Nodes, with their properties beside `namespace`:
   next_alias, next_relation, copying (JSON: how far a copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
-  derived_from, title_key, file_key, language
+  derived_from, title_key, file_key, language, describes, begins, ends
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
 - ClewEarlierText: document_id, version, said_at, characters, passages (compressed JSON), vectors
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
@@ -31,6 +31,7 @@ Nodes, with their properties beside `namespace`:
   also title, summary, entities, entity_ids, sources and embedding
 - ClewTheme: number, title, embedding
 - ClewTopic: id, key, name, theme (a number), passages, documents, chunks (ids), embedding
+- ClewDescription: key, name, title, text, sources (JSON), documents (JSON), basis, reason
 - ClewReply: key, task, model, subject, documents (JSON), reason, reply (JSON), characters,
   input_tokens, cached_tokens, output_tokens, cost (none where unknown), seconds, at, hits
 
@@ -85,6 +86,7 @@ INDEXES = {
     "clew_documents_by_title": "(n:ClewDocument) ON (n.namespace, n.title_key)",
     "clew_documents_by_file": "(n:ClewDocument) ON (n.namespace, n.file_key)",
     "clew_documents_by_language": "(n:ClewDocument) ON (n.namespace, n.language)",
+    "clew_documents_by_description": "(n:ClewDocument) ON (n.namespace, n.describes, n.ends)",
     "clew_sections_by_document": "(n:ClewSection) ON (n.namespace, n.document_id)",
     "clew_chunks_by_document": "(n:ClewChunk) ON (n.namespace, n.document_id)",
     "clew_versions_by_time": "(n:ClewVersion) ON (n.namespace, n.indexed_at)",
@@ -114,6 +116,7 @@ PARENT_INDEX = "clew_communities_by_parent"
 LOG_INDEX = "clew_extraction_log_by_entity"
 REPLY_CONSTRAINT = "clewreply_unique"
 EARLIER_CONSTRAINT = "clewearliertext_unique"
+DESCRIPTION_CONSTRAINT = "clewdescription_unique"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
     "clewalias_key_unique",
@@ -124,6 +127,7 @@ SHARED_INDEXES = (
     LOG_INDEX,
     REPLY_CONSTRAINT,
     EARLIER_CONSTRAINT,
+    DESCRIPTION_CONSTRAINT,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 

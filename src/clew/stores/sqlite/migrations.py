@@ -28,7 +28,9 @@ from clew.stores.sqlite.migration_steps import (
     m015_earlier_texts,
     m016_enrichments,
     m017_lookup_keys,
+    m019_descriptions,
 )
+from clew.stores.sqlite.model_descriptions import m020_model_descriptions
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
@@ -49,6 +51,8 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m016_enrichments,
     m017_lookup_keys,
     m018_conversations,
+    m019_descriptions,
+    m020_model_descriptions,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 
