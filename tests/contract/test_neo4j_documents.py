@@ -258,6 +258,20 @@ class TestSaving(OnNeo4j):
             assert migrated.languages() == {"de"}
             assert migrated.check().problems == ()
 
+    def test_what_documents_of_before_describe_is_looked_up(
+        self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
+    ) -> None:
+        event = {"entity_type": "event", "start": "2024-05-14", "end": "2024-05-15"}
+        neo4j_store.save(make_entry("meeting", "Two.", metadata=event))
+        with neo4j_place.database() as database:
+            query = "MATCH (d:ClewDocument {namespace: $namespace}) REMOVE d.describes, d.begins"
+            database.write(partial(database.rows, query))
+            database.define("MATCH (s:ClewSchema) SET s.version = 10")
+        with neo4j_place.store(tmp_path) as migrated:
+            assert [d.source for d in migrated.described("event", "2024-05-15")] == ["meeting"]
+            assert migrated.described("event", "2024-05-16") == []
+            assert migrated.check().problems == ()
+
     def test_filters_see_what_others_commit(
         self, neo4j_store: Neo4jStore, neo4j_place: Place, tmp_path: Path
     ) -> None:

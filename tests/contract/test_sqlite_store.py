@@ -19,6 +19,7 @@ from clew.testing.conformance import (
     LineageSuite,
     ManualGraphSuite,
     NamesSuite,
+    NeighbourhoodSourceSuite,
     PassageRecordsSuite,
     RelationTimesSuite,
     SnapshotSourceSuite,
@@ -102,6 +103,10 @@ class TestReadings(OnSqlite, ExtractionLogSuite):
 
 
 class TestSnapshot(OnSqlite, SnapshotSourceSuite):
+    pass
+
+
+class TestNeighbourhood(OnSqlite, NeighbourhoodSourceSuite):
     pass
 
 

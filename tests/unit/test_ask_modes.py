@@ -37,7 +37,7 @@ def asked(
     library: Path,
     replies: Iterable[str | Exception],
     *,
-    steps: int = 4,
+    steps: int | None = None,
     max_tokens_spent: int | None = None,
     limit: int | None = None,
 ) -> tuple[Answer, str, ScriptedLanguageModel]:
@@ -201,6 +201,17 @@ def test_what_cannot_be_is_refused(towns: Path) -> None:
             store.ask("What?", mode="stepwise", steps=11)
         with pytest.raises(InputError, match="leave the strategy out"):
             store.ask("What?", mode="global", strategy="vector")
+        with pytest.raises(InputError, match="no effect on the mode one_shot"):
+            store.ask("What?", steps=3)
+        with pytest.raises(InputError, match="no question"):
+            store.ask(" \n")
+
+
+@pytest.mark.parametrize("most", [float("inf"), float("nan"), -1.0])
+def test_a_limit_without_an_end_is_refused(towns: Path, most: float) -> None:
+    opened = clew.open(towns, embedder=HashEmbedder(), language_model=Reports())
+    with opened as store, pytest.raises(InputError, match="cannot be; expected numbers"):
+        store.ask("What?", max_cost=most)
 
 
 # --- what it may take, and whom it asks
@@ -275,6 +286,37 @@ def test_what_an_answer_would_take_is_said_beforehand(library: Path) -> None:
         pytest.raises(SettingsError, match="no language model"),
     ):
         store.asking.estimate(QUESTION)
+
+
+def test_what_steps_would_take_is_the_most_that_they_take(library: Path) -> None:
+    replies = [PLAN, next_question("Who is Ada?"), next_question("What is Harrow?"), said()]
+    model = ScriptedLanguageModel(replies)
+    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
+        guess = store.asking.estimate(CHAIN, mode="stepwise", steps=4)
+        alone = store.asking.estimate(CHAIN, mode="stepwise", steps=1)
+        assert model.calls == 0
+        taken = store.ask(CHAIN, mode="stepwise", steps=4)
+
+    assert guess.calls == 1 + 3 + 1, "a plan, what is missing three times, the answer"
+    assert alone.calls == 1
+    assert taken.calls <= guess.calls
+    assert guess.input_tokens > alone.input_tokens
+
+
+def test_what_an_overview_would_take_is_every_report_and_joining_them(towns: Path) -> None:
+    model = Reports()
+    with clew.open(towns, embedder=HashEmbedder(), language_model=model) as store:
+        guess = store.asking.estimate("What are the main themes?", mode="global")
+        assert not model.asked
+        taken = store.ask("What are the main themes?", mode="global")
+        judged = store.asking.estimate("Which towns are there?", mode="global")
+        again = store.ask("Which towns are there?", mode="global")
+        known = store.asking.estimate("What are the main themes?", mode="global")
+
+    assert guess.calls == taken.calls
+    assert judged.calls == again.calls
+    # Joining is asked with what the reports said, which is not known beforehand.
+    assert (known.calls, known.cached) == (1, taken.calls - 1)
 
 
 # --- a document cannot make a citation

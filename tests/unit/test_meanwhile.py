@@ -58,7 +58,7 @@ def let(engine: Engine) -> None:
 
 
 def test_words_and_ties_answer_at_once(engine: Engine) -> None:
-    engine.state.warm(keyword_only=True)
+    engine.state.warm(patience=0.0)
     result = engine.search("Where did the builder of the mill at Harrow Ford learn his trade?")
 
     assert not engine.state.ready
@@ -70,7 +70,7 @@ def test_words_and_ties_answer_at_once(engine: Engine) -> None:
 
 @pytest.mark.parametrize("strategy", STRATEGIES)
 def test_every_strategy_answers_and_says_so(engine: Engine, strategy: str) -> None:
-    engine.state.warm(keyword_only=True)
+    engine.state.warm(patience=0.0)
     result = engine.search("Who built the mill at Harrow Ford?", strategy=strategy)
 
     assert WAITING in result.notes[0]
@@ -78,7 +78,7 @@ def test_every_strategy_answers_and_says_so(engine: Engine, strategy: str) -> No
 
 def test_once_it_is_there_it_is_asked(engine: Engine) -> None:
     question = "Who built the mill at Harrow Ford?"
-    engine.state.warm(keyword_only=True)
+    engine.state.warm(patience=0.0)
     before = engine.search(question, strategy="vector")
     let(engine)
     after = engine.search(question, strategy="vector")
@@ -89,8 +89,11 @@ def test_once_it_is_there_it_is_asked(engine: Engine) -> None:
     assert all("vector" in hit.scores for hit in after.hits)
 
 
-def test_without_meanwhile_a_question_waits(engine: Engine) -> None:
-    engine.state.warm()
+@pytest.mark.parametrize("patience", [None, 30.0])
+def test_a_question_waits_for_a_model_that_is_there_soon(
+    engine: Engine, patience: float | None
+) -> None:
+    engine.state.warm(patience=patience)
     threading.Timer(0.2, let, [engine]).start()
     result = engine.search("Who built the mill?")
 

@@ -108,3 +108,47 @@ def test_parts_of_longer_phrases_and_copies_are_not_varied() -> None:
     assert varied["wood frame"]
     assert not varied["harp maker"]
     assert not varied["oil painter"]
+
+
+NOUNS_AND_VERBS = [
+    "The list of packages is short. A package has a version.",
+    "To install the packages, they install a tool. You can install it.",
+    "The tool installs the packages. It installs a version.",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "is_nominal"),
+    [
+        ("See package list.", True),
+        ("install source tree", False),  # what is done
+        ("They build source tree again", False),
+        ("The build tree again", True),
+        ("of the install tree", True),  # told otherwise where it stands
+        ("package installs files", False),  # a whole sentence
+        ("package list", True),
+    ],
+)
+def test_what_is_done_is_no_phrase(text: str, is_nominal: bool) -> None:
+    texts = [*NOUNS_AND_VERBS, text, text]
+    phrases = find_phrases(texts)
+    held = phrases.occurrences[phrases.occurrences[:, 1] == len(texts) - 1, 0]
+    longest = held[np.argmax(phrases.lengths[held])]
+    assert bool(phrases.is_nominal(np.ones(len(texts), dtype=bool))[longest]) == is_nominal
+
+
+def test_words_are_judged_by_the_texts_that_are_read() -> None:
+    texts = [*NOUNS_AND_VERBS, "install tree", "install tree"]
+    phrases = find_phrases(texts)
+    number = [phrases.name(i) for i in range(len(phrases.lengths))].index("install tree")
+    assert not phrases.is_nominal(np.ones(len(texts), dtype=bool))[number]
+    assert phrases.is_nominal(np.zeros(len(texts), dtype=bool))[number]
+
+
+def test_words_that_meet_by_chance_are_no_phrase() -> None:
+    """`gas turbine` always stands together; `file name` as often as the words of the text meet."""
+    texts = ["gas turbine here"] * 3
+    texts += ["file name", "file name", *["file of a name, file or file, name"] * 40]
+    phrases = find_phrases(texts)
+    together = {phrases.name(i): bool(phrases.is_together[i]) for i in range(len(phrases.lengths))}
+    assert together == {"gas turbine": True, "file name": False}

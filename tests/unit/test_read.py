@@ -350,6 +350,29 @@ def test_restructured_text(tmp_path: Path) -> None:
     assert read_one(tmp_path / "plain.rst", "A long first line\n----\n\nMore.\n").title == "plain"
 
 
+@pytest.mark.parametrize("name", ["guide.rst.txt", "INSTALL", "notes.txt"])
+def test_plain_files_that_are_marked_up_are_read_as_such(tmp_path: Path, name: str) -> None:
+    rst = "The Title\n=========\n\n:Author: Ann\n\n.. note:: See :ref:`more`.\n\nText.\n"
+    document = read_one(tmp_path / name, rst)
+    assert (document.title, document.media_type) == ("The Title", "text/x-rst")
+    assert document.metadata == {"author": "Ann"}
+
+    markdown = read_one(tmp_path / f"md-{name}", "# Acme\n\n> All of it.\n\n- [Guide](guide.md)\n")
+    assert (markdown.title, markdown.media_type) == ("Acme", "text/markdown")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# pinned on 3 May\nnumpy==2.0\n## tests\npytest\n",
+        "RELEASE\n=======\n\nTwo colons:: and `quotes` in a text.\n",
+        "a = b[1](c)\n",
+    ],
+)
+def test_plain_text_stays_plain(tmp_path: Path, text: str) -> None:
+    assert read_one(tmp_path / "a.txt", text).media_type == "text/plain"
+
+
 # --- strings -------------------------------------------------------------------------------
 
 

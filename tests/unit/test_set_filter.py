@@ -107,7 +107,11 @@ def library(tmp_path: Path) -> Path:
 
 
 def searched(
-    library: Path, *replies: str | Exception, on: bool = True, strategy: str = "graph"
+    library: Path,
+    *replies: str | Exception,
+    on: bool = True,
+    asked: bool | None = None,
+    strategy: str = "graph",
 ) -> tuple[SearchResult, ScriptedLanguageModel]:
     model = ScriptedLanguageModel(list(replies))
     settings = load_settings(store=library)
@@ -117,7 +121,7 @@ def searched(
     with clew.open(
         store=library, settings=settings, embedder=HashEmbedder(), language_model=model
     ) as store:
-        return store.search(QUESTION, strategy=strategy), model
+        return store.search(QUESTION, strategy=strategy, model_filter=asked), model
 
 
 def shown(result: SearchResult) -> dict[str, object]:
@@ -129,6 +133,26 @@ def test_it_is_off_unless_it_is_asked_for(library: Path) -> None:
 
     assert model.calls == 0
     assert load_settings().llm.filter is False
+
+
+def test_one_question_may_ask_for_it_or_do_without(library: Path) -> None:
+    plain, _ = searched(library, on=False)
+    last = len(plain.hits)
+
+    chosen, model = searched(library, chose(last), on=False, asked=True)
+    left, unasked = searched(library, chose(last), on=True, asked=False)
+
+    assert (model.calls, unasked.calls) == (1, 0)
+    assert chosen.hits[0].chunk.id == plain.hits[-1].chunk.id
+    assert shown(left) == shown(plain)
+
+
+def test_asking_for_it_without_a_model_is_said(library: Path) -> None:
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        found = store.search(QUESTION, model_filter=True)
+        by_tool = store.tools.call("query_documents", {"query": QUESTION, "model_filter": True})
+    assert any("not filtered: no language model" in note for note in found.notes)
+    assert any("not filtered" in note for note in by_tool.content["notes"])
 
 
 def test_the_model_sees_question_bridge_and_candidate(library: Path) -> None:

@@ -19,7 +19,7 @@ from clew.stores.sqlite.first_tables import m001_documents_and_graph
 from clew.stores.sqlite.jobs.conversations import SqliteConversations
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
-from clew.stores.statements.documents import LANGUAGES, NAMED_CHUNKS
+from clew.stores.statements.documents import DESCRIBED, LANGUAGES, NAMED_CHUNKS
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, question_terms, terms
 from clew.types import ChunkExtraction, Period
@@ -216,7 +216,33 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_18(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP INDEX documents_by_description")
+    for name in ("describes", "begins", "ends"):
+        connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+    connection.execute("UPDATE meta SET value = 18 WHERE name = 'schema_version'")
+
+
+def test_what_documents_of_before_describe_is_looked_up(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    store.save(make_entry("plain", "One."))
+    event = {"entity_type": "event", "start": "2024-05-14T12:00:00+00:00", "last": "2024-05-15"}
+    store.save(make_entry("meeting", "Two.", metadata=event))
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_18(connection)
+    with closing(SqliteStore(tmp_path)) as store:
+        found = store.described("event", "2024-05-15", "2024-05-16")
+        assert [one.source for one in found] == ["meeting"]
+        assert store.described("event", "2024-05-16") == []
+        with store.backend.database.read() as connection:
+            values = {"type": "event", "since": "", "until": "~"}
+            rows = connection.execute(f"EXPLAIN QUERY PLAN {DESCRIBED.sql}", values)
+            assert "documents_by_description" in " ".join(row[3] for row in rows)
+
+
 def _take_back_to_17(connection: sqlite3.Connection) -> None:
+    _take_back_to_18(connection)
     connection.execute("DROP TABLE conversation_messages")
     connection.execute("UPDATE meta SET value = 17 WHERE name = 'schema_version'")
 

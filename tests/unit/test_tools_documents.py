@@ -328,6 +328,23 @@ def test_a_hit_that_does_not_fit_is_cut_and_keeps_its_place(desk: Desk) -> None:
         assert whole["text"].startswith(cut["text"][:-1])
 
 
+def test_the_first_few_passages_come_before_threads_and_these_before_others(desk: Desk) -> None:
+    for place in range(9):
+        text = f"Jonas Reed built mill {place} at Harrow Ford. Jonas Reed sold it to Edda Rowe."
+        desk.engine.add(text, source=f"{place}", metadata={"remark": "word " * 40})
+    shown = []
+    for room in range(600, 3000, 200):
+        hits = desk.call(
+            "query_documents", query="What did Jonas Reed build?", strategy="graph", max_tokens=room
+        )["results"]
+        with_thread = [bool(hit["graph_context"]["entities"]) for hit in hits]
+        if len(hits) > 5:
+            assert all(with_thread[:5]), "they have their threads before others have a place"
+        shown.append(len(hits))
+    assert shown == sorted(shown)
+    assert shown[0] < 5 < shown[-1]
+
+
 def test_a_text_read_page_by_page_is_the_text(stocked: Desk) -> None:
     text = "".join(f"Year {n}: the Lorne froze at Tarn Abbey, 東京 too. " for n in range(300))
     stocked.call("ingest_document", text=text, source="annals")

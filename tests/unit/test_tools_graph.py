@@ -247,7 +247,7 @@ def test_before_the_model_is_there_words_and_ties_answer(tmp_path: Path) -> None
     with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
         fill(engine)
     with clew.open(tmp_path, embedder=(model := Loading())) as engine:
-        engine.state.warm(keyword_only=True)
+        engine.state.warm(patience=0.0)
         meanwhile = ask(engine, "graph_enhanced_search", query="Who built the mill?")
         named = ask(engine, "graph_enhanced_search", query="Tarn Abbey")["results"]
         model.loaded.set()

@@ -155,7 +155,7 @@ def test_hints_are_all_given_and_fit(tool: Tool) -> None:
     assert set(hints) == {"readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"}
     assert all(isinstance(hint, bool) for hint in hints.values())
     assert hints["readOnlyHint"] is tool.read_only
-    assert tool.read_only is (tool.scope == "read" or tool.name == "audit")
+    assert tool.read_only is (tool.scope == "read" or tool.name in ("audit", "ask_by_cypher"))
     if tool.read_only:
         assert not tool.destructive
         assert not tool.confirm

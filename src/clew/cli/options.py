@@ -95,11 +95,21 @@ MaxTokensSpentOption: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+ModelFilterOption: TypeAlias = Annotated[
+    bool | None,
+    typer.Option(
+        "--filter/--no-filter",
+        help="Let the language model choose among the best passages, or not; else the setting"
+        " llm.filter.",
+        show_default=False,
+    ),
+]
 MaxCostOption: TypeAlias = Annotated[
     float | None,
     typer.Option(
         metavar="DOLLARS",
         min=0,
+        max=1_000_000,
         help="What the model may cost, where prices are known; else the setting llm.max_cost.",
         show_default=False,
     ),

@@ -10,12 +10,14 @@ from clew.types.answers import AnswerMode
 from clew.wiring import make_replies
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from clew.attach.cypher import CypherAnswer
     from clew.engine.search import Search
     from clew.engine.state import EngineState
     from clew.models.llm.budget import Estimate
+    from clew.models.llm.client import LanguageModelClient
+    from clew.ports.language_model import Request
     from clew.types import SearchResult
     from clew.types.answers import Answer
 
@@ -36,7 +38,7 @@ class Ask:
         question: str,
         *,
         mode: AnswerMode = "one_shot",
-        steps: int = STEPS,
+        steps: int | None = None,
         max_tokens_spent: int | None = None,
         max_cost: float | None = None,
         tell: Callable[[str], None] | None = None,
@@ -48,7 +50,7 @@ class Ask:
             question: In words.
             mode: `one_shot`: one search; `stepwise`: the question's parts, and what is still
                 missing, are searched for, too; `global`: each community report is asked.
-            steps: Searches of `stepwise`, 1 to 10.
+            steps: Searches of `stepwise`, 1 to 10; None: 4.
             max_tokens_spent: Tokens that the model may read and write; None: those of the settings.
             max_cost: US dollars, where prices are known; None: those of the settings.
             tell: Called with each piece of the answer as soon as it was checked.
@@ -60,7 +62,7 @@ class Ask:
         from clew.search.ask.pipeline import answer
         from clew.search.ask.stepwise import search_in_steps
 
-        options = _checked(mode, steps, options)
+        steps, options = _checked(question, mode, steps, options)
         settings, model = self._state.settings.llm, self._state.language_model
         if model is not None:
             # Another collection's text is not kept in this one.
@@ -87,14 +89,22 @@ class Ask:
             cached_calls=spent.cached,
         )
 
-    def estimate(self, question: str, **options: Any) -> Estimate:  # noqa: ANN401 - of `search`
-        """What an answer of one search would take; the model is not asked.
+    def estimate(
+        self,
+        question: str,
+        *,
+        mode: AnswerMode = "one_shot",
+        steps: int | None = None,
+        **options: Any,  # noqa: ANN401 - those of `search`
+    ) -> Estimate:
+        """What an answer would take, at most where replies decide what is asked next.
 
-        Judged by the model's replies so far, as `enrich` is. Raises `SettingsError` without a
-        model, and what `search` raises.
+        The model is not asked. Judged by its replies so far, as `enrich` is. Raises
+        `SettingsError` without a model, and what `ask` raises.
         """
-        from clew.models.llm.budget import estimate
-        from clew.search.ask.prompt import REPLY_TOKENS, answer_request
+        from clew.search.ask.prompt import answer_request
+        from clew.search.ask.reports import report_requests
+        from clew.search.ask.stepwise import step_requests
 
         model = self._state.language_model
         if model is None:
@@ -102,12 +112,31 @@ class Ask:
                 "no language model is configured, so nothing is spent: set llm.provider and"
                 " llm.model"
             )
-        found = self._search.search(question, context=False, **options)
-        request = answer_request(question, found.hits, self._state.settings.llm)
-        is_new = bool(found.answered and not model.is_cached(request))
+        steps, options = _checked(question, mode, steps, options)
+        settings = self._state.settings.llm
+        found = self._search.search(question, context=mode == "global", **options)
+        asked: list[Request] = []
+        if mode == "stepwise":
+            asked += step_requests(question, found, settings, steps)
+        if found.answered and mode == "global":
+            asked += report_requests(found, settings)
+        elif found.answered:
+            asked.append(answer_request(question, found.hits, settings))
+        return self._estimated(model, asked)
+
+    def _estimated(self, model: LanguageModelClient, asked: Sequence[Request]) -> Estimate:
+        """Each task judged by its own replies."""
+        from clew.models.llm.budget import estimate, total
+        from clew.search.ask.prompt import REPLY_TOKENS
+
+        new = [request for request in asked if not model.is_cached(request)]
         past = make_replies(self._state.store).entries()
-        same = [e for e in past if e.task == "answer" and e.model == model.model_of("answer")]
-        return estimate([request] * is_new, int(not is_new), same, REPLY_TOKENS)
+        found = []
+        for task in dict.fromkeys(["answer", *(request.task for request in new)]):
+            same = [e for e in past if e.task == task and e.model == model.model_of(task)]
+            found.append(estimate([r for r in new if r.task == task], 0, same, REPLY_TOKENS))
+        documents = {name for request in new for name in request.documents}
+        return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
 
     def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
         """The rows of a query that the language model writes for the store's graph on Neo4j.
@@ -136,24 +165,31 @@ class Ask:
             )
 
 
-def _checked(mode: str, steps: int, options: dict[str, Any]) -> dict[str, Any]:
-    """The options of the search that the mode needs; raises `InputError`."""
+def _checked(
+    question: str, mode: str, steps: int | None, options: dict[str, Any]
+) -> tuple[int, dict[str, Any]]:
+    """The steps, and the options of the search that the mode needs; raises `InputError`."""
     from clew.search.ask.stepwise import MOST_STEPS
 
     if mode not in get_args(AnswerMode):
         modes = ", ".join(get_args(AnswerMode))
         raise InputError(f"mode {mode!r} cannot be; expected one of {modes}")
+    if not question.strip():
+        raise InputError("there is no question; say what is asked of the documents")
+    if steps is not None and mode != "stepwise":
+        raise InputError(f"steps {steps} has no effect on the mode {mode}; it is for stepwise")
+    steps = STEPS if steps is None else steps
     if not 1 <= steps <= MOST_STEPS:
         raise InputError(f"steps {steps!r} cannot be; expected 1 to {MOST_STEPS}")
     if mode != "global":
-        return options
+        return steps, options
     if options.get("strategy") not in (None, "global"):
         raise InputError(
             f"mode 'global' asks community reports, not passages by {options['strategy']!r}; leave"
             " the strategy out, or the mode"
         )
     limit = options.get("limit") or _OVERVIEW_PASSAGES
-    return {**options, "strategy": "global", "limit": limit}
+    return steps, {**options, "strategy": "global", "limit": limit}
 
 
 def _ignore(piece: str) -> None:

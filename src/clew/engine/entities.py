@@ -16,7 +16,7 @@ from clew.types import NewRelation, Period
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
-    from datetime import datetime
+    from datetime import date, datetime
 
     from clew.engine.state import EngineState
     from clew.indexing.agent_extraction import AgentExtraction
@@ -65,19 +65,17 @@ class Entities:
             return entities[0]
         raise NotFoundError(not_one("entity", name, self._near(name), "clew stats --graph"))
 
-    def described(self, entity_type: str, *where: str) -> list[DocumentInfo]:
-        """The documents that describe entities of a type, and meet every filter.
+    def described(
+        self, entity_type: str, since: date | None = None, until: date | None = None
+    ) -> list[DocumentInfo]:
+        """The documents that describe entities of a type; those that hold from `since` to `until`.
 
         Such a document has the type as `entity_type` among its metadata, the entity's name as its
-        title, and the entity's properties as further metadata.
+        title, and the entity's properties as further metadata: `start` and `last` where it holds
+        for a time. Times are compared by their day in UTC; neither given: whenever it holds.
         """
-        from clew.search.options import parse_conditions
-
-        conditions = parse_conditions([f"entity_type={entity_type}", *where])
-        try:
-            return self._state.store.documents(where=conditions)
-        except InputError:  # no document has such a property
-            return []
+        first, after = ("" if day is None else day.isoformat() for day in (since, until))
+        return self._state.store.described(entity_type, first, after or "~")
 
     def match(self, name: str) -> tuple[Entity, str]:
         """The same as `resolve`; a name that one entity alone begins with is taken for it.

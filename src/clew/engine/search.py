@@ -50,6 +50,7 @@ class SearchOptions(TypedDict, total=False):
     expand: bool
     sub_questions: bool
     rerank: bool
+    model_filter: bool | None
     explain: bool
     context: bool
     context_passages: bool

@@ -104,7 +104,7 @@ class EngineState:
         self._snapshot: Snapshot | None = None
         self._vocabulary: Vocabulary | None = None
         self._loading: threading.Thread | None = None
-        self._keyword_only_meanwhile = False
+        self._patience: float | None = None
         self._refreshing = threading.Lock()
 
     def close(self) -> None:
@@ -119,15 +119,13 @@ class EngineState:
         """Have something done when the engine closes, while the store is still open."""
         self._before_close.append(action)
 
-    # --- models
-
-    def warm(self, *, keyword_only: bool = False) -> None:
+    def warm(self, *, patience: float | None = None) -> None:
         """Load the embedding model in the background, while the caller prepares its question.
 
-        Where it cannot be loaded, the first question says so. With `keyword_only`, questions do not
-        wait for it: they are answered from words and relations, and their notes say so.
+        Where it cannot be loaded, the first question says so. Questions wait for it for at most
+        `patience` seconds, then make do with words and relations, and say so.
         """
-        self._keyword_only_meanwhile = keyword_only
+        self._patience = patience
         self._loading = threading.Thread(target=self._load_model, name="clew-warm")
         self._loading.start()
 
@@ -138,8 +136,10 @@ class EngineState:
 
     @property
     def keyword_only(self) -> bool:
-        """Whether a question asked now must not wait for the embedding model."""
-        return self._keyword_only_meanwhile and not self.ready
+        """Whether a question has waited long enough for the embedding model."""
+        if self._loading is not None and self._patience:
+            self._loading.join(self._patience)
+        return self._patience is not None and not self.ready
 
     def _load_model(self) -> None:
         with suppress(ModelError):
@@ -241,7 +241,7 @@ class EngineState:
 
         if self.settings.on_server:
             publish(self.store, self.packs)
-        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings)
 
     # --- indexing
 

@@ -34,6 +34,8 @@ class LanguageWords:
     """That of its letters, as `script_of` calls it."""
     stop_words: frozenset[str]
     """Function words, case-folded, with their accents."""
+    fillers: frozenset[str]
+    """Ordinary words that belong to no key phrase, as `stop_words` are written; may be empty."""
     abbreviations: frozenset[str]
     """In small letters, without the last full stop."""
     elision: re.Pattern[str] | None
@@ -62,6 +64,7 @@ def _read(values: Mapping[str, Any]) -> LanguageWords:
         stemmer=values["stemmer"],
         script=script_of(next(iter(stop_words))),
         stop_words=stop_words,
+        fillers=word_list(values.get("fillers", "")),
         abbreviations=word_list(values["abbreviations"]),
         elision=re.compile(rf"(?:{elided})['’]") if elided else None,
         ordinals=values.get("ordinals", False),

@@ -30,6 +30,8 @@ CALLS = 64
 """Calls of one namespace at a time, those among them that nobody waits for any more."""
 PATIENCE = 5.0
 """Seconds that calls under way have when all is closed."""
+MODEL_PATIENCE = 10.0
+"""Seconds that a question waits for the embedding model: less than clients wait for an answer."""
 
 
 @dataclass(slots=True)
@@ -199,7 +201,7 @@ class Engines:
         engine = Engine(
             self.settings.model_copy(update={"namespace": namespace}), **self._shared_models()
         )
-        engine.state.warm(keyword_only=True)
+        engine.state.warm(patience=MODEL_PATIENCE)
         return engine
 
     def _shared_models(self) -> dict[str, Any]:

@@ -59,6 +59,14 @@ class DocumentStore(Protocol):
         """Documents by id, by origin, by metadata, or all; ordered by source."""
         ...
 
+    def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
+        """Documents whose metadata have this `entity_type`, ordered by source.
+
+        Of a period, those whose metadata hold a `last` (else `end`, else `start`) from `since` on
+        and a `start` before `until`: days as ISO 8601 text, compared as text.
+        """
+        ...
+
     def languages(self) -> frozenset[str]:
         """Codes of the languages that documents are written in, as far as they are known."""
         ...

@@ -83,6 +83,8 @@ class Options:
     """Ask each part of a question that has several, and fuse by the maximum."""
     rerank: bool = True
     """Use the reranker where one is configured."""
+    model_filter: bool | None = None
+    """Let the language model choose among the best passages; None: the setting `llm.filter`."""
     explain: bool = True
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
     min_confidence: float = 0.0

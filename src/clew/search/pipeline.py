@@ -182,13 +182,19 @@ def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
         found = _expanded(session, found)
     if session.options.rerank and session.resources.reranker is not None:
         found = _reranked(session, found)
-    if session.options.rerank and session.resources.settings.llm.filter:
+    if _is_filtered(session):
         found = _filtered(session, found)
     if session.resources.settings.usage.weight:
         found = _by_usage(session, found)
     if session.resources.settings.boost.any:
         found = _boosted(session, found)
     return found
+
+
+def _is_filtered(session: QuerySession) -> bool:
+    wanted = session.options.model_filter
+    by_setting = session.options.rerank and session.resources.settings.llm.filter
+    return by_setting if wanted is None else wanted
 
 
 def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:

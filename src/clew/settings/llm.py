@@ -101,6 +101,7 @@ class LlmSettings(SettingsGroup):
     max_cost: float = Field(
         default=0.0,
         ge=0,
+        allow_inf_nan=False,
         description="US dollars that one command may spend, where prices are known; 0: no limit.",
     )
     extract: LlmTaskSettings = LlmTaskSettings(max_output_tokens=4096)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.communities.word_use import WordUse
 from clew.graph.snapshot_columns import Adjacency, distinct
 from clew.languages.words import language_words
 from clew.text import STOP_WORDS, fold, terms
@@ -31,9 +32,12 @@ if TYPE_CHECKING:
 LONGEST = 4
 """Words of a phrase, at most."""
 
-_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]")
+_TOKEN = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*|[^\w\s]|\n(?=\s|[A-Z][\w-]{1,30}:)")
+"""Words, marks, and the ends of lines before an empty or indented one, or a header's name."""
 _PARTICIPLE = re.compile(r"\w{4}ed$", re.IGNORECASE)
 _BREAK = -1
+_LEAST_TOGETHER = 0.2
+"""Normalised pointwise mutual information of neighbours, from -1 to 1, that a phrase needs."""
 _WORDINGS = 50
 """Occurrences that decide how a phrase is worded."""
 _LISTS = read_word_lists("clew.graph.communities", "phrases.toml")
@@ -55,6 +59,9 @@ class Phrases:
     is_varied: NDArray[np.bool_]
     """(P,) whether it is no part of something longer, which goes on with one word, nor of a text
     that was copied, which has the same words on both sides (accessor variety, Feng et al. 2004)."""
+    is_together: NDArray[np.bool_]
+    """(P,) whether its words stand together clearly more often than chance has them (normalised
+    pointwise mutual information, Bouma 2009)."""
     _words: Words
     _starts: Adjacency
     """By phrase: where it begins."""
@@ -80,6 +87,16 @@ class Phrases:
         )
         (best, _), *_ = wordings.most_common(1)
         return " ".join(self._words.word_texts[number] for number in best)
+
+    def is_nominal(self, is_english: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """(P,) whether a phrase names something rather than tells what is done.
+
+        `is_english` tells of each text whether it counts.
+        """
+        words = self._words
+        use = WordUse.of(words.words, words.word_texts, is_english[words.passages])
+        phrase = np.repeat(np.arange(len(self.lengths)), np.diff(self._starts.starts))
+        return use.is_nominal(phrase, self._starts.items, self.lengths)
 
 
 def find_phrases(texts: Iterable[str], at_least: int = 2) -> Phrases:
@@ -107,7 +124,7 @@ def names_something(words: Sequence[str], language: str) -> bool:
     if known is None:
         return True
     ends_well = known.nouns is None or words[-1][0].isupper()
-    return ends_well and known.stop_words.isdisjoint(folded)
+    return ends_well and folded.isdisjoint(known.stop_words | known.fillers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +232,7 @@ def _gather(words: Words, levels: Sequence[_Level]) -> Phrases:
         ),
         occurrences=np.column_stack([*np.divmod(held, width), counts]),
         is_varied=_is_varied(words, rows, lengths),
+        is_together=_is_together(words, rows, lengths),
         _words=words,
         _starts=rows,
     )
@@ -235,6 +253,18 @@ def _is_varied(words: Words, starts: Adjacency, lengths: Ints) -> NDArray[np.boo
         fixed += alone
         held |= alone & (np.bincount(phrase, weights=stem[place] >= 0, minlength=size) > 0)
     return ~held & (fixed < 2)
+
+
+def _is_together(words: Words, starts: Adjacency, lengths: Ints) -> NDArray[np.bool_]:
+    total = max(len(words.stems), 2)
+    counts = np.bincount(words.stems[words.stems >= 0], minlength=len(words.stem_texts))
+    often = np.log(np.diff(starts.starts) / total)
+    first = starts.items[starts.starts[:-1]]
+    by_chance = np.zeros(len(lengths))
+    for place in range(LONGEST):
+        has = lengths > place
+        by_chance[has] += np.log(counts[words.stems[first[has] + place]] / total)
+    return often - by_chance > -_LEAST_TOGETHER * often * (lengths - 1)
 
 
 def _independence(level: _Level, longer: _Level | None) -> NDArray[np.float64]:

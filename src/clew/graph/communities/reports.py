@@ -47,12 +47,12 @@ _MOST_SYMBOLS = 0.06
 """Share of a text's characters from which on it is code or a table rather than prose."""
 _TITLE_NAMES = 3
 _NO_TITLE = re.compile(
-    r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*:\Z|.{60}|(?:re|fwd?|aw|tr|rv|i):\s"
+    r"[\W\d_]*\Z|\S+@\S+\Z|__\w+__\Z|.*[:?]\Z|.{60}|(?:\S+\s+){6}|(?:re|fwd?|aw|tr|rv|i):\s"
     r"|\S+\.(?:rst|txt|md|x?html?|log|eml|mbox|docx?|pdf|epub)(?:\.\w{2,4})?\Z",
     re.DOTALL | re.IGNORECASE,
 )
-"""Numbers, marks, addresses, methods that every class has, labels, whole sentences, replies, and
-files of text, whose names say less than what they are about."""
+"""Numbers, marks, addresses, methods that every class has, labels, questions, whole sentences,
+replies, and files of text, whose names say less than what they are about."""
 _LONGEST_NAME = 60
 """Characters of what may be a name; the title of a document may be longer."""
 _BATCH = 500

@@ -2,7 +2,7 @@
 
 A passage is on the few candidates that weigh most in it: tf · idf, times log2(1 + words) and, for
 phrases, what C-value leaves them. A candidate is a topic where two documents are on it, or three
-passages of one. Themes are Leiden's communities of topics that share stretches of documents.
+passages of one.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from clew.graph.communities.leiden import WeightedGraph, leiden, sums
+from clew.graph.communities.leiden import sums
 from clew.graph.communities.phrases import find_phrases, names_something
 from clew.graph.communities.report_plans import best_of_groups
 from clew.graph.communities.reports import is_symbolic, is_telling, mean_direction, title_of
+from clew.graph.communities.themes import find_themes
 from clew.graph.snapshot import ABOUT_WEIGHT
 from clew.graph.snapshot_columns import Adjacency, distinct, find_sorted
+from clew.languages import language_words
 from clew.ports import GraphStore, SnapshotSource, TopicSet
 from clew.text import entity_key, terms
 
@@ -47,10 +49,6 @@ _COMMON = 10
 """Passages up to which that is not asked."""
 _ABOUT = 2
 """Occurrences that it counts for to be what the passage's document is about."""
-_STRETCH = 10
-"""Passages of a document that count as one when it is asked which topics go together."""
-_PER_STRETCH = 20
-"""Topics of a stretch that are connected to each other."""
 
 
 class TopicStore(GraphStore, SnapshotSource, Protocol):
@@ -87,8 +85,9 @@ def _described(
     passages = [snapshot.chunk_ids[on.row(topic)] for topic in range(len(keys))]
     own = [mean_direction(vectors.vectors(ids)) for ids in passages]
     directions = np.array(own, dtype=np.float32)
-    themes = _themes(on, snapshot)
-    groups = [np.flatnonzero(themes == theme) for theme in distinct(themes)]
+    themes, central = find_themes(on, snapshot)
+    order = np.argsort(-central, kind="stable")
+    groups = [order[themes[order] == theme] for theme in distinct(themes)]
     topic = np.repeat(np.arange(len(keys)), np.diff(on.starts))
     return TopicSet(
         keys=keys,
@@ -198,9 +197,11 @@ def _find_phrases(store: TopicStore, snapshot: Snapshot) -> tuple[Phrases, Ints]
     phrases = find_phrases(texts(), _DOCUMENTS)
     held = phrases.occurrences
     first = np.searchsorted(held[:, 0], np.arange(len(phrases.lengths)))
+    is_english = np.array([language_words(language) is None for language in languages], dtype=bool)
     spoken = [languages[place] for place in held[first, 1].tolist()]
     telling = map(names_something, map(phrases.words, range(len(spoken))), spoken)
-    usable = phrases.is_varied & np.fromiter(telling, dtype=bool, count=len(spoken))
+    usable = phrases.is_varied & phrases.is_together & phrases.is_nominal(is_english)
+    usable &= np.fromiter(telling, dtype=bool, count=len(spoken))
     held = held[usable[held[:, 0]]]
     return phrases, np.column_stack(
         [held[:, 0], np.array(rows, dtype=np.int64)[held[:, 1]], held[:, 2]]
@@ -246,42 +247,3 @@ def _document_counts(numbers: Ints, passages: Ints, snapshot: Snapshot, size: in
     document = np.searchsorted(known, snapshot.columns.documents)[passages]
     pairs = distinct(numbers * max(len(known), 1) + document)
     return np.bincount(pairs // max(len(known), 1), minlength=size)
-
-
-def _themes(on: Adjacency, snapshot: Snapshot) -> Ints:
-    """(T,) the theme of each topic, from 0 on; `on` gives the passages by topic.
-
-    Topics are connected by the stretches that they share, over the root of the product of those
-    that each has (Salton's cosine).
-    """
-    topics = len(on.starts) - 1
-    topic = np.repeat(np.arange(topics), np.diff(on.starts))
-    stretch = _stretches(snapshot)[on.items]
-    codes, counts = np.unique(stretch * max(topics, 1) + topic, return_counts=True)
-    where, which = np.divmod(codes, max(topics, 1))
-    spread = np.bincount(which, minlength=topics)
-    kept = best_of_groups(
-        where, counts.astype(np.float64), int(where.max(initial=-1)) + 1, _PER_STRETCH
-    )
-    first, second = _pairs(kept)
-    heads, tails = which[first], which[second]
-    weights = 1 / np.sqrt(spread[heads] * spread[tails])
-    return leiden(WeightedGraph.from_pairs(heads, tails, weights, topics))
-
-
-def _stretches(snapshot: Snapshot) -> Ints:
-    """(C,) a number for the stretch of its document that each passage stands in."""
-    documents = snapshot.columns.documents
-    begins = np.append(True, documents[1:] != documents[:-1])[: len(documents)]
-    ordinal = np.arange(len(documents)) - np.flatnonzero(begins)[np.cumsum(begins) - 1]
-    return np.cumsum(ordinal % _STRETCH == 0) - 1
-
-
-def _pairs(rows: Adjacency) -> tuple[Ints, Ints]:
-    """All ordered pairs of different items of one row."""
-    counts = np.diff(rows.starts)
-    owner = np.repeat(np.arange(len(counts)), counts)
-    entries, place = rows.entries(owner)
-    first, second = rows.items[place], rows.items[entries]
-    apart = first != second
-    return first[apart], second[apart]

@@ -101,8 +101,8 @@ def _candidates(
     if len(distinct) > _MOST_CANDIDATES:
         return
     count = len(distinct)
-    told = "of nobody and nothing else" if count == 1 else f"of {count} entities"
     for one in distinct.values():
+        told = f"of {one.name} alone" if count == 1 else f"of {count} entities"
         yield _Pair(known, one, sure / count, f"{known.name} is the {what} {told}")
 
 

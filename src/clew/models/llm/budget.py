@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from clew.errors import BudgetError
+from clew.errors import BudgetError, InputError
 from clew.models.llm.tokens import PER_CHARACTER, prompt_text
 from clew.ports.language_model import Usage
 
@@ -38,7 +39,15 @@ class Budget:
     def __init__(
         self, max_tokens: int = 0, max_cost: float = 0.0, *, within: Budget | None = None
     ) -> None:
-        """What is counted here counts for `within`, too, whose limits hold as well."""
+        """What is counted here counts for `within`, too, whose limits hold as well.
+
+        Raises `InputError` for limits below 0 or without an end.
+        """
+        if not (max_tokens >= 0 and max_cost >= 0 and math.isfinite(max_cost)):
+            raise InputError(
+                f"limits of {max_tokens!r} tokens and ${max_cost!r} cannot be; expected numbers"
+                " from 0, which is no limit"
+            )
         self._max_tokens, self._max_cost, self._within = max_tokens, max_cost, within
         self._lock = threading.Lock()
         self.spent = Spent()
@@ -116,4 +125,18 @@ def estimate(
         input_tokens=read,
         output_tokens=written,
         cost=None if price is None else price * (read + written),
+    )
+
+
+def total(found: Sequence[Estimate]) -> Estimate:
+    """All of several estimates, of documents that differ; the cost is None where one's is."""
+    costs = [one.cost for one in found if one.calls]
+    known = [cost for cost in costs if cost is not None]
+    return Estimate(
+        documents=sum(one.documents for one in found),
+        calls=sum(one.calls for one in found),
+        cached=sum(one.cached for one in found),
+        input_tokens=sum(one.input_tokens for one in found),
+        output_tokens=sum(one.output_tokens for one in found),
+        cost=sum(known) if costs and len(known) == len(costs) else None,
     )

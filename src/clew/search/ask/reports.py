@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 MOST_REPORTS = 16
 """Reports that are asked for one answer."""
+_A_FINDING = 40 * "word "
+"""As long as what a report says to a question, about; for estimates."""
 _JOIN = f"""\
 You answer a question from numbered findings, each of one part of a collection, and from nothing\
  else that you know. {NOTICE}
@@ -88,6 +90,19 @@ def ask_reports(
         return tuple(found[:MOST_STATEMENTS]), notes
 
 
+def _join_request(result: SearchResult, found: Sequence[str]) -> Request:
+    blocks = [untrusted_block(text, number=number) for number, text in enumerate(found, 1)]
+    asked = f"Question: {escaped(result.query)}"
+    return Request(
+        task="answer",
+        instructions=_JOIN,
+        messages=(Message(role="user", text="\n\n".join([*blocks, asked])),),
+        schema=JoinedReply,
+        subject=result.query,
+        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in result.hits)),
+    )
+
+
 def _reports(result: SearchResult) -> list[_Report]:
     found = []
     for part in result.context.parts:
@@ -98,13 +113,24 @@ def _reports(result: SearchResult) -> list[_Report]:
     return found[:MOST_REPORTS]
 
 
+def report_requests(result: SearchResult, settings: LlmSettings) -> list[Request]:
+    """What an answer takes at most, for an estimate: each report, then joining their findings."""
+    reports = _reports(result)
+    asked = [_request(result, report, settings) for report in reports]
+    return asked + [_join_request(result, [_A_FINDING] * len(reports))] * (len(reports) > 1)
+
+
+def _request(result: SearchResult, report: _Report, settings: LlmSettings) -> Request:
+    hits = list(report.passages.values())
+    return answer_request(result.query, hits, settings, report=report.part.text)
+
+
 def _findings(
     result: SearchResult, report: _Report, model: LanguageModel, settings: LlmSettings
 ) -> list[AnswerStatement]:
     """What one report and its passages say to the question; only what quotes a passage."""
     numbers, hits = list(report.passages), list(report.passages.values())
-    request = answer_request(result.query, hits, settings, report=report.part.text)
-    reply = model.reply(request)
+    reply = model.reply(_request(result, report, settings))
     if not isinstance(reply.value, AnswerReply):
         raise ModelError(f"{model.name} called a tool in place of an answer")
     said = ReplyReader(result.query, hits, lambda _: None).finish(reply.value)
@@ -124,17 +150,7 @@ def _join(
     result: SearchResult, found: Sequence[AnswerStatement], model: LanguageModel
 ) -> tuple[AnswerStatement, ...]:
     """The findings as one answer; a statement has the quotations of those that it names."""
-    blocks = [untrusted_block(s.text, number=number) for number, s in enumerate(found, 1)]
-    asked = f"Question: {escaped(result.query)}"
-    request = Request(
-        task="answer",
-        instructions=_JOIN,
-        messages=(Message(role="user", text="\n\n".join([*blocks, asked])),),
-        schema=JoinedReply,
-        subject=result.query,
-        documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in result.hits)),
-    )
-    value = model.reply(request).value
+    value = model.reply(_join_request(result, [statement.text for statement in found])).value
     if not isinstance(value, JoinedReply):
         raise ModelError(f"{model.name} called a tool in place of an answer")
     passages = {number: hit.chunk.text for number, hit in enumerate(result.hits, 1)}

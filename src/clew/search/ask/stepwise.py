@@ -103,7 +103,7 @@ def search_in_steps(
     searches = Searches(search)
     searches.add(question)
     try:
-        parts = split_question(question) if model is None else _plan(question, model)
+        parts = _parts(question, model) if steps > 1 else ()
         for part in parts[: steps - 1]:
             searches.add(part)
         while model is not None and len(searches.asked) < steps:
@@ -118,24 +118,43 @@ def search_in_steps(
     return searches.joined(), tuple(searches.asked)
 
 
-def _plan(question: str, model: LanguageModel) -> Sequence[str]:
-    text = f"Question: {escaped(question)}"
-    request = Request(
+def step_requests(
+    question: str, found: SearchResult, settings: LlmSettings, steps: int
+) -> list[Request]:
+    """What the steps take at most, for an estimate from the first search."""
+    if steps == 1:
+        return []
+    missing = _missing_request(question, found.hits, settings)
+    return [_plan_request(question), *[missing] * (steps - 1)]
+
+
+def _parts(question: str, model: LanguageModel | None) -> Sequence[str]:
+    if model is None:
+        return split_question(question)
+    value = model.reply(_plan_request(question)).value
+    return value.questions if isinstance(value, Plan) else ()
+
+
+def _plan_request(question: str) -> Request:
+    return Request(
         task="route",
         instructions=_PLAN,
-        messages=(Message(role="user", text=text),),
+        messages=(Message(role="user", text=f"Question: {escaped(question)}"),),
         schema=Plan,
         subject=question,
     )
-    value = model.reply(request).value
-    return value.questions if isinstance(value, Plan) else ()
 
 
 def _missing(
     question: str, hits: Sequence[Hit], model: LanguageModel, settings: LlmSettings
 ) -> Missing:
+    value = model.reply(_missing_request(question, hits, settings)).value
+    return value if isinstance(value, Missing) else Missing(enough=True, question="")
+
+
+def _missing_request(question: str, hits: Sequence[Hit], settings: LlmSettings) -> Request:
     blocks = passage_blocks(hits, settings, settings.route, len(_MISSING) + len(question))
-    request = Request(
+    return Request(
         task="route",
         instructions=_MISSING,
         messages=(
@@ -145,8 +164,6 @@ def _missing(
         subject=question,
         documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
     )
-    value = model.reply(request).value
-    return value if isinstance(value, Missing) else Missing(enough=True, question="")
 
 
 def _identity(hit: Hit) -> tuple[str, str]:

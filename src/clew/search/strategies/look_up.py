@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def holding_all_first(session: QuerySession, ranking: Ranking) -> Ranking:
     """The same passages, behind those of the keyword channel that hold every term."""
     by_keyword = session.channels.by_keyword().ids
-    snapshot, languages = session.views.snapshot, ("", *session.languages)
+    snapshot, languages = session.snapshot, ("", *session.languages)
     holding = [_holding_all(snapshot, terms(session.question, code)) for code in languages]
     return ranking.led_by(by_keyword[np.isin(by_keyword, np.concatenate(holding))])
 

@@ -89,6 +89,12 @@ class Documents(Passages, EarlierVersions):
         found = (_document_info(row) for row in rows)
         return sorted((d for d in found if origin in (None, d.origin)), key=attrgetter("source"))
 
+    def described(self, entity_type: str, since: str = "", until: str = "~") -> list[DocumentInfo]:
+        """See `ports.DocumentStore`."""
+        values = {"type": entity_type, "since": since, "until": until}
+        rows = self.backend.rows(statements.DESCRIBED, **values)
+        return sorted(map(_document_info, rows), key=attrgetter("source"))
+
     @abstractmethod
     def matching_documents(self, where: Sequence[Condition]) -> list[str]:
         """Ids of the documents that meet every condition; `check_fields` where none does."""

@@ -80,6 +80,17 @@ def check_fields(where: Sequence[Condition], names: Iterable[str]) -> None:
             )
 
 
+_LONGEST_KEY = 60
+"""Characters of what descriptions are looked up by; types and times are shorter."""
+
+
+def description_keys(metadata: Metadata) -> dict[str, str]:
+    """What a document that describes an entity is looked up by: its type, and when it holds."""
+    names = ("entity_type", "start", "last", "end")
+    kind, begins, last, end = (str(metadata.get(name) or "")[:_LONGEST_KEY] for name in names)
+    return {"describes": kind, "begins": begins, "ends": last or end or begins}
+
+
 # --- the value asked about ---------------------------------------------------------------
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -17,6 +16,7 @@ from clew.errors import InputError
 from clew.shingles import sketch
 from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.stores.documents.passages import Version
 from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
 from clew.text import entity_key, name_keys, terms
@@ -166,6 +166,7 @@ def _document_row(entry: IndexedDocument) -> Row:
         "characters": len(document.text),
         "recipe": entry.pipeline_fingerprint,
         "metadata": _metadata(document.source, document.metadata),
+        **description_keys(document.metadata),
     }
 
 
@@ -256,12 +257,11 @@ def number_rows(
             {"id": id_, "section_id": section_ids[chunk.section], **row}
             for id_, chunk, row in zip(chunk_ids, split.chunks, prepared.chunks, strict=True)
         ],
-        times=list(
-            chain.from_iterable(
-                ({"chunk_id": id_, **row._asdict()} for row in rows)
-                for id_, rows in zip(chunk_ids, prepared.times, strict=True)
-            )
-        ),
+        times=[
+            {"chunk_id": id_, **row._asdict()}
+            for id_, rows in zip(chunk_ids, prepared.times, strict=True)
+            for row in rows
+        ],
         chunk_ids=chunk_ids,
     )
 

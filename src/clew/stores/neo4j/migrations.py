@@ -11,6 +11,7 @@ from clew.errors import StoreMismatchError
 from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.text import name_keys
 from clew.times import date_of
 
@@ -63,8 +64,10 @@ _SET_KEYS = """
 UNWIND $rows AS row
 MATCH (d:ClewDocument {namespace: row.namespace, id: row.id}) SET d += row.keys
 """
-
-
+_WITHOUT_DESCRIPTION = """
+MATCH (d:ClewDocument) WHERE d.describes IS NULL WITH d LIMIT 1000
+RETURN d.namespace, d.id, d.metadata
+"""
 _NAMES_AFTER = """
 MATCH (a:ClewAlias) WHERE a.namespace > $of OR a.namespace = $of AND a.id > $after
 RETURN a.namespace, a.id, a.name ORDER BY a.namespace, a.id LIMIT 5000
@@ -204,6 +207,18 @@ def m010_lookup_keys(database: Neo4jDatabase) -> None:
         found = database.rows(_NAMES_AFTER, of=last, after=after)
 
 
+def m011_descriptions(database: Neo4jDatabase) -> None:
+    """What documents that describe an entity are looked up by: its type, and when it holds."""
+    name = "clew_documents_by_description"
+    database.define(f"CREATE INDEX {name} IF NOT EXISTS FOR {INDEXES[name]}")
+    while found := database.rows(_WITHOUT_DESCRIPTION):
+        rows = [
+            {"namespace": namespace, "id": id_, "keys": description_keys(json.loads(metadata))}
+            for namespace, id_, metadata in found
+        ]
+        database.write(partial(database.rows, _SET_KEYS, rows=rows))
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -215,6 +230,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m008_replies,
     m009_earlier_texts,
     m010_lookup_keys,
+    m011_descriptions,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

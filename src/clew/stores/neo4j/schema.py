@@ -12,7 +12,7 @@ Nodes, with their properties beside `namespace`:
   next_alias, next_relation, copying (JSON: how far a copy into it is)
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
-  derived_from, title_key, file_key, language
+  derived_from, title_key, file_key, language, describes, begins, ends
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
 - ClewEarlierText: document_id, version, said_at, characters, passages (compressed JSON), vectors
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
@@ -85,6 +85,7 @@ INDEXES = {
     "clew_documents_by_title": "(n:ClewDocument) ON (n.namespace, n.title_key)",
     "clew_documents_by_file": "(n:ClewDocument) ON (n.namespace, n.file_key)",
     "clew_documents_by_language": "(n:ClewDocument) ON (n.namespace, n.language)",
+    "clew_documents_by_description": "(n:ClewDocument) ON (n.namespace, n.describes, n.ends)",
     "clew_sections_by_document": "(n:ClewSection) ON (n.namespace, n.document_id)",
     "clew_chunks_by_document": "(n:ClewChunk) ON (n.namespace, n.document_id)",
     "clew_versions_by_time": "(n:ClewVersion) ON (n.namespace, n.indexed_at)",

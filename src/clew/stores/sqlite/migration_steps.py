@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
+from clew.stores.documents.metadata import description_keys
 from clew.stores.sqlite.connection import define_checksum
 from clew.stores.sqlite.tables import insert
 from clew.text import name_keys
@@ -259,3 +260,20 @@ def m017_lookup_keys(connection: sqlite3.Connection) -> None:
             f"CREATE INDEX aliases_by_{name} ON aliases ({name}) WHERE {name} IS NOT NULL"
         )
     connection.execute("CREATE INDEX documents_by_digest ON documents (sha256)")
+
+
+def m019_descriptions(connection: sqlite3.Connection) -> None:
+    """What documents that describe an entity are looked up by: its type, and when it holds."""
+    for name in ("describes", "begins", "ends"):
+        connection.execute(f"ALTER TABLE documents ADD COLUMN {name} TEXT NOT NULL DEFAULT ''")
+    found = connection.execute(
+        "SELECT id, metadata FROM documents WHERE metadata LIKE '%\"entity_type\"%'"
+    ).fetchall()
+    connection.executemany(
+        "UPDATE documents SET describes = :describes, begins = :begins, ends = :ends"
+        " WHERE id = :id",
+        ({"id": id_, **description_keys(json.loads(metadata))} for id_, metadata in found),
+    )
+    connection.execute(
+        "CREATE INDEX documents_by_description ON documents (describes, ends, begins)"
+    )

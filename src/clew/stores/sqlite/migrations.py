@@ -28,6 +28,7 @@ from clew.stores.sqlite.migration_steps import (
     m015_earlier_texts,
     m016_enrichments,
     m017_lookup_keys,
+    m019_descriptions,
 )
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
@@ -49,6 +50,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m016_enrichments,
     m017_lookup_keys,
     m018_conversations,
+    m019_descriptions,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

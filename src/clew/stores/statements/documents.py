@@ -41,6 +41,15 @@ DOCUMENTS_BY_ORIGIN = Statement(
 DOCUMENTS_BY_ID = Statement(
     f"{_SQL_DOCUMENT} WHERE d.id {AMONG}", f"{_DOCUMENTS_OF_IDS} {_CYPHER_DOCUMENT}"
 )
+DESCRIBED = Statement(
+    f"{_SQL_DOCUMENT} WHERE d.describes = :type AND d.ends >= :since AND d.begins < :until",
+    f"""
+MATCH (d:ClewDocument {{namespace: $namespace, describes: $type}})
+USING INDEX d:ClewDocument(namespace, describes, ends)
+WHERE d.ends >= $since AND d.begins < $until
+{_CYPHER_DOCUMENT}
+""",
+)
 ANY_DOCUMENT = Statement(
     "SELECT 1 FROM documents LIMIT 1",
     """

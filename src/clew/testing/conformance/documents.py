@@ -16,6 +16,8 @@ from clew.testing.entries import make_entry
 from clew.text import terms
 from clew.types import Condition
 
+_TASK = Condition(name="entity_type", operator="=", value="task")
+
 
 class DocumentStoreSuite(StoreSuite):
     """`ports.DocumentStore`."""
@@ -60,6 +62,29 @@ class DocumentStoreSuite(StoreSuite):
         store.delete([first.id])
         assert [d.id for d in store.named_documents(["rfc 77"])] == [second.id]
         assert store.named_documents(["rivers of europe"]) == store.named_documents([]) == []
+
+    def test_documents_are_found_by_what_they_describe_and_when_it_holds(
+        self, store: Store
+    ) -> None:
+        times = {"week": ("2024-05-13", "2024-05-18"), "hour": ("2024-05-14T09:00:00+00:00", "")}
+        for source, (start, last) in times.items():
+            event = {"entity_type": "event", "start": start, **({"last": last} if last else {})}
+            store.save(make_entry(source, "Met.", metadata=event))
+        store.save(make_entry("card", "Ada.", metadata={"entity_type": "person"}))
+        store.save(make_entry("plain", "Met.", metadata={"start": "2024-05-14"}))
+
+        def found(*asked: str) -> list[str]:
+            return [one.source for one in store.described(*asked)]
+
+        assert found("event") == ["hour", "week"]
+        assert found("event", "2024-05-14", "2024-05-15") == ["hour", "week"]
+        assert found("event", "2024-05-15", "2024-05-16") == ["week"]
+        assert found("event", "2024-05-12", "2024-05-13") == found("event", "2024-05-19") == []
+        assert found("person") == ["card"]
+        assert found("place") == []
+        store.save(make_entry("week", "Met.", metadata={"entity_type": "task"}))
+        assert (found("event"), found("task")) == (["hour"], ["week"])
+        assert store.described("task")[0] == store.documents(where=[_TASK])[0]
 
     def test_ids_are_answered_in_the_order_asked_and_unknown_ones_left_out(
         self, store: Store

@@ -3,145 +3,30 @@
 from __future__ import annotations
 
 import textwrap
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from clew.sentences import sentences
 from clew.text import question_terms, terms, whole_number
-from clew.tools.budget import fitting, no_room, read_cursor
-from clew.tools.namespaces import own_namespaces
+from clew.tools.budget import fitting, read_cursor
 from clew.tools.truncate import fitting_length, shortened, tokens_of, truncate
-from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, StoredChunk
 
 FOUND = 10
 """Documents that `search` finds, at most."""
-ECHOED, NAMED, MOST = 200, 60, 10
-"""Characters of a question and of a name that are said again, and how many of each kind."""
 TITLED, SOURCED = 100, 200
 """Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
-MAX_HOPS = 2
-"""Steps in the graph, where the caller says nothing."""
 VERSIONS = 10
 """Versions of a document that are listed, at most."""
 SNIPPET = 300
 """Characters of the text that `search` shows of a document."""
 FETCHED_TOKENS = 8000
 """Tokens of a text that `fetch` gives at once."""
-LINE = 80
-"""Characters of a passage that are shown, at least."""
-CUT = (
-    "max_tokens has no room for a passage with what is known of it: the first is shown alone, cut"
-    " where it must be"
-)
-DECIMALS = 4
-"""Of scores."""
-_SHOWN = (
-    *("query", "strategy", "reason", "answered", "confidence", "graph_entities", "temporal_info"),
-    *("timings_ms", "notes"),
-)
-_HIT = ("id", "text", "answer", "metadata", "score", "confidence", "scores", "source")
-
-
-def query(call: Call, arguments: Arguments) -> Result:
-    """`query_documents`."""
-    engine = call.engine
-    found = engine.search(
-        arguments["query"],
-        namespaces=own_namespaces(call, arguments["namespaces"]),
-        rag_type=arguments["rag_type"],
-        strategy=arguments["strategy"],
-        limit=arguments["top_k"],
-        # The default is what is meant where nothing was said.
-        max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
-        where=arguments["where"],
-        since=arguments["since"],
-        until=arguments["until"],
-        as_of=arguments["as_of"],
-        min_confidence=arguments["min_confidence"] or None,
-        max_tokens=max(1, arguments["max_tokens"] // 2),
-        context_passages=False,
-    ).to_dict()
-    hits = [_hit(hit) for hit in found["results"]]
-    made = _made(found["context"], arguments["max_tokens"] // 2, engine)
-    around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
-    room = arguments["max_tokens"]
-    kept = fitting(hits, around, room, engine.state.embedder.count_tokens)
-    if kept or not hits:
-        return {**around, "results": kept, "left_out": len(hits) - len(kept)}
-    around["notes"] = [*around["notes"][:1], CUT]
-    bare = {**around, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
-    none = {"parts": [], "left_out": made["left_out"] + len(made["parts"])}
-    for about in (around, bare, {**bare, "context": none}):
-        if cut := _cut(hits[0], about, room, engine):
-            return {**about, "results": [cut], "left_out": len(hits) - 1}
-    raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
-
-
-def _made(context: Mapping[str, Any], budget: int, engine: Engine) -> Result:
-    """The parts that the strategy made, as many as fit with their citations."""
-    parts = fitting(context["parts"], {}, budget, engine.state.embedder.count_tokens)
-    return {"parts": parts, "left_out": context["left_out"] + len(context["parts"]) - len(parts)}
-
-
-def _about(found: Mapping[str, Any]) -> Result:
-    """What is said of the question, however long that is: the passages need the room."""
-    about: Result = {name: found[name] for name in _SHOWN}
-    about["notes"] = list(map(name_tools, found["notes"]))
-    about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
-    about["query"] = shortened(found["query"], ECHOED)
-    about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
-    if found["temporal_info"] is not None:
-        timeline = found["temporal_info"]["timeline"][:MOST]
-        phrase = shortened(found["temporal_info"]["phrase"], NAMED)
-        about["temporal_info"] = {
-            **found["temporal_info"],
-            "phrase": phrase,
-            "timeline": [{**entry, "ids": entry["ids"][:1]} for entry in timeline],
-        }
-    return about
-
-
-def _hit(hit: Mapping[str, Any]) -> Result:
-    """A hit without what only a library's user asks for."""
-    graph = hit["graph_context"]
-    stated = [
-        {name: relation[name] for name in ("from", "relation", "to", "evidence")}
-        for relation in graph["relationships"]
-    ]
-    return {
-        **{name: hit[name] for name in _HIT},
-        "score": round(hit["score"], DECIMALS),
-        "scores": {name: round(score, DECIMALS) for name, score in hit["scores"].items()},
-        "graph_context": {**graph, "relationships": stated},
-    }
-
-
-def _cut(hit: Result, around: Result, budget: int, engine: Engine) -> Result | None:
-    """A hit with its text cut to the room that there is; None for less than a line of it."""
-    count = engine.state.embedder.count_tokens
-    where = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
-    metadata = {name: hit["metadata"][name] for name in where if name in hit["metadata"]}
-    metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
-    bare = {
-        **hit,
-        "answer": None,
-        "metadata": metadata,
-        "graph_context": {"entities": [], "relationships": [], "path": []},
-    }
-    empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
-    room, text = budget - tokens_of(empty, count), str(hit["text"])
-    length = fitting_length(text, room, count)
-    if length < min(LINE, len(text)):
-        return None
-    return {**bare, "text": text if length == len(text) else f"{text[:length].rstrip()}…"}
 
 
 def search(call: Call, arguments: Arguments) -> Result:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import get_args
 
 from clew.search.options import RAG_TYPES
-from clew.tools.documents import asking, maintenance, reading, writing
+from clew.tools.documents import asking, maintenance, querying, reading, writing
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
-from clew.tools.spec import CORE, FULL, Tool
+from clew.tools.spec import CORE, FULL, Parameter, Tool
 from clew.types.answers import AnswerMode
 
 _JOB = shape(job_id="string", status="string", errors="array")
@@ -23,11 +23,10 @@ _WHERE = array(
     max_length=1000,
 )
 _NAMESPACES = array(
-    "namespaces",
-    "strings",
-    "Collections asked too. Default: this.",
-    max_items=20,
-    max_length=64,
+    "namespaces", "strings", "Collections asked too. Default: this.", max_items=20, max_length=64
+)
+_FILTER = Parameter(
+    name="model_filter", kind="boolean", description="Model chooses; null: as set up."
 )
 _DOCUMENT = text("document", "Id or source of a document.", required=True)
 _JOB_ID = text("job_id", "From the tool that began it.", max_length=64, required=True)
@@ -55,7 +54,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="search",
         title="Search",
-        description="Find documents that answer a question; read them with fetch.",
+        description="Documents that answer a question; read them with fetch.",
         parameters=(_QUERY,),
         result=shape(results="array"),
         run=reading.search,
@@ -65,7 +64,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="fetch",
         title="Fetch",
-        description="The text behind an id from search, at most 8000 tokens.",
+        description="Text of an id from search, at most 8000 tokens.",
         parameters=(text("id", "From search.", required=True),),
         result=shape(id="string", title="string", text="string", url="string", metadata="object"),
         run=reading.fetch,
@@ -75,7 +74,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_documents",
         title="Query documents",
-        description="Passages that answer a question; context.parts holds paths or reports.",
+        description="Passages that answer; context.parts: paths or reports.",
         parameters=(
             _QUERY,
             text(
@@ -86,17 +85,18 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             ),
             text("strategy", "Instead, such as hybrid.", max_length=40),
             integer("top_k", "Default 10; contextual 20", None, 1, 100),
-            integer("max_hops", "Steps", reading.MAX_HOPS, 1, 5),
+            integer("max_hops", "Steps", querying.MAX_HOPS, 1, 5),
             _WHERE,
             text("since", "Date, or last week."),
             text("until", "As since; included."),
             text("as_of", "As things stood then."),
             share("min_confidence", "", 0),
             _NAMESPACES,
+            _FILTER,
             MAX_TOKENS,
         ),
         result=shape(strategy="string", context="object", results="array", left_out="integer"),
-        run=reading.query,
+        run=querying.query,
         scope="read",
         profiles=CORE,
     ),
@@ -120,7 +120,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
                 default="one_shot",
                 choices=get_args(AnswerMode),
             ),
-            integer("steps", "Searches of stepwise", 4, 1, 10),
+            integer("steps", "Searches of stepwise, default 4", None, 1, 10),
+            _FILTER,
             integer("max_tokens_spent", "Of the model; 0: no limit.", 0, 0, 10_000_000),
         ),
         result=shape(answer="string", answered="boolean", statements="array", sources="array"),
@@ -132,8 +133,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="ingest_document",
         title="Add a document",
-        description="Store one of path, url and text. A short text is found at once; else a job"
-        " works on, see query_job_status.",
+        description="Store one of path, url and text. Short text is found at once; else see"
+        " query_job_status.",
         parameters=_INGESTED,
         result=_JOB,
         run=writing.ingest,
@@ -158,7 +159,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="query_job_status",
         title="Status of a job",
-        description="How far a job is; what failed and why.",
+        description="How far a job is, and what failed.",
         parameters=(_JOB_ID,),
         result=_JOB,
         run=writing.query_job_status,

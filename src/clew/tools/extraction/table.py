@@ -35,7 +35,7 @@ EXTRACTION_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="extraction_next",
         title="Passages to read",
-        description="Passages that no assistant has read yet, and what to do with them.",
+        description="Passages no assistant has read, and what to do with them.",
         parameters=(
             integer("limit", "Passages", 5, 1, 50),
             CURSOR,

@@ -17,7 +17,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="graph_enhanced_search",
         title="Search entities",
-        description=("Find entities by meaning and place in the graph, with their neighbours."),
+        description="Entities by meaning and place in the graph, with neighbours.",
         parameters=(
             text("query", "What is asked.", required=True, blank=False),
             integer("depth", "Steps", 2, 1, 3, clamped=True),
@@ -59,7 +59,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
     Tool(
         name="add_entity_relationship",
         title="Add a relation",
-        description="State a relation of two entities; again adds nothing.",
+        description="State a relation; again adds nothing.",
         parameters=(
             positive("source_id", "Where it starts."),
             positive("target_id", "Where it ends."),

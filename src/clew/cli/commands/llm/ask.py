@@ -17,6 +17,7 @@ from clew.cli.options import (
     MaxHopsOption,
     MaxTokensSpentOption,
     MinConfidenceOption,
+    ModelFilterOption,
     NamespacesOption,
     QuestionArgument,
     SinceOption,
@@ -26,7 +27,7 @@ from clew.cli.options import (
     read_namespaces,
     read_question,
 )
-from clew.cli.output import shown_source, stdout_console, write_json, write_line
+from clew.cli.output import shown_source, stdout_page, write_json, write_line
 
 if TYPE_CHECKING:
     from clew.models.llm.budget import Estimate
@@ -59,8 +60,11 @@ def ask(
         ),
     ] = Mode.one_shot,
     steps: Annotated[
-        int, typer.Option(metavar="N", min=1, max=10, help="stepwise: searches, at most.")
-    ] = 4,
+        int | None,
+        typer.Option(
+            metavar="N", min=1, max=10, help="stepwise: searches, at most; 4.", show_default=False
+        ),
+    ] = None,
     strategy: Annotated[
         str | None,
         typer.Option(
@@ -82,26 +86,25 @@ def ask(
     temporal: TemporalOption = None,
     max_hops: MaxHopsOption = None,
     min_confidence: MinConfidenceOption = None,
+    model_filter: ModelFilterOption = None,
     namespaces: NamespacesOption = None,
     max_tokens_spent: MaxTokensSpentOption = None,
     max_cost: MaxCostOption = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="one-shot: say what it would take; ask no model.")
+        bool, typer.Option("--dry-run", help="Say what it would take at most; ask no model.")
     ] = False,
 ) -> None:
     """Answer a question, with the words of the documents that each statement rests on.
 
     Without a language model, or where it fails, the answer is made of the documents' own sentences.
     """
-    if dry_run and mode is not Mode.one_shot:
-        raise typer.BadParameter(
-            f"--dry-run goes with one search: what --mode {mode.value} asks depends on the replies"
-        )
     names = read_namespaces(namespaces)
     with (replace(common, namespace=names[0]) if names else common).open() as engine:
         if strategy != "keyword":
             engine.state.warm()
         options: dict[str, Any] = {
+            "mode": mode.name_in_library,
+            "steps": steps,
             "strategy": strategy,
             "limit": limit,
             "where": where or (),
@@ -111,6 +114,7 @@ def ask(
             "temporal": temporal,
             "max_hops": max_hops,
             "min_confidence": min_confidence,
+            "model_filter": model_filter,
             "namespaces": names,
         }
         if dry_run:
@@ -119,8 +123,6 @@ def ask(
         found = engine.ask(
             read_question(question),
             tell=None if common.json else _write,
-            mode=mode.name_in_library,
-            steps=steps,
             max_tokens_spent=max_tokens_spent,
             max_cost=max_cost,
             **options,
@@ -174,7 +176,7 @@ def _print_sources(found: Answer) -> None:
         if source.path:
             from clew.cli.render import print_thread
 
-            print_thread(stdout_console(), source.path, f"[{source.number}] {source.title}")
+            print_thread(stdout_page(), source.path, f"[{source.number}] {source.title}")
 
 
 def _heading(source: AnswerSource) -> str:

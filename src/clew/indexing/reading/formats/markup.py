@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import PurePosixPath
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from clew.indexing.markdown import MEDIA_TYPE, with_tags
 from clew.indexing.reading.formats.chats.conversation import read_result
@@ -17,12 +17,18 @@ from clew.indexing.splitting.outline import headings
 from clew.text import one_line
 from clew.types import Document
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 # Blank lines, comments and indented lines may stand before the title.
 _RST_TITLE = re.compile(
     r"\A(?:(?:[^\S\n]|\.\. )[^\n]*+\n|\n)*+"
     r"(?:(?P<over>([!-/:-@\[-`{-~])\2*+)[ \t]*+\n)?[ \t]*+(?P<title>\S[^\n]*+)\n"
     r"(?P<under>([!-/:-@\[-`{-~])\5*+)[ \t]*+(?:\n|\Z)"
 )
+_RST_MARKUP = re.compile(r"(?m)^\.\. [a-z][a-z0-9-]{1,40}::(?: |$)|:[a-z]{1,20}:`[^`\n]{1,200}`")
+_MARKDOWN_HEADING = re.compile(r"\s{0,9}#{1,2} \S")
+_MARKDOWN_MARKUP = re.compile(r"(?m)^```|\]\((?:https?:|[\w./#-]{1,200}\))")
 _BLANK = re.compile(r"\s*+")
 _BEGINNING = 4000
 """Characters in which a text's first heading stands, below which its fields may."""
@@ -37,10 +43,25 @@ def read_text(raw: RawFile) -> ReadResult:
         raise raw.unreadable("unsupported format (RTF)")
     if media_type == "text/plain" and is_whatsapp(text):
         return read_result(raw, whatsapp(text, raw.source))
+    if media_type == "text/plain" and (of_markup := _marked_up(text)):
+        return ReadResult(documents=(of_markup(text, raw.source),))
     values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
     return ReadResult(
         documents=(properties(values).document(raw.source, text, media_type, title=title),)
     )
+
+
+def _marked_up(text: str) -> Callable[[str, str], Document] | None:
+    """What reads a plain file that is marked up all the same.
+
+    Sphinx publishes its sources as `.rst.txt`, sites publish `llms.txt`, and a README may have no
+    ending. A heading alone does not tell: a comment looks like one.
+    """
+    if _RST_MARKUP.search(text) and next(iter(headings(text[:_BEGINNING], "text/x-rst")), None):
+        return rst_document
+    if _MARKDOWN_HEADING.match(text) and _MARKDOWN_MARKUP.search(text):
+        return markdown_document
+    return None
 
 
 def _code_title(source: str) -> str:

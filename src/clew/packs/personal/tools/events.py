@@ -45,7 +45,7 @@ def calendar_query(call: Call, arguments: Arguments) -> Result:
     people = known_as(engine, attendee) if attendee else frozenset()
     found = [
         one
-        for one in occurrences(engine, asked)
+        for one in occurrences(engine, asked, _events(engine, asked))
         if (not arguments["event_type"] or _is_of_type(one, arguments["event_type"]))
         and (not attendee or attends(one.document, people))
     ]
@@ -58,17 +58,18 @@ def calendar_query(call: Call, arguments: Arguments) -> Result:
     }
 
 
-def occurrences(engine: Engine, asked: Range) -> list[Occurrence]:
-    """What overlaps a range, in order; what is cancelled is left out."""
+def _events(engine: Engine, asked: Range) -> list[DocumentInfo]:
+    """The events that may overlap a range: days are days of UTC here."""
     day = timedelta(days=1)
-    documents = engine.entities.described(
-        "event",
-        f"start<{(asked.end + day).date().isoformat()}",
-        f"last>={(asked.start - day).date().isoformat()}",
-    )
+    since, until = (asked.start - day).date(), (asked.end + day).date()
+    return engine.entities.described("event", since, until)
+
+
+def occurrences(engine: Engine, asked: Range, events: Iterable[DocumentInfo]) -> list[Occurrence]:
+    """When events overlap a range, in order; those that are cancelled are left out."""
     home = ZoneInfo(engine.settings.search.time_zone)
     found: list[Occurrence] = []
-    for document in documents:
+    for document in events:
         if document.metadata.get("status") == "cancelled":
             continue
         series = series_of(document.metadata, home)

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from clew.indexing.reading.formats.entity_document import TYPE
 from clew.packs.personal.tools.events import Occurrence, attends, moment, occurrences
 from clew.text import entity_key
 from clew.times.calendar_ranges import Range, ago
@@ -36,12 +37,7 @@ def contacts_search(call: Call, arguments: Arguments) -> Result:
     if not organisation and len(people) < limit:
         known = {entity_key(n) for p in people for n in (p["name"], *p["emails"], *p["nicknames"])}
         people += list(_others(engine, query, known, limit - len(people)))
-    now = engine.state.now()
-    meetings = occurrences(engine, Range(now - _BACK, now + _AHEAD)) if people else []
-    return {
-        "count": len(people),
-        "people": [{**one, **_meetings(one, meetings, now)} for one in people],
-    }
+    return {"count": len(people), "people": list(_with_meetings(engine, people))}
 
 
 def _contact(card: DocumentInfo) -> dict[str, Any]:
@@ -96,15 +92,25 @@ def _others(engine: Engine, query: str, known: set[str], limit: int) -> Iterator
             }
 
 
-def _meetings(one: dict[str, Any], meetings: list[Occurrence], now: datetime) -> dict[str, Any]:
-    keys = frozenset(entity_key(name) for name in (one["name"], *one["emails"]))
-    theirs = [meeting for meeting in meetings if attends(meeting.document, keys)]
-    past = [meeting for meeting in theirs if meeting.start <= now]
-    ahead = [meeting for meeting in theirs if meeting.start > now]
-    return {
-        "last_meeting": _meeting(past[-1], now) if past else None,
-        "next_meeting": _meeting(ahead[0], now) if ahead else None,
-    }
+def _with_meetings(engine: Engine, people: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """People with their last and next meeting, among the events that name one of them."""
+    now, store = engine.state.now(), engine.store
+    keys = [frozenset(map(entity_key, (one["name"], *one["emails"]))) for one in people]
+    ids = store.resolve(sorted(frozenset().union(*keys)))
+    naming = store.entity_documents(list(ids.values()))
+    events = [d for d in store.documents(ids=list(naming)) if d.metadata.get(TYPE) == "event"]
+    meetings = occurrences(engine, Range(now - _BACK, now + _AHEAD), events)
+    for one, names in zip(people, keys, strict=True):
+        own = {ids[key] for key in names & ids.keys()}
+        theirs = {d.id for d in events if own.intersection(naming[d.id]) and attends(d, names)}
+        times = [meeting for meeting in meetings if meeting.document.id in theirs]
+        past = [meeting for meeting in times if meeting.start <= now]
+        ahead = [meeting for meeting in times if meeting.start > now]
+        yield {
+            **one,
+            "last_meeting": _meeting(past[-1], now) if past else None,
+            "next_meeting": _meeting(ahead[0], now) if ahead else None,
+        }
 
 
 def _meeting(one: Occurrence, now: datetime) -> dict[str, str]:

@@ -1,0 +1,197 @@
+"""What `query_documents` answers: what the strategy made, then passages, within its budget."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from clew.tools.budget import fitting, no_room
+from clew.tools.namespaces import own_namespaces
+from clew.tools.truncate import fitting_length, shortened, tokens_of
+from clew.tools.wording import name_tools
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from clew.tools.spec import Arguments, Call, Result
+
+    Count = Callable[[str], int]
+
+MAX_HOPS = 2
+"""Steps in the graph, where the caller says nothing."""
+ECHOED, NAMED, MOST = 200, 60, 10
+"""Characters of a question and of a name that are said again, and how many of each kind."""
+TITLED = 100
+"""Characters of a title in a passage that is cut."""
+QUOTED = 160
+"""Characters of a sentence that stands in the passage and is quoted beside it."""
+LEADING = 5
+"""Passages that come before the threads of any of them, and with theirs before others."""
+LINE = 80
+"""Characters of a passage that are shown, at least."""
+DECIMALS = 4
+"""Of scores."""
+CUT = (
+    "max_tokens has no room for a passage with what is known of it: the first is shown alone, cut"
+    " where it must be"
+)
+_OVERVIEWS = frozenset({"global", "topic", "drift", "hierarchical"})
+"""Strategies whose answer is what they made; passages only show where it is from."""
+_SHOWN = (
+    *("query", "strategy", "reason", "answered", "confidence", "graph_entities", "temporal_info"),
+    *("timings_ms", "notes"),
+)
+_HIT = ("id", "text", "answer", "metadata", "score", "confidence", "scores", "source")
+_PLACE = ("document", "title", "source", "page", "char_start", "char_end", "namespace")
+_NO_GRAPH: Mapping[str, Any] = {"entities": [], "relationships": [], "path": []}
+
+
+def query(call: Call, arguments: Arguments) -> Result:
+    """`query_documents`."""
+    room, count = arguments["max_tokens"], call.engine.state.embedder.count_tokens
+    found = _asked(call, arguments)
+    for_context = room * 3 // 4 if found["strategy"] in _OVERVIEWS else room // 2
+    made = _made(found["context"], for_context, count)
+    hits = found["results"]
+    around: Result = {**_about(found), "context": made, "results": [], "left_out": len(hits)}
+    kept = _passages(hits, around, room, count)
+    if kept or not hits:
+        return {**around, "results": kept, "left_out": len(hits) - len(kept)}
+    around["notes"] = [*around["notes"][:1], CUT]
+    bare = {**around, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
+    none = {"parts": [], "left_out": made["left_out"] + len(made["parts"])}
+    for about in (around, bare, {**bare, "context": none}):
+        if cut := _cut(hits[0], about, room, count):
+            return {**about, "results": [cut], "left_out": len(hits) - 1}
+    raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
+
+
+def _asked(call: Call, arguments: Arguments) -> dict[str, Any]:
+    return call.engine.search(
+        arguments["query"],
+        namespaces=own_namespaces(call, arguments["namespaces"]),
+        rag_type=arguments["rag_type"],
+        strategy=arguments["strategy"],
+        limit=arguments["top_k"],
+        # The default is what is meant where nothing was said.
+        max_hops=None if arguments["max_hops"] == MAX_HOPS else arguments["max_hops"],
+        where=arguments["where"],
+        since=arguments["since"],
+        until=arguments["until"],
+        as_of=arguments["as_of"],
+        min_confidence=arguments["min_confidence"] or None,
+        model_filter=arguments["model_filter"],
+        max_tokens=max(1, arguments["max_tokens"] // 2),
+        context_passages=False,
+    ).to_dict()
+
+
+def _made(context: Mapping[str, Any], budget: int, count: Count) -> Result:
+    """The parts that the strategy made, those that fit with their citations."""
+    named: set[str] = set()
+    parts: list[Result] = []
+    for part in context["parts"]:
+        known = set(named)
+        shown = {**part, "citations": [_citation(c, known) for c in part["citations"]]}
+        if fitting([shown], {}, budget, count):
+            budget -= tokens_of(shown, count) + 1
+            named = known
+            parts.append(shown)
+    return {"parts": parts, "left_out": context["left_out"] + len(context["parts"]) - len(parts)}
+
+
+def _citation(citation: Mapping[str, Any], named: set[str]) -> Result:
+    """A citation; what document it is of is said the first time."""
+    place = {"title": citation["title"], "source": citation["source"]}
+    is_known = citation["source"] in named
+    named.add(citation["source"])
+    page = {} if citation["page"] is None else {"page": citation["page"]}
+    about = {} if is_known else place
+    return {"number": citation["number"], "ids": citation["ids"], **about, **page}
+
+
+def _about(found: Mapping[str, Any]) -> Result:
+    """What is said of the question, however long that is: the passages need the room."""
+    about: Result = {name: found[name] for name in _SHOWN}
+    about["notes"] = list(map(name_tools, found["notes"]))
+    about["timings_ms"] = {step: round(spent, 1) for step, spent in found["timings_ms"].items()}
+    about["query"] = shortened(found["query"], ECHOED)
+    about["graph_entities"] = [shortened(name, NAMED) for name in found["graph_entities"][:MOST]]
+    if found["temporal_info"] is not None:
+        timeline = found["temporal_info"]["timeline"][:MOST]
+        phrase = shortened(found["temporal_info"]["phrase"], NAMED)
+        about["temporal_info"] = {
+            **found["temporal_info"],
+            "phrase": phrase,
+            "timeline": [{**entry, "ids": entry["ids"][:1]} for entry in timeline],
+        }
+    return about
+
+
+def _passages(
+    found: Iterable[Mapping[str, Any]], around: Result, room: int, count: Count
+) -> list[Result]:
+    """The first few passages, then their threads, then further passages, while there is room."""
+    whole = [_hit(hit) for hit in _told_once(found)]
+    bare = [{**hit, "graph_context": _NO_GRAPH} for hit in whole]
+    kept = fitting(bare[:LEADING], around, room, count)
+    left = room - tokens_of({"success": True, **around, "results": kept}, count)
+    for place in range(len(kept)):
+        more = tokens_of(whole[place], count) - tokens_of(bare[place], count)
+        if more <= left:
+            kept[place], left = whole[place], left - more
+    further = bare[LEADING:] if len(kept) == LEADING else []
+    return [*kept, *fitting(further, {**around, "results": kept}, room, count)]
+
+
+def _told_once(hits: Iterable[Mapping[str, Any]]) -> Iterable[Mapping[str, Any]]:
+    """The hits, each document's own fields in the first of its passages alone."""
+    told: set[str] = set()
+    for hit in hits:
+        document = hit["metadata"]["document"]
+        yield {**hit, "metadata": _place(hit)} if document in told else hit
+        told.add(document)
+
+
+def _place(hit: Mapping[str, Any]) -> Result:
+    return {name: hit["metadata"][name] for name in _PLACE if name in hit["metadata"]}
+
+
+def _hit(hit: Mapping[str, Any]) -> Result:
+    """A hit without what only a library's user asks for; what its text says is cut beside it."""
+    graph, text = hit["graph_context"], hit["text"]
+    stated = [
+        {
+            **{name: relation[name] for name in ("from", "relation", "to")},
+            "evidence": _quoted(relation["evidence"], text),
+        }
+        for relation in graph["relationships"]
+    ]
+    answer = hit["answer"] and {
+        **hit["answer"],
+        "text": shortened(hit["answer"]["text"], 2 * QUOTED),
+    }
+    steps = [shortened(step, 2 * QUOTED) for step in graph["path"]]
+    return {
+        **{name: hit[name] for name in _HIT},
+        "answer": answer,
+        "score": round(hit["score"], DECIMALS),
+        "scores": {name: round(score, DECIMALS) for name, score in hit["scores"].items()},
+        "graph_context": {**graph, "relationships": stated, "path": steps},
+    }
+
+
+def _quoted(sentence: str, text: str) -> str:
+    return shortened(sentence, QUOTED) if sentence in text else sentence
+
+
+def _cut(hit: Mapping[str, Any], around: Result, budget: int, count: Count) -> Result | None:
+    """A hit with its text cut to the room that there is; None for less than a line of it."""
+    metadata = _place(hit)
+    metadata |= {name: shortened(metadata[name], TITLED) for name in ("title", "source")}
+    bare = {**_hit(hit), "answer": None, "metadata": metadata, "graph_context": _NO_GRAPH}
+    empty = {"success": True, **around, "results": [{**bare, "text": "…"}]}
+    room, text = budget - tokens_of(empty, count), str(hit["text"])
+    length = fitting_length(text, room, count)
+    if length < min(LINE, len(text)):
+        return None
+    return {**bare, "text": text if length == len(text) else f"{text[:length].rstrip()}…"}
