@@ -218,7 +218,10 @@ class DerivedKeywords:
             "lengths": np.concatenate([before.lengths[living], lengths])[order],
             "files": np.frombuffer(json.dumps(files).encode(), dtype=np.uint8),
         }
-        self._sound[write_arrays(self._place, KIND, generation, arrays)] = True
+        path = write_arrays(self._place, KIND, generation, arrays)
+        with self._lock:  # what there was of that generation may have had the same name
+            self._sound[path] = True
+            self._held = self._state = self._seen = None
 
 
 def _read(path: Path) -> _Held | None:
