@@ -228,7 +228,7 @@ def test_a_reply_without_an_end_is_not_read_on(serve: Serve, piece: bytes, statu
             taken.append(number)
             yield piece
 
-    client = serve(Response(endless(), status=status), retries=0)  # type: ignore[arg-type]
+    client = serve(Response(endless(), status=status), retries=0)
     with pytest.raises(ModelError, match=r"without an end|something else"):
         client.reply(request())
     time.sleep(0.2)
