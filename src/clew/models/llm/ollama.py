@@ -169,7 +169,7 @@ class Ollama:
     def _lines(
         self, path: str, body: Mapping[str, Any], parameters: Parameters
     ) -> Iterator[Iterator[bytes]]:
-        """The lines that come back, blank ones among them; errors as ours."""
+        """The lines that come back; errors as ours."""
         timeout = httpx2.Timeout(parameters.seconds, connect=self._settings.connect_seconds)
         try:
             with self._client.stream(
@@ -177,7 +177,7 @@ class Ollama:
             ) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise self._refusal(response, parameters)
-                yield _split(self._bounded(response, parameters.seconds))
+                yield self._bounded(response, parameters.seconds)
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
             raise ModelUnavailableError(
                 f"{self.name} cannot be reached ({error}); start it with `ollama serve`, or set"
@@ -189,15 +189,20 @@ class Ollama:
             raise _broken(self.name, error) from error
 
     def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[bytes]:
-        """The pieces that come, as long as they keep to the time and the size of a reply."""
-        size, deadline = 0, time.monotonic() + seconds
+        """The lines that come, as long as they keep to the time and the size of a reply."""
+        size, deadline, held = 0, time.monotonic() + seconds, list[bytes]()
         for piece in response.iter_bytes():
             size += len(piece)
             if time.monotonic() > deadline:
                 raise _too_slow(self.name, seconds)
             if size > MOST_BYTES:
                 raise ReplyError(f"{self.name} answers without an end", "malformed")
-            yield piece
+            first, *more = piece.split(b"\n")
+            held.append(first)
+            for last in more:
+                yield b"".join(held)
+                held = [last]
+        yield b"".join(held)
 
     def _event(self, line: bytes) -> dict[str, Any]:
         try:
@@ -214,7 +219,7 @@ class Ollama:
         return event
 
     def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
-        body = b"".join(self._bounded(response, parameters.seconds)).decode("utf-8", "replace")
+        body = b"\n".join(self._bounded(response, parameters.seconds)).decode("utf-8", "replace")
         status = response.status_code
         if status == httpx2.codes.NOT_FOUND and "not found" in body[:2000]:
             return ModelError(
@@ -225,18 +230,6 @@ class Ollama:
         if status in _BUSY:
             return ModelUnavailableError(said, reached=True, retry_after=_retry_after(response))
         return ModelError(said)
-
-
-def _split(pieces: Iterator[bytes]) -> Iterator[bytes]:
-    """The lines of what comes in pieces."""
-    held: list[bytes] = []
-    for piece in pieces:
-        first, *more = piece.split(b"\n")
-        held.append(first)
-        for last in more:
-            yield b"".join(held)
-            held = [last]
-    yield b"".join(held)
 
 
 def _broken(name: str, error: object) -> ModelUnavailableError:
