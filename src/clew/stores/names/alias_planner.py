@@ -9,9 +9,10 @@ writes the plan, all in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from clew.stores.names.alias_plans import (
+    UNKNOWN_TYPE,
     AliasMove,
     KnownAlias,
     KnownNames,
@@ -23,23 +24,8 @@ from clew.stores.names.alias_plans import (
 from clew.text import entity_key, terms, written_otherwise
 from clew.types import Alias, AliasEvidence, AliasMethod
 
-_UNKNOWN_TYPE = "name"
 AMBIGUOUS = 0.0
 """Score of an acronym that texts introduce for several things: outside of them it is none."""
-
-
-def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
-    """Names given as (name, type) by key, in order of appearance, with their first telling type.
-
-    A name without letters or digits has no key and is left out.
-    """
-    found: dict[str, Named] = {}
-    for name, entity_type in given:
-        key = entity_key(name)
-        if key and (key not in found or found[key].entity_type == _UNKNOWN_TYPE):
-            first = found[key].name if key in found else name
-            found[key] = Named(name=first, entity_type=entity_type)
-    return found
 
 
 def plan_names(
@@ -231,7 +217,7 @@ class _Planner:
         entity_id = self._next_entity
         self._next_entity += 1
         self._entities[entity_id] = (name, key)
-        self._types[entity_id] = _UNKNOWN_TYPE
+        self._types[entity_id] = UNKNOWN_TYPE
         return entity_id
 
     def _add_alias(
@@ -262,5 +248,5 @@ class _Planner:
 
     def _learn_type(self, entity_id: int, key: str) -> None:
         """The first type that says something stays."""
-        if self._types.get(entity_id) == _UNKNOWN_TYPE:
+        if self._types.get(entity_id) == UNKNOWN_TYPE:
             self._types[entity_id] = self._names[key].entity_type

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from clew.text import entity_key
 from clew.types import Alias, AliasMethod
+
+UNKNOWN_TYPE = "name"
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -89,3 +92,17 @@ class NamePlan:
     moves: Sequence[AliasMove]
     types: Mapping[int, str]
     """Types learnt, by the id of an entity that the store holds."""
+
+
+def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
+    """Names given as (name, type) by key, in order of appearance, with their first telling type.
+
+    A name without letters or digits has no key and is left out.
+    """
+    found: dict[str, Named] = {}
+    for name, entity_type in given:
+        key = entity_key(name)
+        if key and (key not in found or found[key].entity_type == UNKNOWN_TYPE):
+            first = found[key].name if key in found else name
+            found[key] = Named(name=first, entity_type=entity_type)
+    return found
