@@ -184,7 +184,7 @@ def test_edges_weigh_mentions_and_what_a_passage_is_about(
     rows, owner = snapshot.passage_entities.entries(np.arange(snapshot.size))
     found = {
         (passage, int(snapshot.entity_ids[snapshot.passage_entities.items[row]])): float(
-            snapshot.passage_weights[row]
+            snapshot.weights(np.array([row]))[0]
         )
         for row, passage in zip(rows.tolist(), owner.tolist(), strict=True)
     }
