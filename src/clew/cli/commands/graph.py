@@ -164,6 +164,9 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
 
         rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
         stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
+        for topic in found:
+            if topic.description:
+                write_line(f"{one_line(topic.name)}: {topic.description.text}")
     else:
         note("No topics: it takes a phrase that stands in several passages.")
 
