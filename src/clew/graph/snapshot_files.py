@@ -6,6 +6,7 @@ It is never written again: a newer one takes its place, and whoever has mapped i
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 FORMAT = 3
 """Grows whenever what is stored means something else."""
 KIND = "snapshot"
+
+_log = logging.getLogger("clew")
 
 
 def current_snapshot(
@@ -47,12 +50,20 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
-    """The newest snapshot that is not ahead of the store and can be read."""
+    """The newest snapshot that is not ahead of the store; what cannot be read is removed.
+
+    Else it would count as up to date, and every process would build a snapshot of its own.
+    """
     files = derived_files(folder, KIND)
     for path in sorted(files, key=files.__getitem__, reverse=True):
         if files[path] <= generation:
-            with suppress(KeyError, ValueError, OSError):
+            try:
                 return _read_file(path, files[path])
+            except (KeyError, ValueError):
+                _log.warning("%s is damaged or of another version; it is made again", path)
+                remove_files([path])
+            except OSError:
+                pass  # another process has removed it
     return None
 
 
@@ -60,7 +71,6 @@ def _read_file(path: Path, generation: int) -> Snapshot:
     """Raises `ValueError` where a file is damaged, or of another format, `KeyError`, `OSError`."""
     mapped = MappedArrays(path)
     if not mapped.is_sound():
-        remove_files([path])
         raise ValueError(f"{path} is damaged")
     arrays = {name: np.asarray(array) for name, array in mapped.arrays.items()}
     version, mentions_version = arrays["numbers"].tolist()
