@@ -252,8 +252,7 @@ def test_narrow_changes_no_number(numbers: list[int]) -> None:
 
 
 def test_pairs_of_narrow_numbers_do_not_overflow() -> None:
-    rows = np.array([70_000, 70_000, 3], dtype=np.int32)
-    items = np.array([69_999, 5, 2], dtype=np.int32)
+    rows, items = narrow(np.array([70_000, 70_000, 3])), narrow(np.array([69_999, 5, 2]))
     table = Adjacency.from_unsorted(rows, items, 70_001)
     assert table.row(70_000).tolist() == [5, 69_999]
     assert table.row(3).tolist() == [2]
