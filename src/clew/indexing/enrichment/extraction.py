@@ -24,7 +24,7 @@ from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.extension import Domain
 from clew.indexing.manual_graph import CAUSAL, snake_case
-from clew.types import ChunkExtraction, Extraction, NewEntity
+from clew.types import ChunkExtraction, NewEntity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -161,7 +161,7 @@ class ModelExtraction:
         for outcome in outcomes:
             found.add(outcome)
         with self.writing:
-            links = self.pipeline().links(Extraction(chunks=tuple(found.readings.values())))
+            found.readings, links = self.pipeline().resolved(found.readings)
             try:
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links
