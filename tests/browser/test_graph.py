@@ -3,18 +3,31 @@
 from __future__ import annotations
 
 import json
+from itertools import combinations, pairwise
 from pathlib import Path
 from xml.etree import ElementTree
 
-from playwright.sync_api import BrowserContext, Page, expect
+from playwright.sync_api import Browser, BrowserContext, Page, expect
 
-from tests.browser.conftest import Site
+from clew.types import NewEntity
+from tests.browser.conftest import Site, site_in
 
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
 
 
 def drawn(page: Page) -> None:
     page.locator(".picture.ready").first.wait_for()
+
+
+def place_of(page: Page, site: Site, name: str) -> tuple[float, float]:
+    """Where an entity is drawn."""
+    id_ = site.engine.entities.get(name).id
+    x, y = page.evaluate(
+        f"""(() => {{ const p = clewPictures[0], box = p.place.getBoundingClientRect();
+        const at = p.sigma.graphToViewport(p.graph.getNodeAttributes("{id_}"));
+        return [box.x + at.x, box.y + at.y]; }})()"""
+    )
+    return x, y
 
 
 def names_in(page: Page) -> set[str]:
@@ -106,6 +119,70 @@ def test_names_stay_within_the_picture(page: Page, lights: Site) -> None:
     assert page.evaluate("past") == []
 
 
+def test_no_name_is_written_over_another(browser: Browser, tmp_path: Path) -> None:
+    """Long names, many of them near each other; only what is drawn last counts."""
+    with site_in(tmp_path, "long") as site:
+        names = [f"The {n}th Honourable Company of Wardens and Harbour Keepers" for n in range(40)]
+        site.engine.entities.memory.add_entities([NewEntity(name=name) for name in names])
+        ids = [site.engine.entities.get(name).id for name in names]
+        for one, other in pairwise(ids):
+            site.engine.entities.add_relation(one, other, "knows")
+            site.engine.entities.add_relation(ids[0], other, "knows")
+        context = browser.new_context(viewport={"width": 1280, "height": 860})
+        page = context.new_page()
+        page.add_init_script(
+            """const {fillText, clearRect} = CanvasRenderingContext2D.prototype;
+            CanvasRenderingContext2D.prototype.clearRect = function (...box) {
+              this.texts = []; clearRect.apply(this, box);
+            };
+            CanvasRenderingContext2D.prototype.fillText = function (text, x, y) {
+              this.texts?.push([x, y - 9, x + this.measureText(text).width, y + 3]);
+              fillText.call(this, text, x, y);
+            };"""
+        )
+        page.goto(site.door())
+        page.goto(f"{site.url}/ui/graph?entities={ids[0]}")
+        drawn(page)
+        page.evaluate("clewPictures[0].sigma.refresh()")
+        page.wait_for_timeout(300)
+        boxes = page.evaluate("clewPictures[0].sigma.getCanvases().labels.getContext('2d').texts")
+        context.close()
+    assert len(boxes) > 5
+    for (left, top, right, low), (left_, top_, right_, low_) in combinations(boxes, 2):
+        assert right <= left_ or right_ <= left or low <= top_ or low_ <= top
+
+
+def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
+    everything = names_in(page)
+    box = page.get_by_role("group", name="Communities").get_by_role("checkbox").last
+    kept = int(box.get_attribute("value") or "")
+    box.check()
+    page.wait_for_url("**communities=*")
+    drawn(page)
+    nodes = page.evaluate("clewPictures[0].graph.mapNodes((_, node) => node)")
+
+    assert names_in(page) < everything
+    assert kept in {node["community"] for node in nodes}
+    assert {node["community"] for node in nodes if not node["seed"]} <= {kept}
+
+
+def test_a_path_is_picked_in_the_picture(page: Page, lights: Site) -> None:
+    page.goto(lights.door())
+    page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
+    drawn(page)
+    for name, end in (("Ilse Marrable", "Path from"), ("Tobias Fenn", "Path to")):
+        page.mouse.click(*place_of(page, lights, name))
+        expect(page.locator("#chosen")).to_contain_text(name)
+        page.locator("#with-chosen").get_by_role("button", name=end).click()
+    page.wait_for_url("**to=*")
+    steps = page.get_by_label("Paths").locator(".thread").first.locator("a.entity")
+
+    assert steps.all_text_contents()[0] == "Ilse Marrable"
+    assert steps.all_text_contents()[-1] == "Tobias Fenn"
+
+
 def test_the_usual_types_have_colours_of_their_own(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}")
@@ -146,13 +223,7 @@ def test_a_node_is_chosen_by_mouse(page: Page, lights: Site) -> None:
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?entities=Ilse Marrable")
     drawn(page)
-    id_ = lights.engine.entities.get("Ilse Marrable").id
-    place = page.evaluate(
-        f"""(() => {{ const p = clewPictures[0], box = p.place.getBoundingClientRect();
-        const at = p.sigma.graphToViewport(p.graph.getNodeAttributes("{id_}"));
-        return [box.x + at.x, box.y + at.y]; }})()"""
-    )
-    page.mouse.click(*place)
+    page.mouse.click(*place_of(page, lights, "Ilse Marrable"))
 
     expect(page.locator("#chosen")).to_contain_text("Ilse Marrable")
 

@@ -17,16 +17,25 @@ from tests.contract.neo4j_stores import new_place
 QUESTION = "Where does Jonas Reed work, and who built the mill of Harrow Ford?"
 # The state of the store, the words of the channels, names, and all that is shown of the passages.
 AT_MOST = {"vector": 2, "keyword": 3, "hybrid": 3, "graph": 4, "auto": 5}
+WITHOUT_SNAPSHOT = AT_MOST["graph"] - 1 + 3
+"""Of `graph`, whose three looks at what is near tell what the names mean, too."""
 FURTHER = 20
 """Of the others, which read neighbourhoods, outlines and the reports of each level."""
 
 
-@pytest.fixture
-def engine(neo4j_address: str, neo4j_settings: Neo4jSettings, tmp_path: Path) -> Iterator[Engine]:
+@pytest.fixture(params=["always"])
+def engine(
+    request: pytest.FixtureRequest,
+    neo4j_address: str,
+    neo4j_settings: Neo4jSettings,
+    tmp_path: Path,
+) -> Iterator[Engine]:
+    """Of a store whose snapshot is kept as the parameter says."""
     with new_place(neo4j_address, neo4j_settings) as place:
         settings = load_settings(
             store=neo4j_address,
             namespace=place.namespace,
+            search={"snapshot": request.param},
             neo4j={**neo4j_settings.model_dump(), "local": tmp_path},
         )
         with Engine(settings, embedder=HashEmbedder()) as engine:
@@ -65,3 +74,13 @@ def test_round_trips_are_few_and_do_not_grow_with_what_is_found(
         assert many[strategy] <= AT_MOST.get(strategy, FURTHER), (strategy, few, many)
         # A neighbourhood may take a step more where there is more of it.
         assert many[strategy] <= few[strategy] + 4, (strategy, few, many)
+
+
+@pytest.mark.parametrize("engine", ["never"], indirect=True)
+def test_without_a_snapshot_a_question_takes_a_few_round_trips_more(
+    engine: Engine, caplog: pytest.LogCaptureFixture
+) -> None:
+    for first, number in ((0, 4), (4, 40)):
+        fill(engine, first, number)
+        assert round_trips(engine, "graph", caplog) <= WITHOUT_SNAPSHOT
+    assert engine.state._snapshot is None

@@ -20,6 +20,7 @@ from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
     CommunityWriterSuite,
     KeywordIndexSuite,
+    NeighbourhoodSourceSuite,
     SnapshotSourceSuite,
     VectorIndexSuite,
 )
@@ -35,6 +36,10 @@ class TestKeywords(OnNeo4j, KeywordIndexSuite):
 
 
 class TestSnapshot(OnNeo4j, SnapshotSourceSuite):
+    pass
+
+
+class TestNeighbourhood(OnNeo4j, NeighbourhoodSourceSuite):
     pass
 
 

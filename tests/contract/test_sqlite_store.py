@@ -16,6 +16,7 @@ from clew.testing.conformance import (
     LineageSuite,
     ManualGraphSuite,
     NamesSuite,
+    NeighbourhoodSourceSuite,
     PassageRecordsSuite,
     RelationTimesSuite,
     SnapshotSourceSuite,
@@ -69,6 +70,10 @@ class TestReadings(OnSqlite, ExtractionLogSuite):
 
 
 class TestSnapshot(OnSqlite, SnapshotSourceSuite):
+    pass
+
+
+class TestNeighbourhood(OnSqlite, NeighbourhoodSourceSuite):
     pass
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from clew.derived_files import is_outdated
 from clew.graph.snapshot_files import KIND, write_snapshot
 from clew.graph.vocabulary import persist_vocabulary
+from clew.search.views import keeps_snapshot
 from clew.text import entity_key
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from clew.packs.enabled import EnabledPacks
     from clew.packs.pack import EntityType, FieldKind
     from clew.ports import Embedder, Store
+    from clew.settings import Settings
 
     Properties = tuple[str, str, str, dict[str, Any]]
 
@@ -28,16 +30,19 @@ def persist(
     store: Store,
     vectors: VectorIndexWithFallback,
     snapshot: Callable[[], Snapshot],
-    kept_in: str,
+    settings: Settings,
 ) -> None:
     """Write down what later processes need not make again.
 
     Of a large store a few changes are not worth writing its files again: each process takes them
-    in by itself. Vectors that are `kept_in` something else than the store are brought up always.
+    in by itself. Vectors that are not in the store itself are brought up always. A snapshot that no
+    question would use is not made.
     """
     outdated = is_outdated(store.folder, KIND, store.generation())
-    if outdated or kept_in != "store":
+    if outdated or settings.vectors != "store":
         vectors.persist()
+    if not keeps_snapshot(store, settings):
+        return
     if outdated:
         write_snapshot(snapshot(), store.folder)
     persist_vocabulary(store, store.folder)

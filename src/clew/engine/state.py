@@ -241,7 +241,7 @@ class EngineState:
 
         if self.settings.on_server:
             publish(self.store, self.packs, self.embedder)
-        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings.vectors)
+        persist(self.store, self.vector_index, lambda: self.snapshot, self.settings)
 
     # --- indexing
 

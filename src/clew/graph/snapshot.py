@@ -11,7 +11,7 @@ context (title and headings). A chunk that is *about* an entity mentions it ther
 from __future__ import annotations
 
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -51,6 +51,16 @@ ADJACENCIES = (
 """Attributes of a snapshot that are computed from its columns."""
 
 
+class StoreCounts(NamedTuple):
+    """Figures of a whole store, for a snapshot of a part of it."""
+
+    chunks: int
+    terms: Mapping[int, int]
+    """Chunks that hold a term, by its hash; others count as in the part."""
+    entities: Ints
+    """(m, 4), sorted: entity id, chunks, mentions with two a chunk at most, chunks about it."""
+
+
 class Snapshot:
     """The graph of one store at one generation. Indices are rows here; ids are the store's."""
 
@@ -61,11 +71,17 @@ class Snapshot:
         generation: int,
         mentions_version: int,
         terms: TermPostings | None = None,
+        counts: StoreCounts | None = None,
     ) -> None:
-        """`terms` are those of the columns, where they are known."""
+        """`terms` are those of the columns, where they are known.
+
+        `counts` are those of the store of which the columns are a part; without, they are all.
+        """
         self._count(columns, generation, mentions_version)
-        self._index_terms(terms or TermPostings.of(columns))
-        self._index_mentions(columns.mentions)
+        if counts is not None:
+            self.store_size = counts.chunks
+        self._index_terms(terms or TermPostings.of(columns), counts)
+        self._index_mentions(columns.mentions, counts)
 
     @classmethod
     def restore(
@@ -101,12 +117,14 @@ class Snapshot:
         self.chunk_ids: Ids = columns.chunk_ids
         self.size = len(columns.chunk_ids)
         """Number of chunks."""
+        self.store_size = self.size
+        """Number of chunks of the store, where this is a part of it."""
         self.sentence_starts = np.zeros(self.size + 1, dtype=np.int64)
         np.cumsum(columns.sentence_counts, out=self.sentence_starts[1:])
         self.sentences = int(self.sentence_starts[-1])
         self.sentence_chunk: Ints = np.repeat(np.arange(self.size), columns.sentence_counts)
 
-    def _index_terms(self, terms: TermPostings) -> None:
+    def _index_terms(self, terms: TermPostings, counts: StoreCounts | None) -> None:
         self.vocabulary, self.term_counts = terms.vocabulary, terms.counts
         self.postings = terms.postings
         """By term: the rows of sentences that hold it; `term_counts` says how often."""
@@ -120,10 +138,14 @@ class Snapshot:
         first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
         self.term_frequency = np.bincount(term[first], minlength=len(self.vocabulary))
         """(T,) chunks that hold the term."""
-        self.term_idf = np.log1p(self.size / self.term_frequency).astype(np.float32)
+        if counts is not None and counts.terms:
+            hashes = np.array(list(counts.terms), dtype=np.uint64)
+            rows, hit = find_sorted(self.vocabulary, hashes)
+            self.term_frequency[rows[hit]] = np.array(list(counts.terms.values()))[hit]
+        self.term_idf = np.log1p(self.store_size / self.term_frequency).astype(np.float32)
         """(T,) ln(1 + N / df), df in chunks."""
 
-    def _index_mentions(self, mentions: Ints) -> None:
+    def _index_mentions(self, mentions: Ints, counts: StoreCounts | None) -> None:
         chunk = np.searchsorted(self.chunk_ids, mentions[:, 0])
         row = self.sentence_starts[chunk] + 1 + mentions[:, 1]
         self.entity_ids, entity = np.unique(mentions[:, 2], return_inverse=True)
@@ -132,9 +154,12 @@ class Snapshot:
         """By row of sentences: the entities mentioned."""
         self.entity_sentences = Adjacency.from_unsorted(entity, row, size)
         """By entity: the rows of sentences that mention it."""
-        self._index_passages(chunk, entity, mentions, size)
+        self._index_passages(chunk, entity, mentions, counts)
 
-    def _index_passages(self, chunk: Ints, entity: Ints, mentions: Ints, size: int) -> None:
+    def _index_passages(
+        self, chunk: Ints, entity: Ints, mentions: Ints, store: StoreCounts | None
+    ) -> None:
+        size = len(self.entity_ids)
         pairs, inverse = np.unique(chunk * max(size, 1) + entity, return_inverse=True)
         about = mentions[:, 1] == -1
         counts = np.bincount(inverse, weights=np.where(about, 0, mentions[:, 3]))
@@ -142,9 +167,15 @@ class Snapshot:
         passage, member = np.divmod(pairs, max(size, 1))
         self.entity_frequency = np.bincount(member, minlength=size)
         """(E,) chunks that mention the entity or are about it."""
-        self.entity_idf = np.log1p(self.size / np.maximum(self.entity_frequency, 1))
-        """(E,) ln(1 + N / df)."""
         weight = np.minimum(counts, 2) + ABOUT_WEIGHT * is_about
+        totals = np.bincount(member, weights=weight, minlength=size)
+        if store is not None:
+            rows, hit = find_sorted(self.entity_ids, store.entities[:, 0])
+            _, frequency, mentioned, subject = store.entities[hit].T
+            self.entity_frequency[rows[hit]] = frequency
+            totals[rows[hit]] = mentioned + ABOUT_WEIGHT * subject
+        self.entity_idf = np.log1p(self.store_size / np.maximum(self.entity_frequency, 1))
+        """(E,) ln(1 + N / df)."""
         weight = weight * self.entity_idf[member] ** 2
         self.passage_entities = Adjacency.from_pairs(passage, member, self.size)
         """By chunk: its entities."""
@@ -157,7 +188,7 @@ class Snapshot:
         """By entity: its chunks."""
         self.entity_about = is_about[order]
         self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
-        self.entity_totals = np.bincount(member, weights=weight, minlength=size)
+        self.entity_totals = totals * self.entity_idf**2
 
     @cached_property
     def sentence_terms(self) -> Adjacency:
@@ -168,7 +199,7 @@ class Snapshot:
     @cached_property
     def entity_rarity(self) -> Floats:
         """(E,) idf relative to that of an entity of one passage, 0 to 1."""
-        rarity: Floats = (self.entity_idf / np.log1p(max(self.size, 1))).astype(np.float32)
+        rarity: Floats = (self.entity_idf / np.log1p(max(self.store_size, 1))).astype(np.float32)
         return rarity
 
     @cached_property

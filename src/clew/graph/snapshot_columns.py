@@ -52,6 +52,22 @@ class Columns:
             mentions=self.mentions[np.isin(self.mentions[:, 0], kept_ids)],
         )
 
+    def by_chunk_id(self) -> Columns:
+        """The same chunks in the order of their ids."""
+        order = np.argsort(self.chunk_ids)
+        starts = np.concatenate([[0], np.cumsum(self.sentence_counts)])
+        rows, _ = Adjacency(starts, starts).entries(order)
+        starts = np.concatenate([[0], np.cumsum(self.term_counts)])
+        hashes, _ = Adjacency(starts, starts).entries(rows)
+        return Columns(
+            chunk_ids=self.chunk_ids[order],
+            documents=self.documents[order],
+            sentence_counts=self.sentence_counts[order],
+            term_counts=self.term_counts[rows],
+            term_hashes=self.term_hashes[hashes],
+            mentions=self.mentions[np.argsort(self.mentions[:, 0], kind="stable")],
+        )
+
     def append(self, other: Columns) -> Columns:
         """These chunks, then the other's."""
         return Columns(

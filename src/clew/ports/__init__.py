@@ -20,6 +20,9 @@ from clew.ports.communities import (
 )
 from clew.ports.derived import (
     EmbeddingSource,
+    NearbyQuery,
+    NearbyRows,
+    NeighbourhoodSource,
     PassageRow,
     RelationRows,
     SnapshotSource,
@@ -80,6 +83,9 @@ __all__ = [
     "JobStore",
     "KeywordIndex",
     "ManualGraph",
+    "NearbyQuery",
+    "NearbyRows",
+    "NeighbourhoodSource",
     "Partition",
     "PassageRow",
     "PassageStore",
@@ -110,6 +116,7 @@ class Store(
     ManualGraph,
     ExtractionLog,
     SnapshotSource,
+    NeighbourhoodSource,
     StoreUpkeep,
     Protocol,
 ):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -45,6 +45,46 @@ class RelationRows:
     """(n,) chunk ids; 0 where no text states it"""
     sentences: NDArray[np.int64]
     """(n,) ordinals within the chunk; -1 where no sentence states it"""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NearbyQuery:
+    """Which passages and which figures of a store a question needs."""
+
+    chunk_ids: Sequence[int] = ()
+    """Chunks that are wanted, each with those before and after it in its document."""
+    keys: Sequence[str] = ()
+    """Of names (`clew.text.entity_key`), whose entities are counted and followed."""
+    entity_ids: Sequence[int] = ()
+    """Entities whose chunks are wanted."""
+    subjects: Sequence[int] = ()
+    """Entities of which those chunks are wanted that are about them."""
+    most: int
+    """Mentions of an entity that is followed, at most."""
+    known: Sequence[int] = ()
+    """Chunks that are not wanted again."""
+    counted: Sequence[int] = ()
+    """Entities that are counted."""
+    terms: Sequence[str] = ()
+    """Terms (`clew.text.terms`) that are counted."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class NearbyRows:
+    """What a store knows of a `NearbyQuery`."""
+
+    chunks: int
+    """Of the whole store, one in a hundred more or fewer."""
+    passages: Sequence[PassageRow]
+    """By id."""
+    mentions: NDArray[np.int64]
+    """(n, 4) all mentions of these passages, as `SnapshotSource.mention_rows` has them."""
+    entities: Mapping[str, int]
+    """Entity id by key, for those keys that are an alias."""
+    entity_counts: NDArray[np.int64]
+    """(m, 4): entity id, its chunks, its mentions with two a chunk at most, chunks about it."""
+    term_counts: Mapping[str, int]
+    """Chunks that hold a term."""
 
 
 class VectorSource(Protocol):
@@ -92,6 +132,18 @@ class SnapshotSource(VectorSource, Protocol):
 
     def entities_of_type(self, entity_type: str) -> Ids:
         """Ids (sorted) of the entities of a type, such as `date`."""
+        ...
+
+
+class NeighbourhoodSource(Protocol):
+    """What a question reads of a graph that is not in memory."""
+
+    def last_chunk(self) -> int:
+        """About the highest id of a chunk: at least the number of chunks; 0 where none was ever."""
+        ...
+
+    def nearby(self, query: NearbyQuery) -> NearbyRows:
+        """The passages and figures, in one round trip; unknown ids, keys and terms are left out."""
         ...
 
 

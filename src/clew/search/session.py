@@ -11,7 +11,7 @@ import numpy as np
 from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
-from clew.search.ranking.first_stage_features import ChannelScores
+from clew.search.ranking.first_stage_features import ChannelScores, VectorReader
 from clew.search.ranking.pairwise_features import pairwise_features
 from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import DEPTH, Channels, Ranking
@@ -22,12 +22,13 @@ from clew.text import question_terms
 from clew.types import PassageRecords
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from datetime import datetime
 
     from numpy.typing import NDArray
 
-    from clew.graph.snapshot import Ints
+    from clew.graph.neighbourhood import Neighbourhood
+    from clew.graph.snapshot import Snapshot
     from clew.search.analysis.analyse import Seed
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
@@ -66,7 +67,7 @@ class QuerySession:
     confidences: dict[int, float] = field(default_factory=dict)
     """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
     found_analysis: Analysis | None = None
-    """Filled by `analysis`; depends on the words alone."""
+    """Filled by `analysis`."""
     found_time: AskedTime | None = None
     """Filled by `read_asked_time`."""
 
@@ -99,7 +100,9 @@ class QuerySession:
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
-        return replace(self, allowed=chunk_ids[self.allows(chunk_ids)], evidence=None)
+        allowed = chunk_ids[self.allows(chunk_ids)]
+        found = self.found_analysis if self.views.in_memory else None  # by rows of the snapshot
+        return replace(self, allowed=allowed, evidence=None, found_analysis=found)
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
@@ -193,6 +196,28 @@ class QuerySession:
         """Languages of the store's texts."""
         return self.resources.store.languages()
 
+    @property
+    def snapshot(self) -> Snapshot:
+        """The graph of chunks, sentences and entities, or the part of it around the question."""
+        return self.views.snapshot if self.views.in_memory else self._neighbourhood.snapshot
+
+    @cached_property
+    def _neighbourhood(self) -> Neighbourhood:
+        from clew.search.retrieval.neighbourhood import Asked, read_neighbourhood
+
+        with self.timings.step("neighbourhood"):
+            return read_neighbourhood(
+                self.resources.store,
+                Asked(
+                    question=self.question,
+                    languages=self.languages,
+                    vector=self.vector,
+                    found=self.channels.both(),
+                    allowed=self.allowed,
+                    vectors_of=self._vectors_of,
+                ),
+            )
+
     @cached_property
     def channels(self) -> Channels:
         """The vector and the keyword channel."""
@@ -211,6 +236,9 @@ class QuerySession:
         found = question_terms(self.question, self.languages)
         if len(found) <= MAX_TERMS:
             return found
+        if not self.views.in_memory:
+            self.note(f"only the first {MAX_TERMS} words of the question were searched for")
+            return found[:MAX_TERMS]
         self.note(f"only the {MAX_TERMS} rarest words of the question were searched for")
         rows = {term: self.views.snapshot.term_rows([term]) for term in found}
         known = [term for term in found if len(rows[term])]
@@ -220,7 +248,8 @@ class QuerySession:
     def analysis(self) -> Analysis:
         """The question's terms and seeds."""
         if self.found_analysis is None:
-            given = self.vector, self.views.snapshot, self.resources.store, self.languages
+            names = self.resources.store if self.views.in_memory else self._neighbourhood
+            given = self.vector, self.snapshot, names, self.languages
             with self.timings.step("analyse"):
                 self.found_analysis = analyse(self.question, *given)
         return self.found_analysis
@@ -235,25 +264,25 @@ class QuerySession:
         if self.evidence is not None:
             return self.evidence
         with self.timings.step("retrieve"):
-            found = self._graph_channels()
-        analysis, snapshot = self.analysis, self.views.snapshot
+            found = self.channels.both()
+        analysis, snapshot = self.analysis, self.snapshot
+        scores = ChannelScores.of(found, snapshot, self.allowed)
         with self.timings.step("bridge"):
-            self.evidence = gather(analysis, snapshot, found, self._vectors_of)
+            self.evidence = gather(
+                analysis, snapshot, scores, lambda rows: self._vectors_of(snapshot.chunk_ids[rows])
+            )
         return self.evidence
 
     def rank(self, evidence: Evidence) -> Ranking:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
             return Ranking.empty()
-        ranker = self.resources.ranker
+        ranker, ids = self.resources.ranker, self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
             first = ranker.rank_first(evidence.matrix)
-            related = pairwise_features(
-                evidence, self.views.snapshot, self._vectors_of(evidence.rows), first
-            )
+            related = pairwise_features(evidence, self.snapshot, self._vectors_of(ids), first)
             matrix = np.concatenate([evidence.matrix, related], axis=1)
             scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
-        ids = self.views.snapshot.chunk_ids[evidence.rows]
         self.confidences.update(zip(ids.tolist(), confidences.tolist(), strict=True))
         order = np.argsort(-scores, kind="stable")
         between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
@@ -261,19 +290,11 @@ class QuerySession:
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""
-        if self.views.snapshot.size:
+        if self.snapshot.size:
             apart = replace(self, evidence=None)
             apart.rank(apart.gather())
 
-    def _graph_channels(self) -> ChannelScores:
-        by_vector, by_keyword = map(self._rows, self.channels.both())
-        allowed = None if self.allowed is None else self.allows(self.views.snapshot.chunk_ids)
-        return ChannelScores(*by_vector, *by_keyword, allowed)
-
-    def _rows(self, ranking: Ranking) -> tuple[Ints, np.ndarray]:
-        """Rows and scores of the chunks that the snapshot knows (another process may be ahead)."""
-        known = self.views.snapshot.known(ranking.ids)
-        return self.views.snapshot.rows(ranking.ids[known]), ranking.scores[known]
-
-    def _vectors_of(self, rows: Ints) -> Vectors:
-        return self.views.vectors.vectors(self.views.snapshot.chunk_ids[rows])
+    @cached_property
+    def _vectors_of(self) -> Callable[[Ids], Vectors]:
+        """Embeddings (n, dim) of chunks; those read before are not read again."""
+        return VectorReader(self.views.vectors.vectors).read

@@ -8,9 +8,20 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.graph.snapshot import Snapshot
-    from clew.ports import CommunityStore, VectorIndex
+    from clew.ports import CommunityStore, NeighbourhoodSource, VectorIndex
     from clew.search.resources import SearchResources
     from clew.search.timings import Timings
+    from clew.settings import Settings
+
+
+IN_MEMORY = 1_000_000
+"""Passages of a store whose graph is kept in memory where the settings leave it open."""
+
+
+def keeps_snapshot(store: NeighbourhoodSource, settings: Settings) -> bool:
+    """Whether questions walk over a snapshot, rather than over what each reads of the store."""
+    wanted = settings.search.snapshot
+    return wanted == "always" or (wanted == "auto" and store.last_chunk() <= IN_MEMORY)
 
 
 @dataclass
@@ -19,6 +30,11 @@ class IndexViews:
 
     resources: SearchResources
     timings: Timings
+
+    @cached_property
+    def in_memory(self) -> bool:
+        """Whether there is a snapshot; see `QuerySession.snapshot`."""
+        return keeps_snapshot(self.resources.store, self.resources.settings)
 
     @cached_property
     def snapshot(self) -> Snapshot:

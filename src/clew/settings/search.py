@@ -10,6 +10,7 @@ from pydantic import Field, field_validator, model_validator
 from clew.settings.group import SettingsGroup
 from clew.types import Fusion
 
+Snapshots = Literal["auto", "always", "never"]
 RerankRuntime = Literal["onnx", "sentence-transformers"]
 
 
@@ -55,6 +56,12 @@ class SearchSettings(SettingsGroup):
     )
     cache: int = Field(
         default=256, ge=0, le=100_000, description="Answers kept until the store changes; 0: none."
+    )
+
+    snapshot: Snapshots = Field(
+        default="auto",
+        description="Whether the whole graph is kept in memory to walk over (about 3 kB a passage),"
+        " or each question reads what is near from the store; `auto`: up to a million passages.",
     )
 
     @field_validator("time_zone")

@@ -47,7 +47,7 @@ class Snapshots(StoreState):
         """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
         while True:
             (rows,) = self.backend.gather(statements.PASSAGES, after=after, limit=_TEXTS)
-            yield from (_passage(*row) for row in sorted(rows, key=itemgetter(0)))
+            yield from (passage_row(*row) for row in sorted(rows, key=itemgetter(0)))
             if len(rows) < _TEXTS:
                 return
             after = max(row[0] for row in rows)
@@ -98,7 +98,7 @@ class Snapshots(StoreState):
         }
 
 
-def _passage(
+def passage_row(
     chunk_id: int,
     document_id: str,
     ordinal: int,
@@ -107,6 +107,7 @@ def _passage(
     sentences: str,
     language: str | None,
 ) -> PassageRow:
+    """A row of `statements.snapshot.PASSAGES`."""
     return PassageRow(
         chunk_id=chunk_id,
         document_id=document_id,

@@ -64,6 +64,11 @@ class State:
         """How far a copy into the store has come; None for a store that is whole."""
         return self._read("copying", lambda text: text, None)
 
+    @property
+    def last_chunk(self) -> int:
+        """The highest id of a chunk; 0 where there is none."""
+        return int(self.rows[0][-1])
+
     def _read(self, name: str, convert: Callable[[Any], T], default: object) -> T:
         value = self.rows[0][_META.index(name)]
         try:
@@ -90,10 +95,11 @@ _META = ("generation", "epoch", "embedder", "dimension", "functional", "copying"
 STATE = Statement(
     # A value that is null is damage, unlike one that there is not.
     "SELECT "
-    + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META),
+    + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META)
+    + ", (SELECT coalesce(max(id), 0) FROM chunks)",
     f"""
 MATCH (s:ClewStore {{namespace: $namespace}})
-RETURN [{", ".join(f"s.{name}" for name in _META)}] AS row
+RETURN [{", ".join(f"s.{name}" for name in _META)}, s.next_chunk - 1] AS row
 """,
 )
 NEXT_IDS = Statement(
@@ -196,6 +202,10 @@ class StoreState:
     def mentions_version(self) -> int:
         """See `ports.SnapshotSource`."""
         return int(self.state().mentions_version)
+
+    def last_chunk(self) -> int:
+        """See `ports.NeighbourhoodSource`."""
+        return self.state().last_chunk
 
     def embedder(self) -> tuple[str, int] | None:
         """See `ports.StoreUpkeep`."""

@@ -12,6 +12,7 @@ from clew.stores.copy import refuse_unfinished
 from clew.stores.documents.chunk_dates import ChunkDates
 from clew.stores.documents.documents import Documents
 from clew.stores.documents.earlier import KEEP_VERSIONS
+from clew.stores.neighbourhood import Neighbourhoods
 from clew.stores.relations.extractions import Extractions
 from clew.stores.relations.manual_graph import ManualGraph
 from clew.stores.relations.validity import recompute_all
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from clew.types import CheckReport, Ids, Scores, Vectors
 
 
-class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, ABC):
+class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbourhoods, ABC):
     """`ports.Store` over a back end; threads may share one.
 
     Each of its bases is one concept. What a back end does in a way of its own, its subclass does:

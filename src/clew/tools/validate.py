@@ -112,7 +112,8 @@ def _within(where: str, parameter: Parameter, value: float) -> float:
     if parameter.clamped:
         return min(max(value, low), high)
     if not low <= value <= high:
-        raise _wrong(where, value, f"{low:g} to {high:g}")
+        bounds = f"{low:g} to {high:g}" if math.isfinite(high) else f"at least {low:g}"
+        raise _wrong(where, value, bounds)
     return value
 
 

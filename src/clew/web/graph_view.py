@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -31,6 +32,8 @@ RELATIONS = 50_000
 """Relations that are read for a picture, at most; the heaviest."""
 LEAST_WEIGHT = 0.01
 """Of a tie in the layout."""
+FLATTEST, MOST_DRAWN_OUT = 0.55, 3.0
+"""Height of a picture against its width, at least; how many times it is drawn out for that."""
 AROUND_QUESTION = 40
 """Entities of a question's picture."""
 
@@ -50,6 +53,8 @@ class Wanted:
     limit: int = SHOWN
     types: Sequence[str] = ()
     relations: Sequence[str] = ()
+    communities: Sequence[int] = ()
+    """Ids of communities of the coarsest level, to keep."""
     min_confidence: float = 0.0
     as_of: datetime | None = None
 
@@ -93,6 +98,8 @@ class View:
     types: list[str] = field(default_factory=list)
     """Those that there are before the filters."""
     relations: list[str] = field(default_factory=list)
+    communities: list[int] = field(default_factory=list)
+    """Those with the most of these entities first."""
     years: tuple[int, int] | None = None
     """The first and last year in which a relation began or ended."""
     notes: list[str] = field(default_factory=list)
@@ -111,12 +118,15 @@ def view(engine: Engine, wanted: Wanted) -> View:
         notes.append(f"the {wanted.limit} most important of {total} entities are shown")
         entities = entities[: wanted.limit]
     ties = _ties(engine, graph, {e.id for e in entities}, wanted.as_of)
+    nodes = _nodes(engine, entities, seeds)
+    held = Counter(node.community for node in nodes if node.community is not None)
     everything = View(
-        nodes=_nodes(engine, entities, seeds),
+        nodes=nodes,
         ties=ties,
         total=total,
         types=sorted({e.entity_type for e in entities}),
         relations=sorted({tie.relation for tie in ties}),
+        communities=[community for community, _ in held.most_common()],
         years=_years(ties),
         notes=notes,
     )
@@ -140,6 +150,10 @@ def _lying(found: NDArray[np.float64]) -> NDArray[np.float64]:
         return found
     _, axes = np.linalg.eigh(np.cov(found.T))
     turned = found @ (axes[:, ::-1] * np.sign(axes.sum(axis=0)[::-1] + 1e-12))
+    turned -= (turned.max(axis=0) + turned.min(axis=0)) / 2
+    wide, high = np.maximum(turned.max(axis=0), 1e-9)
+    # A flat picture is drawn out, so that names have room above each other.
+    turned[:, 1] *= min(max(wide * FLATTEST / high, 1), MOST_DRAWN_OUT)
     return turned / max(float(np.abs(turned).max()), 1e-9)
 
 
@@ -197,10 +211,10 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
     found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of)
     facts: dict[tuple[int, str, int], Tie] = {}
     for one in found:
-        if {one.from_entity_id, one.to_entity_id} <= ids:
+        if one.from_entity_id in ids and one.to_entity_id in ids:
             fact = one.from_entity_id, one.relation_type, one.to_entity_id
             facts.setdefault(fact, _stated(one))
-    stated = {frozenset((tie.source, tie.target)) for tie in facts.values()}
+    stated = {(end, other) for one, _, two in facts for end, other in ((one, two), (two, one))}
     rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)
     edges, heads, tails = edges_among(graph, rows)
     shared = [
@@ -212,7 +226,7 @@ def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | N
             graph.relations[edges].tolist(),
             strict=True,
         )
-        if not relation and frozenset((one, other)) not in stated
+        if not relation and (one, other) not in stated
         for weight in [round(strength / (1 + strength), 4)]
     ]
     return [*facts.values(), *shared]
@@ -238,12 +252,21 @@ def _years(ties: Sequence[Tie]) -> tuple[int, int] | None:
 
 def _filtered(seen: View, wanted: Wanted) -> View:
     """Without what the filters leave out; what the picture began from stays."""
-    nodes = [n for n in seen.nodes if n.seed or not wanted.types or n.type in wanted.types]
+    nodes = [
+        n
+        for n in seen.nodes
+        if n.seed
+        or (
+            (not wanted.types or n.type in wanted.types)
+            and (not wanted.communities or n.community in wanted.communities)
+        )
+    ]
     ids = {node.id for node in nodes}
     ties = [
         tie
         for tie in seen.ties
-        if {tie.source, tie.target} <= ids
+        if tie.source in ids
+        and tie.target in ids
         and tie.confidence >= wanted.min_confidence
         and (not wanted.relations or tie.relation in wanted.relations)
     ]

@@ -77,7 +77,7 @@ def _sentences_about(session: QuerySession, words: Sequence[str]) -> Ints:
 
     At least two, where it has two: one word ("the great …") says too little.
     """
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     for count in range(len(words), min(len(words), 2) - 1, -1):
         rows = snapshot.term_rows(words[:count])
         if count and len(rows) == len(set(words[:count])):
@@ -96,7 +96,7 @@ def _date(session: QuerySession, rows: Ints, event: set[str]) -> Period | None:
     That is one whose passage begins with little more than the event's name, as a heading or the
     title of an appointment does; else the earliest that speaks of it.
     """
-    snapshot, store = session.views.snapshot, session.resources.store
+    snapshot, store = session.snapshot, session.resources.store
     chunks = snapshot.sentence_chunk[rows]
     ids = snapshot.chunk_ids[chunks].tolist()
     ordinals = (rows - snapshot.sentence_starts[chunks] - 1).tolist()

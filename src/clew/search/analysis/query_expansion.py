@@ -166,7 +166,7 @@ def _embed(names: Sequence[str], embedder: Embedder, known: NameVectors | None) 
 
 def _candidates(session: QuerySession, near: Ranking) -> list[int]:
     """Ids of the entities of the best passages that most of these mention and few others do."""
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     ids = near.top(CANDIDATE_PASSAGES).ids
     entries, _ = snapshot.passage_entities.entries(snapshot.rows(ids[snapshot.known(ids)]))
     members = snapshot.passage_entities.items[entries]

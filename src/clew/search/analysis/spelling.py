@@ -40,6 +40,8 @@ _WORD = re.compile(rf"(?<![\w./\\@:#$])[^\W\d_]{{{SHORTEST},{LONGEST}}}+(?![\w/\
 
 def read_as_spelt(session: QuerySession) -> QuerySession:
     """The session of the question as it is meant; what was read otherwise is in the notes."""
+    if not session.views.in_memory:
+        return session  # the words of a store are as many as it is large
     with session.timings.step("spelling"):
         places = list(_words(session.question))
         meant = _meant(session, list(dict.fromkeys(word for _, word in places)))
@@ -61,7 +63,7 @@ def _words(question: str) -> Iterator[tuple[int, str]]:
 
 def _meant(session: QuerySession, words: Sequence[str]) -> dict[str, str]:
     """What each of the words that is a slip stands for."""
-    held = _HeldWords(session.views.snapshot, session.languages)
+    held = _HeldWords(session.snapshot, session.languages)
     foreign = (word for word in words if not len(held.rows(word)) and not _is_english(fold(word)))
     unknown = list(islice(foreign, MOST_READ))
     if not unknown:
@@ -95,12 +97,15 @@ class _HeldWords:
 
 def _is_english(word: str) -> bool:
     """Whether it is a word of English, in whatever form."""
-    return word in english_words() or not _english_stems().isdisjoint(terms(word))
+    return word in english_words() or any(stem in _english_stems(stem[:1]) for stem in terms(word))
 
 
 @cache
-def _english_stems() -> frozenset[str]:
-    return frozenset(stem for word in english_words() for stem in terms(word))
+def _english_stems(first: str) -> frozenset[str]:
+    """Stems of the words with a first letter, which stemming leaves as it is."""
+    return frozenset(
+        stem for word in english_words() if word.startswith(first) for stem in terms(word)
+    )
 
 
 def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -> str:

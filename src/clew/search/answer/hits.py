@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.answer.explain import ThreadStep, answering_sentences, evidence_of, find_threads
+from clew.search.answer.answering_sentence import answering_sentences
+from clew.search.answer.explain import ThreadStep, evidence_of, find_threads
 from clew.types import Hit, PathStep
 
 if TYPE_CHECKING:
@@ -78,7 +79,7 @@ def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:
     found: dict[str, Mapping[int, float]] = dict(session.channels.scores())
     evidence = session.evidence
     if evidence is not None:
-        ids = session.views.snapshot.chunk_ids[evidence.rows].tolist()
+        ids = session.snapshot.chunk_ids[evidence.rows].tolist()
         walked = zip(ids, evidence.walk.tolist(), strict=True)
         found["graph"] = {chunk_id: value for chunk_id, value in walked if value > 0}
     return found
@@ -126,7 +127,7 @@ class _GraphView:
         evidence = session.evidence
         if evidence is None or not len(chunk_ids) or not session.options.explain:
             return cls()
-        snapshot = session.views.snapshot
+        snapshot = session.snapshot
         hits = snapshot.rows(chunk_ids[snapshot.known(chunk_ids)])
         explained = hits[:EXPLAINED]
         bridges = snapshot.sentence_chunk[evidence.bridges.sentences]
@@ -191,8 +192,8 @@ def _relations(
 
 def _rarest(session: QuerySession, hit: int) -> list[int]:
     """The chunk's entities, the question's first, then the rarest."""
-    rows = session.views.snapshot.passage_entities.row(hit)
+    rows = session.snapshot.passage_entities.row(hit)
     asked = np.isin(rows, [seed.row for seed in session.analysis.seeds])
-    order = np.lexsort((rows, -session.views.snapshot.entity_idf[rows], ~asked))
+    order = np.lexsort((rows, -session.snapshot.entity_idf[rows], ~asked))
     shown: list[int] = rows[order][:SHOWN_ENTITIES].tolist()
     return shown

@@ -118,7 +118,7 @@ def gather(
     coverage = Coverage(analysis, snapshot)
     bridges = find_bridges(analysis, snapshot, coverage, signals.prior, channels.allowed)
     walks = personalized_pagerank(analysis, bridges, snapshot, signals.prior, channels.allowed)
-    onward = _look_onward(analysis, snapshot, coverage, walks)
+    onward = look_onward(analysis, snapshot, coverage, walks)
     rows = _candidates(signals, walks, _about(onward, snapshot, signals.prior, channels.allowed))
     incidence = Incidence(snapshot, rows)
     by_itself = _by_itself(analysis, snapshot, signals, rows, reader)
@@ -137,7 +137,7 @@ def gather(
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
 
 
-def _look_onward(
+def look_onward(
     analysis: Analysis, snapshot: Snapshot, coverage: Coverage, walks: PageRankScores
 ) -> Bridges:
     """The entities of the passages that the walk visits most: where a third hop would lead."""

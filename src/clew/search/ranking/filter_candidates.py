@@ -39,7 +39,7 @@ def _bridges(session: QuerySession, chunk_ids: Ids) -> Mapping[int, tuple[str, .
     """Sentences of other passages on the thread to each chunk, from the question on."""
     # Made apart: the hits show evidence only where the strategy went by it.
     evidence = session.evidence or replace(session, evidence=None).gather()
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     hits = snapshot.rows(chunk_ids[snapshot.known(chunk_ids)])
     others = snapshot.sentence_chunk[evidence.bridges.sentences]
     seeds = [seed.row for seed in evidence.analysis.seeds]

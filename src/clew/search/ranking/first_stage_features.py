@@ -15,13 +15,14 @@ from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.search.retrieval.channels import RRF_K
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
-    from clew.types import Vectors
+    from clew.search.retrieval.channels import Ranking
+    from clew.types import Ids, Vectors
 
     VectorsOf = Callable[[Ints], Vectors]
     """(n,) rows of the snapshot → (n, dim) their embeddings."""
@@ -48,6 +49,19 @@ class ChannelScores:
     """BM25, above 0."""
     allowed: NDArray[np.bool_] | None
     """(C,) passages that the filters let through; None for all."""
+
+    @classmethod
+    def of(cls, found: Iterable[Ranking], snapshot: Snapshot, allowed: Ids | None) -> ChannelScores:
+        """What the two channels found of the chunks that a snapshot knows.
+
+        Another process may be ahead of it. `allowed` are sorted ids.
+        """
+        (vector_rows, vector_scores), (keyword_rows, keyword_scores) = (
+            (snapshot.rows(r.ids[known]), r.scores[known])
+            for r, known in ((r, snapshot.known(r.ids)) for r in found)
+        )
+        passing = None if allowed is None else np.isin(snapshot.chunk_ids, allowed)
+        return cls(vector_rows, vector_scores, keyword_rows, keyword_scores, passing)
 
 
 @dataclass(frozen=True, slots=True)

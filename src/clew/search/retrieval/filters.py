@@ -46,7 +46,7 @@ def filtered_entities(session: QuerySession, entity_ids: Sequence[int]) -> list[
     """Those entities, in the order given, that an allowed passage mentions."""
     if session.allowed is None:
         return list(entity_ids)
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     passages = session.allows(snapshot.chunk_ids)
     rows = snapshot.entity_rows(list(entity_ids))
     return [

@@ -159,7 +159,7 @@ def personalized_pagerank(
     # Both on one scale: 1 for a trusted seed, or a perfect bridge, of one passage.
     by_weight = np.array([seed.weight for seed in analysis.seeds], np.float32)
     by_score = snapshot.entity_rarity[bridges.entities] * bridges.scores
-    from_seeds = _restart(graph.entities, seeds, by_weight / np.log1p(max(snapshot.size, 1)))
+    from_seeds = _restart(graph.entities, seeds, by_weight / np.log1p(max(snapshot.store_size, 1)))
     from_bridges = _restart(graph.entities, bridges.entities, by_score)
     from_prior = prior[passages].astype(np.float64)
     nowhere_p, nowhere_e = np.zeros(len(passages)), np.zeros(len(graph.entities))

@@ -195,7 +195,7 @@ def _fuse(session: QuerySession) -> Ranking:
 
 
 def _follow(session: QuerySession) -> Ranking:
-    if not session.views.snapshot.size:
+    if not session.snapshot.size:
         return _fuse(session)
     ranking = session.rank(session.gather()).then(_fuse(session))
     sides = compared_sides(session.question)

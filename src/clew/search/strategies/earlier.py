@@ -85,7 +85,7 @@ def _rank(session: QuerySession, channel: str) -> Ranking:
     passages = list(session.earlier.values())
     if channel == "vector":
         return _by_vector(passages, session.vector)
-    return _by_keyword(passages, session.channels.terms, session.views.snapshot)
+    return _by_keyword(passages, session.channels.terms, session.snapshot)
 
 
 def _by_vector(passages: Sequence[EarlierPassage], question: Vector) -> Ranking:
@@ -115,7 +115,7 @@ def _bm25(counts: Counter[str], idf: Mapping[str, float], length: float) -> floa
 def _idf(snapshot: Snapshot, term: str) -> float:
     rows = snapshot.term_rows([term])
     holding = int(snapshot.term_frequency[rows[0]]) if len(rows) else 0
-    odds = (max(snapshot.size - holding, 0) + 0.5) / (holding + 0.5)
+    odds = (max(snapshot.store_size - holding, 0) + 0.5) / (holding + 0.5)
     return max(float(np.log(odds)), _LEAST_IDF)
 
 

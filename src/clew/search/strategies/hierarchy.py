@@ -182,7 +182,7 @@ def _chains_through(session: QuerySession, hierarchy: Hierarchy, layer: int) -> 
 
 def _near(session: QuerySession) -> list[int]:
     """Ids of the entities of the nearest passages, by the squares of the passages' cosines."""
-    snapshot, ranking = session.views.snapshot, session.channels.by_vector()
+    snapshot, ranking = session.snapshot, session.channels.by_vector()
     known = snapshot.known(ranking.ids)
     entries, owner = snapshot.passage_entities.entries(snapshot.rows(ranking.ids[known]))
     entities = snapshot.passage_entities.items[entries]

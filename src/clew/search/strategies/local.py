@@ -52,7 +52,7 @@ class Nearest:
 def nearest_entities(session: QuerySession) -> Nearest:
     """The entities that the question names, then those that its best passages tie to them."""
     evidence = session.gather()
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     seeds = evidence.analysis.seeds
     heaviest = max((seed.weight for seed in seeds), default=0.0) or 1.0
     relevance = {seed.entity_id: seed.weight / heaviest for seed in seeds}
@@ -100,7 +100,7 @@ def _defining(session: QuerySession, ranking: Ranking) -> Ids:
     seeds = session.analysis.seeds
     if len(seeds) != 1:
         return np.zeros(0, np.int64)
-    snapshot, (seed,) = session.views.snapshot, seeds
+    snapshot, (seed,) = session.snapshot, seeds
     entries, _ = snapshot.entity_passages.entries(np.array([seed.row]))
     passages = snapshot.entity_passages.items[entries]
     about = snapshot.chunk_ids[passages[snapshot.entity_about[entries]]]
@@ -135,7 +135,7 @@ def _spread(session: QuerySession, nearest: Nearest) -> dict[int, float]:
 
 def _passages(session: QuerySession, relevance: Mapping[int, float]) -> Ranking:
     """Passages that mention the entities, by the entities' relevance and their own nearness."""
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     by_words = session.rank(session.gather())
     value = np.zeros(snapshot.size)
     for id_, row in snapshot.entity_rows(list(relevance)).items():

@@ -88,7 +88,7 @@ def _subgraph(session: QuerySession, hops: int | None, entity_ids: Sequence[int]
     if entity_ids:
         relevance: Mapping[int, float] = dict.fromkeys(entity_ids, 1.0)
     else:
-        relevance = nearest_entities(session).relevance if session.views.snapshot.size else {}
+        relevance = nearest_entities(session).relevance if session.snapshot.size else {}
     rows = entity_rows(graph, list(relevance))
     if not rows:
         what = "that was given is tied to others" if entity_ids else "is near the question"

@@ -24,7 +24,7 @@ MAX_FRONTIER = 2000
 def rank_weighted(session: QuerySession) -> RetrievalResult:
     """α · vector + β · 1/hops + γ · time, each 0 to 1, over what the channels and hops lead to."""
     alpha, beta, gamma = session.options.weights
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     near = session.channels.by_vector().ids
     inverse_hops = _inverse_hops(session)
     ids = distinct(np.concatenate([near, snapshot.chunk_ids[inverse_hops > 0]]))
@@ -50,7 +50,7 @@ def rank_weighted(session: QuerySession) -> RetrievalResult:
 
 def _inverse_hops(session: QuerySession) -> NDArray[np.float64]:
     """(C,) 1 for passages that mention a seed, ½ for those one hop on, …; 0 for all others."""
-    snapshot = session.views.snapshot
+    snapshot = session.snapshot
     inverse = np.zeros(snapshot.size)
     entities = np.array([seed.row for seed in session.analysis.seeds], dtype=np.int64)
     seen = np.zeros(len(snapshot.entity_ids), dtype=bool)

@@ -169,7 +169,7 @@ def to_relation(row: RelationRow) -> Relation:
         weight=row.weight,
         is_causal=bool(row.is_causal),
         confidence=row.confidence,
-        context=json.loads(row.context),
+        context={} if row.context == NO_CONTEXT else json.loads(row.context),
         valid_from=to_time(row.valid_from),
         valid_until=to_time(row.valid_until),
         recorded_at=datetime.fromisoformat(row.recorded_at),

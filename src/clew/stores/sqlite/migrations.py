@@ -30,6 +30,7 @@ from clew.stores.sqlite.migration_steps import (
     m017_lookup_keys,
     m019_descriptions,
 )
+from clew.stores.sqlite.model_descriptions import m020_model_descriptions
 
 MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m001_documents_and_graph,
@@ -51,6 +52,7 @@ MIGRATIONS: tuple[Callable[[sqlite3.Connection], None], ...] = (
     m017_lookup_keys,
     m018_conversations,
     m019_descriptions,
+    m020_model_descriptions,
 )
 SCHEMA_VERSION = len(MIGRATIONS)
 

@@ -14,6 +14,7 @@ from clew.testing.conformance.graph import GraphStoreSuite
 from clew.testing.conformance.jobs import AuditLogSuite, JobStoreSuite
 from clew.testing.conformance.lineage import LineageSuite
 from clew.testing.conformance.names import NamesSuite
+from clew.testing.conformance.neighbourhoods import NeighbourhoodSourceSuite
 from clew.testing.conformance.records import PassageRecordsSuite
 from clew.testing.conformance.search import KeywordIndexSuite, VectorIndexSuite
 from clew.testing.conformance.snapshots import SnapshotSourceSuite
@@ -32,6 +33,7 @@ __all__ = [
     "LineageSuite",
     "ManualGraphSuite",
     "NamesSuite",
+    "NeighbourhoodSourceSuite",
     "PassageRecordsSuite",
     "RelationTimesSuite",
     "SnapshotSourceSuite",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.auth.middleware.auth_context import get_access_token
 from mcp.shared.exceptions import MCPError
+from pydantic_core import to_json
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
@@ -200,4 +201,5 @@ def query_arguments(request: Request, parameters: Sequence[Parameter]) -> dict[s
 def _answer(endpoint: Endpoint, asked: PageRequest, given: Mapping[str, Any]) -> Response:
     """What the tool says, without the mark of success that the status says already."""
     result = asked.call(endpoint.tool.name, **{**given, **endpoint.fixed})
-    return JSONResponse({k: v for k, v in result.items() if k != "success"}, endpoint.status)
+    told = to_json({name: value for name, value in result.items() if name != "success"})
+    return Response(told, endpoint.status, media_type="application/json")

@@ -27,6 +27,7 @@ PICTURE: Sequence[Parameter] = (
     integer("limit", "Entities", SHOWN, 1, MOST),
     array("types", "strings", "Types of entities to keep. Default all.", max_items=200),
     array("relations", "strings", "Types of relations to keep. Default all.", max_items=200),
+    array("communities", "integers", "Communities (ids) to keep. Default all.", max_items=200),
     share("min_confidence", "Of relations", 0.0),
     text("as_of", "What held then: a date."),
 )
@@ -34,7 +35,7 @@ PICTURE: Sequence[Parameter] = (
 
 def wanted(engine: Engine, arguments: Arguments) -> Wanted:
     """What a picture is asked to show; raises `InputError` for what names no time."""
-    names = ("entities", "alone", "community", "hops", "limit", "types", "relations")
+    names = ("entities", "alone", "community", "hops", "limit", "types", "relations", "communities")
     return Wanted(
         question=(arguments["question"] or "").strip(),
         as_of=read_last("as_of", arguments["as_of"] or None, engine.state.now()),

@@ -13,6 +13,8 @@ from clew.web.passages import name_ids
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
     from clew.types import RelationEvidence
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 LISTED = 200
 """Entities and ties of the tables beside the picture."""
+COMMUNITIES = 12
+"""Communities of the picture to keep or leave out, at most."""
 LEVELS = 30
 """Communities offered to begin from."""
 
@@ -49,7 +53,8 @@ def graph(page: PageRequest) -> Response:
         ),
         path_notes=notes,
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
-        community=_community(page, asked),
+        community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
+        communities=_titles(page, seen.communities[:COMMUNITIES]),
         file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
         data=page.url("/api/v1/graph", **asked),
         summary=_summary(seen),
@@ -63,7 +68,9 @@ def _asked(page: PageRequest) -> dict[str, Any]:
         values = [v.strip() for v in page.query.getlist(parameter.name) if v.strip()]
         if not values:
             continue
-        if parameter.kind == "integers":
+        if parameter.name == "communities":
+            found[parameter.name] = values
+        elif parameter.kind == "integers":
             found[parameter.name] = [page.engine.entities.get(value).id for value in values]
         else:
             found[parameter.name] = values if parameter.kind == "strings" else values[-1]
@@ -82,11 +89,10 @@ def _beginnings(page: PageRequest) -> dict[str, Any]:
     }
 
 
-def _community(page: PageRequest, asked: dict[str, Any]) -> str:
-    """The title of the community that the picture shows; empty where it shows none."""
-    number = whole_number(str(asked.get("community", "")))
-    found = [] if number is None else page.engine.state.communities.communities(ids=[number])
-    return found[0].title if found else ""
+def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
+    """Ids and titles of the communities that there are, in order."""
+    ids = [number for one in communities if (number := whole_number(str(one))) is not None]
+    return [(c.id, c.title) for c in page.engine.state.communities.communities(ids=ids)]
 
 
 def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[str]]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
+from itertools import accumulate
+from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
@@ -11,15 +13,21 @@ from clew.web.render import render_page
 from clew.web.treemap import Rectangle, squarified
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
-    from clew.types import Community
+    from clew.types import Community, DocumentInfo
     from clew.web.request import PageRequest
 
 WIDTH, HEIGHT = 1000, 340
 """Of the treemap."""
+INSET, LINE, LETTER = 10, 18, 8.4
+"""Of a title on the treemap: from the field's edge, of a line, of a letter on average."""
 LISTED = 60
 """Communities, moments and changes shown."""
+PERIODS = 31
+"""Days or months of the store's growth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +38,24 @@ class Field:
     place: Rectangle
 
     @property
-    def title(self) -> str:
-        """As much of the title as there is room for."""
-        room = int(self.place.width / 8.2)
-        title = self.community.title
-        if self.place.height < 24 or room < 4:
-            return ""
-        return title if len(title) <= room else f"{title[: room - 1]}…"
+    def lines(self) -> list[str]:
+        """As much of the title as there is room for, in lines of its words."""
+        room = int((self.place.width - 2 * INSET) / LETTER)
+        most = min(int((self.place.height - INSET - LINE) / LINE), 4)
+        if room < 4 or most < 1:
+            return []
+        return wrap(self.community.title, room, max_lines=most, placeholder="…")
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """A day or a month of the store's growth."""
+
+    name: str
+    documents: int
+    passages: int
+    total: int
+    """Passages there were at its end."""
 
 
 def communities(page: PageRequest) -> Response:
@@ -56,6 +75,8 @@ def communities(page: PageRequest) -> Response:
         level=level,
         levels=levels,
         size=(WIDTH, HEIGHT),
+        inset=INSET,
+        line=LINE,
         topics=engine.graph.topics(30) if levels else [],
     )
 
@@ -106,7 +127,26 @@ def statistics(page: PageRequest) -> Response:
             if isinstance(value, int | str)
         },
         relations=engine.store.relation_counts()[:20],
+        growth=growth(engine.documents.list()),
         overview=engine.graph.statistics(8),
         model=engine.maintenance.language_model() if page.may("audit") else {},
         changes=page.engine.maintenance.audit(limit=LISTED) if page.may("audit") else [],
     )
+
+
+def growth(documents: Sequence[DocumentInfo]) -> list[Period]:
+    """When what is held was indexed: by day, or by month where there are more than `PERIODS` days.
+
+    The last `PERIODS` of them; what came before counts in the totals.
+    """
+    for length in (len("2026-01-31"), len("2026-01")):
+        added: dict[str, tuple[int, int]] = {}
+        for info in documents:
+            name = info.indexed_at.isoformat()[:length]
+            number, passages = added.get(name, (0, 0))
+            added[name] = number + 1, passages + info.chunks
+        if len(added) <= PERIODS:
+            break
+    totals = accumulate(passages for _, (_, passages) in sorted(added.items()))
+    rows = zip(sorted(added.items()), totals, strict=True)
+    return [Period(name, *counts, total) for (name, counts), total in rows][-PERIODS:]

@@ -53,8 +53,14 @@ class Picture {
       defaultDrawNodeLabel: label, defaultDrawNodeHover: hoverLabel,
       nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),
     });
+    const names = this.sigma.getCanvases().labels;
+    this.sigma.on("beforeRender", () => written.set(names, []));
     this.sigma.on("clickNode", ({ node }) => this.choose(node));
-    this.sigma.on("doubleClickNode", (event) => { event.preventSigmaDefault(); this.expand(event.node); });
+    this.sigma.on("doubleClickNode", (event) => {
+      event.preventSigmaDefault();
+      // Two nodes clicked in quick succession are two choices.
+      if (event.node === this.chosen) this.expand(event.node); else this.choose(event.node);
+    });
     this.sigma.on("enterNode", ({ node }) => { this.over = node; this.sigma.refresh({ skipIndexation: true }); });
     this.sigma.on("leaveNode", () => { this.over = null; this.sigma.refresh({ skipIndexation: true }); });
     this.place.addEventListener("keydown", (event) => this.key(event));
@@ -89,12 +95,28 @@ class Picture {
   choose(id) {
     this.chosen = id;
     this.sigma.refresh({ skipIndexation: true });
+    const actions = document.getElementById("with-chosen");
+    if (actions) actions.hidden = false;
     document.querySelectorAll("#nodes tr.chosen").forEach((row) => row.classList.remove("chosen"));
     const row = document.querySelector(`#nodes tr[data-node="${id}"]`);
     row?.classList.add("chosen");
-    row?.scrollIntoView({ block: "nearest" });
+    // Within the table alone: the picture stays where it is.
+    if (row) { const box = row.closest(".tall"); box.scrollTop = row.offsetTop - box.clientHeight / 2; }
     const told = document.getElementById("chosen");
     if (told) told.textContent = `${this.graph.getNodeAttribute(id, "label")} (${this.graph.getNodeAttribute(id, "kind")}), ${this.graph.degree(id)} ties`;
+  }
+
+  /** Be an end of the path that is looked for; with both ends the path is shown. */
+  pathEnd(name, id) {
+    const form = document.getElementById("pick");
+    let end = form.querySelector(`input[name="${name}"][value="${id}"]`);
+    if (!end) { // beyond the rows that are listed
+      end = Object.assign(document.createElement("input"), { type: "radio", name, value: id, hidden: true });
+      form.append(end);
+    }
+    end.checked = true;
+    if (form.elements.from && new FormData(form).get("from") && new FormData(form).get("to")) form.requestSubmit();
+    else say(`Path ${name} ${this.graph.getNodeAttribute(id, "label")}: now choose the other end.`);
   }
 
   expand(id) {
@@ -135,12 +157,24 @@ function labelStart(pen, node, width) {
   return after + width <= room ? after : Math.max(4, Math.min(node.x - node.size - 3, room) - width);
 }
 
-/** The name of a node. */
+const LONGEST = 32;
+/** A name, its end left out where it is long; the tables have it whole. */
+function short(name) { return name.length > LONGEST ? `${name.slice(0, LONGEST - 1).trimEnd()}…` : name; }
+
+/** Where names stand on a canvas, so that no other is written over them. */
+const written = new WeakMap();
+
+/** The name of a node, unless that of another stands there already. */
 function label(pen, node, settings) {
   if (!node.label) return;
   pen.font = `${settings.labelSize}px ${settings.labelFont}`;
+  const name = short(node.label), width = pen.measureText(name).width, start = labelStart(pen, node, width);
+  const box = [start - 2, node.y - settings.labelSize / 2 - 1, start + width + 2, node.y + settings.labelSize / 2 + 1];
+  const boxes = written.get(pen.canvas);
+  if (boxes?.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return;
+  boxes?.push(box);
   pen.fillStyle = ink;
-  pen.fillText(node.label, labelStart(pen, node, pen.measureText(node.label).width), node.y + settings.labelSize / 3);
+  pen.fillText(name, start, node.y + settings.labelSize / 3);
 }
 
 /** The name of the node under the pointer, on a ground of the page's own colour. */
@@ -168,6 +202,9 @@ document.addEventListener("DOMContentLoaded", () => {
   });
   document.querySelectorAll("i.dot").forEach((dot) => { dot.style.background = colour(dot.dataset.type); });
   document.getElementById("png")?.addEventListener("click", () => main.png());
+  document.querySelectorAll("#with-chosen button").forEach((button) => button.addEventListener("click", () => {
+    if (button.dataset.does === "around") main.expand(main.chosen); else main.pathEnd(button.dataset.does, main.chosen);
+  }));
   document.getElementById("by-community")?.addEventListener("click", (event) => {
     main.byCommunity = !main.byCommunity;
     event.target.setAttribute("aria-pressed", String(main.byCommunity));
