@@ -78,7 +78,8 @@ class Enriching:
             kinds: `context`: words that situate each passage in its document; `extract`: names and
                 facts, each fact with words that stand in its passage; `documents`: their summaries;
                 `entities`: their descriptions; `topics`: their names, and those of themes;
-                `reports`: those on communities; each statement with words that it rests on.
+                `reports`: those on communities; `links`: whether entities that may be one are
+                one; each statement with words that it rests on.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.
@@ -115,8 +116,8 @@ class Enriching:
         for kind in kinds:
             task, ids, task_of = self._task(kind, model), self._ids(documents), _TASKS[kind]
             works = list(task.works(ids, retry=retry))
-            requests = [task.request(work) for work in works]
-            asked = [request for request in requests if not model.is_cached(request)]
+            requests = [request for work in works for request in task.requests(work)]
+            asked = [request for request in requests if model.kept(request) is None]
             same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
             found[kind] = estimate(asked, cached, same, task.reply_tokens(works))

@@ -80,6 +80,11 @@ class LlmSettings(SettingsGroup):
     routing: bool = Field(
         default=False, description="Let the model choose the strategy of each question."
     )
+    entities: bool = Field(
+        default=False,
+        description="Let the model name the entities that a question is about, beside those that"
+        " its words name.",
+    )
     filter: bool = Field(
         default=False,
         description="Let the model choose, of the best passages with their bridges, those that"
@@ -93,6 +98,10 @@ class LlmSettings(SettingsGroup):
         ge=0,
         le=10,
         description="Weight of its choice next to the ranking, both in standard units.",
+    )
+    gleaning: bool = Field(
+        default=False,
+        description="Let extraction ask a second time for what the first reply missed.",
     )
     cache: bool = Field(default=True, description="Keep replies in the store and use them again.")
     max_tokens_spent: int = Field(

@@ -16,6 +16,7 @@ from clew.models.llm.cache import answered, failed, request_key, restored
 from clew.models.llm.repair import parse, repaired
 from clew.models.llm.retry import with_retries
 from clew.ports.language_model import Parameters, Reply, Request, Usage
+from clew.text import encodable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -78,10 +79,14 @@ class LanguageModelClient:
         """
         return self._answer(request, self._pieces)
 
-    def is_cached(self, request: Request) -> bool:
-        """Whether a request would be answered without asking; not counted as used."""
+    def kept(self, request: Request) -> Reply | None:
+        """The reply to a request that would be answered without asking; not counted as used."""
         request = self.prepared(request)
-        return self._kept(request_key(self.provider.name, request), counted=False) is not None
+        entry = self._kept(request_key(self.provider.name, request), counted=False)
+        if entry is None:
+            return None
+        reply = restored(entry)
+        return replace(reply, value=parse(request, reply))
 
     def reject(self, request: Request, reason: str) -> None:
         """Record a kept reply as failed, since the text does not bear it out: ask for it again."""
@@ -149,9 +154,10 @@ class LanguageModelClient:
         reply: str | Reply = ""
         for reply in ask(request):
             if isinstance(reply, str):
-                yield reply
+                yield encodable(reply)
         if not isinstance(reply, Reply):
             raise ReplyError(f"{self.name} ended without a reply", "truncated")
+        reply = replace(reply, text=encodable(reply.text))
         self.budget.count(reply)
         tried.append(reply)
         try:
