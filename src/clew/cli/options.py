@@ -98,7 +98,7 @@ MaxTokensSpentOption: TypeAlias = Annotated[
 ModelFilterOption: TypeAlias = Annotated[
     bool | None,
     typer.Option(
-        "--filter/--no-filter",
+        "--model-filter/--no-model-filter",
         help="Let the language model choose among the best passages, or not; else the setting"
         " llm.filter.",
         show_default=False,
