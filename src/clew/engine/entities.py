@@ -210,10 +210,23 @@ class Entities:
         store = self._state.store
         return suggest_merges(store.known_names(), store.link_rules())[: max(0, limit)]
 
-    def refuse(self, name: str, other: str) -> None:
-        """Say that two entities are not one: no text links them, and none is suggested again."""
+    def refuse(self, name: str, other: str) -> list[str]:
+        """Say that two entities are not one: no text links them, and none is suggested again.
+
+        The names that this says something of for the first time; `allow` takes it back.
+        """
         with self._state.writing:
-            self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
+            return self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
+
+    def allow(self, names: Sequence[str]) -> None:
+        """Let texts link names again that `refuse` gave back."""
+        with self._state.writing:
+            self._state.store.forget_rules([entity_key(name) for name in names])
+
+    def restore(self, relation_ids: Sequence[int]) -> int:
+        """Take back that relations were wrong (`retract`); how many were retracted."""
+        with self._state.writing:
+            return self._state.store.restore_relations(relation_ids)
 
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from clew.tools.formats import Format
     from clew.tools.spec import Arguments, Profile, Result, Tool
 
-    Audit = Callable[[Caller, Tool, Arguments], None]
-    """Told of every write that is about to happen."""
+    Audit = Callable[[Caller, Tool, Arguments], Callable[[Result], None]]
+    """Told of every write that is about to happen; then, what takes it back."""
 
 logger = logging.getLogger("clew")
 
@@ -123,9 +123,16 @@ class Toolbox:
         """Run a tool; what it writes and what the audit log says of it reach the disk together."""
         together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
         with together:
-            if not tool.read_only and self._audit is not None:
-                self._audit(call.caller, tool, arguments)
-            return tool.run(call, arguments)
+            if tool.read_only or self._audit is None:
+                return tool.run(call, arguments)
+            keep = self._audit(call.caller, tool, arguments)
+            undo = tool.undo
+            known = undo.before(call, arguments) if undo and undo.before else {}
+            result = tool.run(call, arguments)
+            if undo:
+                given = {name: value for name, value in arguments.items() if value is not None}
+                keep({**known, **given, **result})
+            return result
 
     def _check_room(self) -> None:
         reason = self._engine.documents.quota_reached()

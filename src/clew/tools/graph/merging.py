@@ -6,6 +6,14 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.tools.graph.reading import known_entity
+from clew.tools.graph.undoing import (
+    MERGED,
+    REFUSED,
+    RENAMED,
+    RETYPED,
+    SPLIT,
+    UNDO_CHANGE,
+)
 from clew.tools.parameters import array, integer, positive, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
@@ -22,8 +30,8 @@ def suggest_merges(call: Call, arguments: Arguments) -> Result:
 def refuse_merge(call: Call, arguments: Arguments) -> Result:
     """`refuse_merge`."""
     one, other = (known_entity(call, arguments[name]) for name in ("entity_id", "other_id"))
-    call.engine.entities.refuse(one.name, other.name)
-    return {"entity_id": one.id, "other_id": other.id}
+    names = call.engine.entities.refuse(one.name, other.name)
+    return {"entity_id": one.id, "other_id": other.id, "names": names}
 
 
 def merge_entities(call: Call, arguments: Arguments) -> Result:
@@ -68,6 +76,7 @@ def restore_pruned_names(call: Call, arguments: Arguments) -> Result:
 
 
 MERGING_TOOLS: tuple[Tool, ...] = (
+    UNDO_CHANGE,
     Tool(
         name="suggest_merges",
         title="Entities that may be one",
@@ -86,8 +95,9 @@ MERGING_TOOLS: tuple[Tool, ...] = (
             positive("entity_id", "From suggest_merges."),
             positive("other_id", "From suggest_merges."),
         ),
-        result=shape(entity_id="integer", other_id="integer"),
+        result=shape(entity_id="integer", other_id="integer", names="array"),
         run=refuse_merge,
+        undo=REFUSED,
         scope="write",
         profiles=FULL,
     ),
@@ -102,6 +112,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", name="string", names="array"),
         run=merge_entities,
+        undo=MERGED,
         scope="write",
         profiles=FULL,
     ),
@@ -116,6 +127,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", new_entity_id="integer", name="string"),
         run=split_entity,
+        undo=SPLIT,
         scope="write",
         profiles=FULL,
     ),
@@ -126,6 +138,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         parameters=(_ENTITY_ID, text("name", "To show it under.", required=True, blank=False)),
         result=shape(entity_id="integer", name="string", before="string"),
         run=rename_entity,
+        undo=RENAMED,
         scope="write",
         profiles=FULL,
         idempotent=True,
@@ -140,6 +153,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", entity_type="string", before="string"),
         run=retype_entity,
+        undo=RETYPED,
         scope="write",
         profiles=FULL,
         idempotent=True,

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.web.pages import (
     ask,
+    changes,
     corrections,
     documents,
     entities,
@@ -52,6 +53,7 @@ PAGES = (
     _form("/relations", corrections.state_relation, "add_entity_relationship"),
     _form("/relations/{relation}/delete", corrections.delete_relation, "delete_relation"),
     _form("/merges/refuse", corrections.refuse, "refuse_merge"),
+    _form("/changes/{change}/undo", changes.undo, "undo_change"),
     _form("/documents", jobs.upload, "ingest_document"),
     _form("/documents/{document}/delete", jobs.delete, "delete_document"),
     _form("/addresses", jobs.add_address, "ingest_document"),
