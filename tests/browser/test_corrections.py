@@ -134,6 +134,19 @@ def test_what_cannot_be_read_is_told(page: Page, mills: Site, tmp_path: Path) ->
     expect(page.get_by_role("link", name="Drop the file again")).to_be_visible(timeout=20_000)
 
 
+def test_the_versions_of_a_document_are_compared(page: Page, mills: Site) -> None:
+    mills.engine.add(TEXTS["mill"].replace("Harrow Ford", "Port Anselm"), source="mill")
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/documents/mill")
+    page.get_by_role("link", name="since then").click()
+    shown = page.get_by_role("article", name="Difference")
+    assert "".join(shown.locator("del").all_text_contents()) == "HarrowFord"
+    assert "".join(shown.locator("ins").all_text_contents()) == "PortAnselm"
+    page.get_by_label("to", exact=True).select_option("1")
+    page.get_by_role("button", name="Compare").click()
+    expect(page.get_by_text("Their texts are the same")).to_be_visible()
+
+
 def test_a_document_is_deleted(page: Page, mills: Site) -> None:
     page.goto(mills.door())
     page.goto(f"{mills.url}/ui/documents")

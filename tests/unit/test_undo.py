@@ -56,8 +56,10 @@ def picture(engine: Clew) -> object:
     return (
         sorted((e.name, e.entity_type, e.mentions) for e in entities),
         sorted(
-            (names[r.from_entity_id], r.relation_type, names[r.to_entity_id], r.weight)
-            + (str(r.context), str(r.valid_until), r.extractor)
+            (
+                *(names[r.from_entity_id], r.relation_type, names[r.to_entity_id], r.weight),
+                *(str(r.context), str(r.valid_until), r.extractor),
+            )
             for r in engine.store.relations([e.id for e in entities], 1000)
         ),
         sorted((s.source, s.target) for s in engine.entities.suggest()),

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 SUBJECTS = frozenset(
     """confirm deletions document entities entityName entityNames entityType entity_id entity_ids
-    entity_type entry_id from id is_causal job_id limit name namespace names observations other_id path relationType
-    relation_id relation_type relations source source_id target_id title to url weight""".split()
+    entity_type entry_id from id is_causal job_id limit name namespace names observations
+    other_id path relationType relation_id relation_type relations source source_id target_id
+    title to url weight""".split()
 )
 """Parameters, and fields of their objects, whose values say what a call was about."""
 SHOWN = 200

@@ -93,9 +93,8 @@ def audit(
             )
             for e in entries
         ]
-        stdout_console().print(
-            table(("id", "when", "caller", "tool", "about", "can be undone"), rows)
-        )
+        names = ("id", "when", "caller", "tool", "about", "can be undone")
+        stdout_console().print(table(names, rows))
 
 
 def evaluate(

@@ -35,6 +35,7 @@ PAGES = (
     Page(path="/compare", run=ask.compare, right="query_documents"),
     Page(path="/documents", run=documents.documents, right="list_documents"),
     Page(path="/documents/{document}", run=documents.document, right="get_document"),
+    Page(path="/documents/{document}/versions", run=documents.versions, right="get_document"),
     Page(path="/entities", run=entities.entities, right="graph_enhanced_search"),
     Page(path="/entity", run=entities.named, right="graph_enhanced_search"),
     Page(path="/entities/{entity}", run=entities.entity, right="graph_enhanced_search"),
