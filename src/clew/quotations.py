@@ -14,10 +14,12 @@ def find_words(quoted: str, text: str) -> tuple[int, int] | None:
 
     Case, accents, punctuation and spaces may differ; no word may.
     """
-    wanted = [fold(word) for word in _WORD.findall(quoted)]
-    there = list(_WORD.finditer(text))
+    wanted, there = _WORD.findall(quoted), list(_WORD.finditer(text))
+    if len(wanted) > len(there):
+        return None
+    wanted = [fold(word) for word in wanted]
     # Words that say something: a letter that is in no word of this Python's is not among them.
-    if not terms(" ".join(wanted)) or len(wanted) > len(there):
+    if not terms(" ".join(wanted)):
         return None
     folded = [fold(match.group()) for match in there]
     for first in range(len(folded) - len(wanted) + 1):

@@ -229,6 +229,11 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+def plain(text: str) -> str:
+    """The same, without what steers a reader's screen or is seen by machines alone."""
+    return one_line(STEERING.sub(" ", text))
+
+
 def quoted(text: str) -> str:
     """The text with `> ` before each of its lines, `>` alone before an empty one, as in mail.
 

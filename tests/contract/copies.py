@@ -11,6 +11,8 @@ from typing import TypeAlias
 
 from clew.ports import CommunityWriter, Store
 from clew.ports.copying import SHAPES, Header, Row, Table
+from clew.ports.enrichment import StoredDescription
+from clew.stores.communities.descriptions import descriptions_of
 from clew.stores.copy import StoreCopy
 from clew.stores.relations.enrichments import enrichments_of
 from clew.stores.sqlite.backup import KEPT
@@ -140,6 +142,15 @@ def _read(store: Store) -> None:
     )
     store.record_readings({chunks[0]: found, chunks[1]: ChunkExtraction()}, [], [])
     enrichments_of(store).record_extraction({chunks[1]: found})
+    ada = StoredDescription(
+        key=f"entity:{_entity(store, 'Ada Morn')}",
+        name="person Ada Morn",
+        text="She lives in Lisse. [1]",
+        sources=("d#0",),
+        documents=("d",),
+        basis="b",
+    )
+    descriptions_of(store).describe([ada])
     store.log_reading({_entity(store, "Ada Morn"): 2, _entity(store, "Mill"): 0})
     store.record_use(chunks[:2], day(2024))
     store.record_use(chunks[:1], day(2024, 2))

@@ -6,10 +6,14 @@ from pathlib import Path
 
 import numpy as np
 
+from clew.ports.enrichment import StoredDescription
+from clew.stores.communities.communities import Communities
+from clew.stores.communities.descriptions import Descriptions
 from clew.stores.neo4j.store import Neo4jStore
 from clew.stores.relations.enrichments import Enrichments
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.conformance.base import chunk_ids_of
+from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.types import NewEntity
 from tests.contract.neo4j_stores import OnNeo4j
@@ -21,6 +25,57 @@ class TestEnrichments(OnNeo4j):
         here = SqliteStore(tmp_path / "file", embedder=EMBEDDER)
         assert steps(here) == steps(store)
         here.close()
+
+
+class TestDescriptions(OnNeo4j):
+    def test_both_stores_show_the_same(self, store: Neo4jStore, tmp_path: Path) -> None:
+        here = SqliteStore(tmp_path / "file", embedder=EMBEDDER)
+        assert described(here) == described(store)
+        here.close()
+
+
+def described(store: Neo4jStore | SqliteStore) -> list[object]:
+    """What is shown of things that were described, before and after a document is deleted."""
+    fill(store)
+    communities, log = Communities(store.backend), Descriptions(store.backend)
+    assert communities.write(make_changes())
+    ids = [document.id for document in store.documents()]
+    (entity,) = store.find_entities("Anna", 1)
+    topic = communities.topics()[0]
+    theme = topic.theme_phrase
+    keys = f"document:{ids[0]}", f"entity:{entity.id}", f"topic:{topic.id}", f"theme:{theme}"
+    made = [
+        StoredDescription(
+            key=key,
+            name=f"name of {key}",
+            title=f"Title {key}",
+            text=f"Said of “{key}” [1].",
+            sources=(f"{ids[0]}#0",),
+            documents=(document,),
+            basis="b",
+            reason="malformed" if key.startswith("entity") else "",
+        )
+        for key, document in zip((*keys, "community:3"), (*ids[:1] * 3, *ids[1:2] * 2), strict=True)
+    ]
+    log.describe(made)
+    log.describe(made[:2])
+
+    def shown() -> list[object]:
+        kinds = log.descriptions("entity", "topic", "theme", "community", "document", "part")
+        return [
+            dict(sorted(kinds.items())),
+            [document.summary for document in store.documents()],
+            [one.description for one in store.find_entities("Anna", 1)],
+            communities.topics(),
+            communities.communities(),
+        ]
+
+    found = shown()
+    assert store.check().problems == ()
+    store.delete([ids[0]])
+    found += shown()
+    log.forget(["community:3", "unknown"])
+    return found + shown()
 
 
 def steps(store: Neo4jStore | SqliteStore) -> list[object]:

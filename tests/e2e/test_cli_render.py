@@ -1,14 +1,18 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Callable
+from typing import TextIO
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
+from clew.cli.output import Page, PlainPage
 from clew.cli.render import marked, matches, print_thread
 from clew.cli.safe_stream import printable
+from clew.cli.styled import StyledPage
 from clew.text import terms
 from clew.types import PathStep
 
@@ -31,7 +35,7 @@ def test_marks_exactly_the_words_that_share_a_term(text: list[str], question: li
 def test_marking_changes_no_character(text: str, question: str) -> None:
     asked = frozenset(terms(question))
 
-    assert marked(text, asked).plain == printable(text)
+    assert "".join(piece for piece, _ in marked(text, asked)) == printable(text)
     assert all(0 <= start < end <= len(text) for start, end in matches(text, asked))
 
 
@@ -58,12 +62,15 @@ def test_nothing_printable_steers_a_terminal(text: str) -> None:
     assert printable(shown) == shown
 
 
+@pytest.mark.parametrize("page", [PlainPage, lambda file: StyledPage(Console(file=file, width=99))])
 @pytest.mark.parametrize(("encoding", "knot"), [("utf-8", "●"), ("ascii", "*")])
-def test_a_thread_is_drawn_in_what_the_encoding_has(encoding: str, knot: str) -> None:
+def test_a_thread_is_drawn_in_what_the_encoding_has(
+    encoding: str, knot: str, page: Callable[[TextIO], Page]
+) -> None:
     out = io.TextIOWrapper(io.BytesIO(), encoding=encoding, errors="backslashreplace")
     path = [PathStep(entity="Tarn Abbey", sentence="It\nstands.", document="Abbeys")]
 
-    print_thread(Console(file=out, width=200), path, "[1] Abbeys")
+    print_thread(page(out), path, "[1] Abbeys")
 
     out.seek(0)
     entity, sentence, end = out.read().splitlines()

@@ -52,6 +52,15 @@ def test_json_does_not_load_rich(arguments: list[str], indexed: Library, tmp_pat
     assert loaded("rich", *arguments, "--store", indexed.store, cwd=tmp_path) == []
 
 
+def test_a_search_loads_no_more_than_it_needs(indexed: Library, tmp_path: Path) -> None:
+    drawing = "rich,pydantic_settings,jinja2,mcp"
+    # Other commands, indexing and its libraries.
+    others = "clew.cli.commands.indexing,clew.cli.commands.serving,clew.indexing,lxml,bs4,onnx"
+    asked = ("search", "Who built the mill?", "--store", indexed.store)
+
+    assert loaded(f"{drawing},{others}", *asked, cwd=tmp_path) == []
+
+
 def test_looking_does_not_load_the_model(indexed: Library, tmp_path: Path) -> None:
     models = "onnxruntime,tokenizers,scipy"
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
 
 import clew
+from clew.cli.output import PlainPage
 from clew.cli.render import print_passages
 from clew.shingles import hashes, says_as_much, shingles, sketch
 from clew.stores.sqlite.store import SqliteStore
@@ -114,9 +114,9 @@ def test_versions_of_one_licence_are_one_hit(engine: clew.Clew) -> None:
     ]
     assert shown[0]["id"] == first.also_in[0].public_id
     assert result.context.text.count("hereby granted") == 1
-    console = Console(file=StringIO(), width=200)
-    print_passages(console, result)
-    assert f"the same text is in {first.also_in[0].title}, " in console.file.getvalue()  # type: ignore[attr-defined]
+    shown_page = StringIO()
+    print_passages(PlainPage(shown_page), result)
+    assert f"the same text is in {first.also_in[0].title}, " in shown_page.getvalue()
 
 
 def test_what_is_left_out_makes_room_for_others(engine: clew.Clew) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import clew
-from clew.indexing.enrichment.summaries import UNSUPPORTED
+from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
 from clew.ports.language_model import Reply, Request
 from clew.settings import load_settings

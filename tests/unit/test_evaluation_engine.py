@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from clew.evaluation import evaluate, to_markdown
-from clew.settings import Settings
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 
 STRATEGIES = ("vector", "keyword", "hybrid", "graph")
@@ -56,7 +56,7 @@ def test_a_folder_is_indexed_asked_and_measured(folder: Path, tmp_path: Path) ->
         strategies=STRATEGIES,
         ks=(1, 3),
         store=None,
-        settings=Settings(),
+        settings=load_settings(),
         progress=lambda step, done, total: steps.add(step),
     )
 
@@ -77,7 +77,9 @@ def test_a_store_is_kept_and_used_again(folder: Path, tmp_path: Path) -> None:
     place = tmp_path / "store"
 
     def run() -> dict[str, Any]:
-        return evaluate(folder, strategies=["vector"], ks=(1,), store=place, settings=Settings())
+        return evaluate(
+            folder, strategies=["vector"], ks=(1,), store=place, settings=load_settings()
+        )
 
     first, second = run(), run()
 
@@ -96,7 +98,7 @@ def test_a_set_that_the_ranker_was_trained_on_is_marked(
     monkeypatch.setattr("clew.search.ranking.ranker.shipped", lambda: known)
 
     def remarks(strategy: str) -> bool:
-        report = evaluate(folder, strategies=[strategy], store=None, settings=Settings())
+        report = evaluate(folder, strategies=[strategy], store=None, settings=load_settings())
         return "trained_on" in report
 
     assert remarks("graph")
@@ -108,14 +110,14 @@ def test_unknown_judgements_are_reported(folder: Path) -> None:
     with (folder / "qrels" / "test.tsv").open("a", encoding="utf-8") as qrels:
         qrels.write("q9\tp1\t1\nq1\tp9\t1\n")
 
-    report = evaluate(folder, strategies=["keyword"], store=None, settings=Settings())
+    report = evaluate(folder, strategies=["keyword"], store=None, settings=load_settings())
 
     assert report["unknown_judgements"] == {"questions": 1, "passages": 1}
     assert report["rows"][0]["recall@20"] == 0.75
 
 
 def test_kinds_of_retrieval_stand_side_by_side(folder: Path) -> None:
-    report = evaluate(folder, strategies=(), rag_types=True, store=None, settings=Settings())
+    report = evaluate(folder, strategies=(), rag_types=True, store=None, settings=load_settings())
     assert [row["strategy"] for row in report["rows"]] == ["traditional", "contextual", "graph"]
     for row in report["rows"]:
         assert row["failures@20"] == 0.0

@@ -9,7 +9,7 @@ from clew.errors import InputError
 from clew.evaluation import evaluate, measure_strategy
 from clew.evaluation.beir import BeirDataset, Question
 from clew.evaluation.run import rank_passages
-from clew.settings import Settings
+from clew.settings import load_settings
 from clew.types import Context, Hit, SearchResult, StoredChunk
 
 WHOLE = "set/corpus.jsonl#"
@@ -129,9 +129,9 @@ def test_one_question_warms_up_and_enough_hits_are_asked_for() -> None:
 @pytest.mark.parametrize("ks", [(), (5, 0)])
 def test_ranks_that_cannot_be(tmp_path: Path, ks: Sequence[int]) -> None:
     with pytest.raises(InputError, match="ks must be one or more ranks of at least 1"):
-        evaluate(tmp_path, strategies=["vector"], ks=ks, store=None, settings=Settings())
+        evaluate(tmp_path, strategies=["vector"], ks=ks, store=None, settings=load_settings())
 
 
 def test_no_strategy(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no strategy given"):
-        evaluate(tmp_path, strategies=[], store=None, settings=Settings())
+        evaluate(tmp_path, strategies=[], store=None, settings=load_settings())

@@ -57,3 +57,20 @@ def test_hybrid_and_auto_look_up_names(engine: clew.Clew) -> None:
     for strategy in ("hybrid", "auto"):
         hits = engine.search("Oda McBride", strategy=strategy).hits
         assert {hit.chunk.title for hit in hits[:2]} == {"Register", "Letter"}
+
+
+@pytest.mark.parametrize("strategy", ["auto", "graph"])
+def test_a_passage_that_holds_all_that_is_looked_up_surely_answers(
+    engine: clew.Clew, strategy: str
+) -> None:
+    found = engine.search("Oda McBride", strategy=strategy)
+    sure = {hit.chunk.title: hit.confidence or 0 for hit in found.hits}
+    assert (found.confidence or 0) >= 0.9
+    assert min(sure.pop("Register"), sure.pop("Letter")) >= 0.6
+    assert max(sure.values(), default=0) < 0.6
+    assert (engine.search("Oda Marlowe", strategy=strategy).confidence or 0) < 0.6
+
+
+def test_a_question_in_words_is_judged_by_what_was_learned(engine: clew.Clew) -> None:
+    (hit, *_) = engine.search("Where does the loom of Oda McBride stand?").hits
+    assert hit.confidence not in (0.9, 0.6)

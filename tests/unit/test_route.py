@@ -118,6 +118,7 @@ def test_words_are_counted_in_any_script(question: str, words: int) -> None:
         ("Who was Una Field?", "local", ": Una Field"),
         ("Could you describe the lamp room, please?", "local", ": the lamp room"),
         ("What are the main themes?", "global", "“main themes”"),
+        ("what topics are covered here?", "global", "topics are covered here"),
         ("Give me an overview of the whole collection", "global", "overview"),
         ("an overview of Skerrow Rock", "local", ": Skerrow Rock"),
         ("What are the main themes around Skerrow Rock, with examples?", "drift", "“examples”"),

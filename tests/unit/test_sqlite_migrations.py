@@ -15,11 +15,13 @@ import pytest
 from clew.ports.language_model import Message
 from clew.sentences import sentences
 from clew.spelling import block_of
+from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.first_tables import m001_documents_and_graph
 from clew.stores.sqlite.jobs.conversations import SqliteConversations
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.statements.documents import DESCRIBED, LANGUAGES, NAMED_CHUNKS
+from clew.testing.conformance.communities import make_changes
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import entity_key, question_terms, terms
 from clew.types import ChunkExtraction, Period
@@ -216,7 +218,31 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_19(connection: sqlite3.Connection) -> None:
+    connection.execute("DROP TABLE descriptions")
+    connection.execute("UPDATE meta SET value = 19 WHERE name = 'schema_version'")
+
+
+def test_reports_that_a_model_wrote_are_the_texts_own_again(tmp_path: Path) -> None:
+    """What stood in their place is written again without asking: the replies are kept."""
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    Communities(store.backend).write(make_changes())
+    store.close()
+    before = {"reason": "", "title": "Report 3", "summary": "Summary of “3”."}
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_19(connection)
+        connection.execute("UPDATE communities SET title = 'T', summary = 'S' WHERE id = 3")
+        kept = json.dumps({"3": before, "4": {"reason": "malformed"}})
+        connection.execute("INSERT INTO partition_state VALUES ('summaries', ?)", (kept,))
+    store = SqliteStore(tmp_path)
+    (found,) = Communities(store.backend).communities(ids=[3])
+    assert (found.title, found.summary) == ("Report 3", "Summary of “3”.")
+    assert store.check().problems == ()
+    store.close()
+
+
 def _take_back_to_18(connection: sqlite3.Connection) -> None:
+    _take_back_to_19(connection)
     connection.execute("DROP INDEX documents_by_description")
     for name in ("describes", "begins", "ends"):
         connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")

@@ -7,9 +7,15 @@ imports what it needs when it runs, and `--json` never loads rich.
 
 from __future__ import annotations
 
+import gc
+
+COLLECTED_AFTER = 50_000
+"""New objects after which garbage is looked for. What a start makes, modules above all, stays."""
+
 
 def main() -> None:
     """Run the command that the process's arguments name, and exit with its status."""
+    gc.set_threshold(COLLECTED_AFTER)
     try:
         from clew.cli.output import safe_output
 

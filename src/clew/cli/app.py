@@ -1,32 +1,19 @@
-"""The command line, put together; each command lives in `clew.cli.commands`."""
+"""The command line, put together; each command lives in `clew.cli.commands`.
+
+To start quickly, only the command that is asked for is imported.
+"""
 
 from __future__ import annotations
 
 import logging
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
+from typer.main import get_command
 
-from clew.cli.commands import (
-    attach,
-    copies,
-    demo,
-    entities,
-    explorer,
-    graph,
-    indexing,
-    inspect,
-    install,
-    maintenance,
-    packs,
-    search,
-    serving,
-    tools,
-    watching,
-)
-from clew.cli.commands.domains import papers
-from clew.cli.commands.llm import ask, chat, enrich
-from clew.cli.commands.llm import check as llm_check
 from clew.cli.common import (
     Common,
     JsonOption,
@@ -42,12 +29,137 @@ EXIT_STATUSES = (
     "2 wrong use, or the command failed; 130 interrupted."
 )
 
+COMMANDS = {
+    "demo": "demo.demo",
+    "index": "indexing.index",
+    "watch": "watching.watch",
+    "search": "search.search",
+    "query": "search.search",
+    "ask": "llm.ask.ask",
+    "chat": "llm.chat.chat",
+    "enrich": "llm.enrich.enrich",
+    "documents": "inspect.documents",
+    "show": "inspect.show",
+    "delete": "indexing.delete",
+    "prune": "entities.prune",
+    "papers": "domains.papers.papers",
+    "path": "graph.path",
+    "timeline": "graph.timeline",
+    "communities": "graph.communities",
+    "topics": "graph.topics",
+    "subgraph": "graph.subgraph",
+    "stats": "inspect.stats",
+    "check": "maintenance.check",
+    "audit": "maintenance.audit",
+    "reindex": "copies.reindex",
+    "backup": "copies.backup",
+    "restore": "copies.restore",
+    "copy": "copies.copy",
+    "schema": "attach.schema",
+    "attach": "attach.attach",
+    "cypher": "attach.cypher",
+    "eval": "maintenance.evaluate",
+    "export": "inspect.export",
+    "import": "copies.import_memory",
+    "tools": "tools.tools",
+    "call": "tools.call",
+    "install": "install.install",
+    "mcp": "serving.mcp",
+    "serve": "serving.serve",
+    "ui": "explorer.ui",
+    "token": "serving.token",
+}
+"""The function of each command, in its module."""
+HIDDEN = "query"
+"""Another name of `search`."""
+GROUPS = {
+    "entity": (
+        "Look at the entities of the graph, and put right what was taken for one.",
+        {
+            "show": "entities.show",
+            "merge": "entities.merge",
+            "split": "entities.split",
+            "suggest": "entities.suggest",
+            "refuse": "entities.refuse",
+            "rename": "entities.rename",
+            "retract": "entities.retract",
+            "pruned": "entities.pruned",
+            "restore": "entities.restore",
+            "neighbors": "entities.neighbors",
+        },
+    ),
+    "llm": (
+        "The language model.",
+        {
+            "check": "llm.check.check",
+        },
+    ),
+    "relation": (
+        "Put right what the graph states.",
+        {
+            "delete": "entities.delete_relation",
+        },
+    ),
+    "pack": (
+        "What a domain adds to a store: types, formats, tools.",
+        {
+            "list": "packs.list_packs",
+            "show": "packs.show",
+            "enable": "packs.enable",
+            "disable": "packs.disable",
+            "test": "packs.test",
+        },
+    ),
+}
+"""Help and commands of each group of commands."""
+
+
+class _Commands(Mapping[str, Any]):
+    """Commands by name, each imported when it is asked for."""
+
+    def __init__(
+        self, places: Mapping[str, str], groups: Mapping[str, tuple[str, Mapping[str, str]]]
+    ) -> None:
+        self._places = places
+        self._groups = groups
+
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - typer keeps its classes to itself
+        if name in self._groups:
+            text, places = self._groups[name]
+            return _Group(name=name, help=text, commands=_Commands(places, {}))
+        module, _, function = self._places[name].rpartition(".")
+        run = getattr(import_module(f"clew.cli.commands.{module}"), function)
+        alone = typer.Typer(rich_markup_mode=None, add_completion=False)
+        alone.command(name, hidden=name == HIDDEN)(command(run))
+        return get_command(alone)
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._places
+        yield from self._groups
+
+    def __len__(self) -> int:
+        return len(self._places) + len(self._groups)
+
+
+class _Group(TyperGroup):
+    """A group of the commands given."""
+
+    def __init__(
+        self,
+        *,
+        commands: Mapping[str, Any] | None = None,
+        **given: Any,  # noqa: ANN401 - typer's own
+    ) -> None:
+        super().__init__(**{**given, "no_args_is_help": True, "rich_markup_mode": None})
+        self.commands = commands or _Commands(COMMANDS, GROUPS)  # type: ignore[assignment]
+
+
 # rich is slow to load: help is plain text, and only commands that draw import it.
 app = typer.Typer(
     name="clew",
+    cls=_Group,
     help="Find the passages that answer a question, and the path that leads to them.",
     epilog=EXIT_STATUSES,
-    no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -77,83 +189,3 @@ def _common_options(
     # The driver would print that it tries again, as it is asked to; its errors come as ours.
     logging.getLogger("neo4j").addHandler(logging.NullHandler())
     context.obj = Common(store=store, namespace=namespace, json=json, verbose=verbose)
-
-
-app.command("demo")(command(demo.demo))
-app.command("index")(command(indexing.index))
-app.command("watch")(command(watching.watch))
-app.command("search")(command(search.search))
-app.command("query", hidden=True)(command(search.search))
-app.command("ask")(command(ask.ask))
-app.command("chat")(command(chat.chat))
-app.command("enrich")(command(enrich.enrich))
-app.command("documents")(command(inspect.documents))
-app.command("show")(command(inspect.show))
-app.command("delete")(command(indexing.delete))
-
-entity = typer.Typer(
-    help="Look at the entities of the graph, and put right what was taken for one.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-entity.command("show")(command(entities.show))
-entity.command("merge")(command(entities.merge))
-entity.command("split")(command(entities.split))
-entity.command("suggest")(command(entities.suggest))
-entity.command("refuse")(command(entities.refuse))
-entity.command("rename")(command(entities.rename))
-entity.command("retract")(command(entities.retract))
-entity.command("pruned")(command(entities.pruned))
-entity.command("restore")(command(entities.restore))
-entity.command("neighbors")(command(entities.neighbors))
-app.add_typer(entity, name="entity")
-
-llm = typer.Typer(help="The language model.", no_args_is_help=True, rich_markup_mode=None)
-llm.command("check")(command(llm_check.check))
-app.add_typer(llm, name="llm")
-
-relation = typer.Typer(
-    help="Put right what the graph states.", no_args_is_help=True, rich_markup_mode=None
-)
-relation.command("delete")(command(entities.delete_relation))
-app.add_typer(relation, name="relation")
-app.command("prune")(command(entities.prune))
-
-pack = typer.Typer(
-    help="What a domain adds to a store: types, formats, tools.",
-    no_args_is_help=True,
-    rich_markup_mode=None,
-)
-pack.command("list")(command(packs.list_packs))
-pack.command("show")(command(packs.show))
-pack.command("enable")(command(packs.enable))
-pack.command("disable")(command(packs.disable))
-pack.command("test")(command(packs.test))
-app.add_typer(pack, name="pack")
-app.command("papers")(command(papers.papers))
-
-app.command("path")(command(graph.path))
-app.command("timeline")(command(graph.timeline))
-app.command("communities")(command(graph.communities))
-app.command("topics")(command(graph.topics))
-app.command("subgraph")(command(graph.subgraph))
-app.command("stats")(command(inspect.stats))
-app.command("check")(command(maintenance.check))
-app.command("audit")(command(maintenance.audit))
-app.command("reindex")(command(copies.reindex))
-app.command("backup")(command(copies.backup))
-app.command("restore")(command(copies.restore))
-app.command("copy")(command(copies.copy))
-app.command("schema")(command(attach.schema))
-app.command("attach")(command(attach.attach))
-app.command("cypher")(command(attach.cypher))
-app.command("eval")(command(maintenance.evaluate))
-app.command("export")(command(inspect.export))
-app.command("import")(command(copies.import_memory))
-app.command("tools")(command(tools.tools))
-app.command("call")(command(tools.call))
-app.command("install")(command(install.install))
-app.command("mcp")(command(serving.mcp))
-app.command("serve")(command(serving.serve))
-app.command("ui")(command(explorer.ui))
-app.command("token")(command(serving.token))

@@ -27,7 +27,7 @@ def print_answer(console: Console, answer: GraphAnswer) -> None:
         console.print()
     for number, hit in enumerate(answer.hits, start=1):
         console.print(_heading(number, hit))
-        _print_indented(console, marked(hit.text.strip(), asked))
+        _print_indented(console, Text.assemble(*marked(hit.text.strip(), asked)))
         channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
         _print_indented(console, Text(" · ".join([f"score {hit.score:.4f}", *channels]), FAINT))
         if hit.path:

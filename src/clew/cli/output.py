@@ -16,13 +16,30 @@ from contextlib import contextmanager
 from dataclasses import asdict, is_dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol, TextIO, TypeAlias
 
 from clew.cli.safe_stream import SafeStream, printable
 from clew.text import json_text
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+Pieces: TypeAlias = list[tuple[str, str]]
+"""Parts of a text, each with its style in the words of rich; empty for none."""
+
+
+class Page(Protocol):
+    """Where lines of styled text are printed."""
+
+    @property
+    def ascii_only(self) -> bool:
+        """Whether other characters cannot be printed."""
+        ...
+
+    def print(self, text: Pieces, behind: str = "") -> None:
+        """Print a text, every line of it behind a prefix; a terminal folds its lines."""
+        ...
 
 
 @contextmanager
@@ -108,6 +125,32 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
     except BaseException:
         os.unlink(temporary)
         raise
+
+
+class PlainPage:
+    """A page that nobody looks at on a terminal: without styles, and without loading rich."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    @property
+    def ascii_only(self) -> bool:
+        """See `Page`."""
+        return not (self._stream.encoding or "").lower().startswith("utf")
+
+    def print(self, text: Pieces, behind: str = "") -> None:
+        """See `Page`."""
+        said = "".join(piece for piece, _ in text).removesuffix("\n")
+        self._stream.writelines(f"{behind}{line.rstrip()}\n" for line in said.split("\n"))
+
+
+def stdout_page() -> Page:
+    """Standard output: with colours on a terminal, or where `FORCE_COLOR` asks for them."""
+    if not sys.stdout.isatty() and not os.environ.get("FORCE_COLOR"):
+        return PlainPage(sys.stdout)
+    from clew.cli.styled import StyledPage
+
+    return StyledPage(stdout_console())
 
 
 def stdout_console() -> Console:

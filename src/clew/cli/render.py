@@ -5,11 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from rich.console import Console
-from rich.text import Text
-
 from clew.cli.date_ranges import date_range, moment
-from clew.cli.output import shown_source
+from clew.cli.output import Page, Pieces, shown_source
 from clew.cli.safe_stream import printable
 from clew.search.strategies.entity_paths import TOGETHER
 from clew.text import one_line, question_terms, terms
@@ -36,18 +33,16 @@ _OTHERS = 5
 _WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
-def print_route(console: Console, result: SearchResult) -> None:
+def print_route(page: Page, result: SearchResult) -> None:
     """Print the strategy, why it was chosen, the time that was understood, and where time went."""
-    console.print(Text(f"strategy {result.strategy}: {one_line(result.reason)}", style="bold"))
+    page.print([(f"strategy {result.strategy}: {one_line(result.reason)}", "bold")])
     if result.temporal is not None:
-        console.print(Text(_time_line(result.temporal), style=FAINT))
+        page.print([(_time_line(result.temporal), FAINT)])
         for period, ids in result.temporal.timeline:
-            console.print(
-                Text(f"  {period}: {len(ids)} passage{'s' if len(ids) > 1 else ''}", style=FAINT)
-            )
+            page.print([(f"  {period}: {len(ids)} passage{'s' if len(ids) > 1 else ''}", FAINT)])
     spent = " · ".join(f"{name} {value:.1f} ms" for name, value in result.timings_ms.items())
-    console.print(Text(spent, style=FAINT))
-    console.print()
+    page.print([(spent, FAINT)])
+    page.print([])
 
 
 def _time_line(info: TemporalInfo) -> str:
@@ -62,20 +57,20 @@ def _time_line(info: TemporalInfo) -> str:
     return f"time: {', '.join(part for part in parts if part)}"
 
 
-def print_parts(console: Console, result: SearchResult) -> None:
+def print_parts(page: Page, result: SearchResult) -> None:
     """Print what the strategy made (paths, reports, a neighbourhood), in a short form."""
     made = [part for part in result.context.parts if part.kind not in ("passage", "hierarchy")]
     for part in made[:SHOWN_PARTS]:
         heading, *lines = part.text.splitlines()
         # Passages have the numbers here; those of the context would be others.
         bare = heading.partition("] ")[2] if part.citations else heading
-        console.print(Text(one_line(bare), style="bold"))
+        page.print([(one_line(bare), "bold")])
         for line in lines[:SHOWN_LINES]:
-            _print_indented(console, Text(one_line(line.removeprefix("> "))), INDENT)
-        console.print()
+            page.print([(one_line(line.removeprefix("> ")), "")], behind=INDENT)
+        page.print([])
     if len(made) > SHOWN_PARTS or any(_is_long(part) for part in made):
-        console.print(Text("All of it: --context", style=FAINT))
-        console.print()
+        page.print([("All of it: --context", FAINT)])
+        page.print([])
 
 
 def _is_long(part: ContextPart) -> bool:
@@ -83,7 +78,7 @@ def _is_long(part: ContextPart) -> bool:
 
 
 def print_passages(
-    console: Console, result: SearchResult, limit: int | None = None, *, explain: bool = False
+    page: Page, result: SearchResult, limit: int | None = None, *, explain: bool = False
 ) -> None:
     """Print the passages of a result, best first; `limit` of them, or all.
 
@@ -92,20 +87,20 @@ def print_passages(
     languages = {hit.chunk.language for hit in result.hits}
     asked = frozenset(question_terms(result.query, languages))
     for number, hit in enumerate(result.hits[:limit], start=1):
-        console.print(citation(number, hit))
-        _print_indented(console, _passage(hit, asked), INDENT)
-        _print_indented(console, scores(hit), INDENT)
+        page.print(citation(number, hit))
+        page.print(_passage(hit, asked), behind=INDENT)
+        page.print(scores(hit), behind=INDENT)
         if hit.also_in:
-            _print_indented(console, also_in(hit), INDENT)
+            page.print(also_in(hit), behind=INDENT)
         if explain:
             for line in trail(hit):
-                _print_indented(console, line, INDENT)
+                page.print(line, behind=INDENT)
         if hit.path:
-            print_thread(console, hit.path, f"[{number}] {hit.chunk.title or hit.chunk.source}")
-        console.print()
+            print_thread(page, hit.path, f"[{number}] {hit.chunk.title or hit.chunk.source}")
+        page.print([])
 
 
-def citation(number: int, hit: Hit) -> Text:
+def citation(number: int, hit: Hit) -> Pieces:
     """`[1] Title, Ada Ray, 2020-01-02, page 3, source`: author and date where there is an author.
 
     Without pages, the range of characters; of an earlier version, which and until when it stood.
@@ -116,8 +111,8 @@ def citation(number: int, hit: Hit) -> Text:
     title = one_line(chunk.title) or source
     title = f"{hit.namespace}: {title}" if hit.namespace else title
     place = f"{chunk.earlier}, {place}" if chunk.earlier else place
-    text = Text.assemble((f"[{number}] {title}", "bold"), _said_by(hit), (f", {place}", FAINT))
-    return text if title == source else text.append(f", {source}", style=FAINT)
+    place = place if title == source else f"{place}, {source}"
+    return [(f"[{number}] {title}", "bold"), (_said_by(hit), ""), (f", {place}", FAINT)]
 
 
 def _said_by(hit: Hit) -> str:
@@ -129,41 +124,40 @@ def _said_by(hit: Hit) -> str:
     return f", {one_line(origin.author)}{day}"
 
 
-def scores(hit: Hit) -> Text:
+def scores(hit: Hit) -> Pieces:
     """The fused score, and the score by channel."""
     channels = [f"{name} {value:.3f}" for name, value in hit.scores.items()]
     if hit.confidence is not None:
         channels.insert(0, f"confidence {hit.confidence:.2f}")
-    return Text(" · ".join([f"score {hit.score:.3f}", *channels]), style=FAINT)
+    return [(" · ".join([f"score {hit.score:.3f}", *channels]), FAINT)]
 
 
-def also_in(hit: Hit) -> Text:
+def also_in(hit: Hit) -> Pieces:
     """Where else the same text is; the first documents by name, the others counted."""
     names = dict.fromkeys(one_line(c.title) or shown_source(c.source) for c in hit.also_in)
     shown = list(names)[:_OTHERS]
     left = len(names) - len(shown)
     more = f" and {left} more" if left > 0 else ""
-    return Text(f"the same text is in {', '.join(shown)}{more}", style=FAINT)
+    return [(f"the same text is in {', '.join(shown)}{more}", FAINT)]
 
 
-def trail(hit: Hit) -> Iterator[Text]:
+def trail(hit: Hit) -> Iterator[Pieces]:
     """Where a passage comes from: document, version, author, extractor; and its relations."""
     if hit.matched:
-        yield Text(f"matched {', '.join(hit.matched)}", style=FAINT)
+        yield [(f"matched {', '.join(hit.matched)}", FAINT)]
     if hit.provenance is not None:
-        yield Text(_origin(hit.provenance), style=FAINT)
+        yield [(_origin(hit.provenance), FAINT)]
     for relation in hit.relations:
         yield _relation(relation)
 
 
-def _relation(relation: RelationEvidence) -> Text:
-    line = Text(f"{one_line(relation.head)} — {relation.relation} → ")
-    line.append(one_line(relation.tail))
+def _relation(relation: RelationEvidence) -> Pieces:
     held = date_range(relation.valid_from, relation.valid_until)
-    line.append(f", {held}" if held else "")
+    ends = f"{one_line(relation.head)} — {relation.relation} → {one_line(relation.tail)}"
+    line = [(f"{ends}, {held}" if held else ends, "")]
     if relation.provenance is not None:
         found_by = relation.provenance
-        line.append(f" ({found_by.extractor}, {found_by.confidence:.2f})", style=FAINT)
+        line.append((f" ({found_by.extractor}, {found_by.confidence:.2f})", FAINT))
     return line
 
 
@@ -178,55 +172,57 @@ def _origin(origin: Provenance) -> str:
     return ", ".join(parts)
 
 
-def print_thread(console: Console, path: Sequence[PathStep], end: str) -> None:
+def print_thread(page: Page, path: Sequence[PathStep], end: str) -> None:
     """Draw the path from an entity of the question, through sentences, to the passage."""
-    knot, line, arrow = ("* ", "| ", "+> ") if console.options.ascii_only else ("● ", "│ ", "└▶ ")
+    knot, line, arrow = ("* ", "| ", "+> ") if page.ascii_only else ("● ", "│ ", "└▶ ")
     for step in path:
-        _print_indented(console, Text(one_line(step.entity), style=ENTITY), INDENT + knot)
-        sentence = Text(f"“{one_line(step.sentence)}”", style="italic")
-        sentence.append(f" ({one_line(step.document)})", style=FAINT)
-        _print_indented(console, sentence, INDENT + line)
-    _print_indented(console, Text(one_line(end), style="bold"), INDENT + arrow)
+        page.print([(one_line(step.entity), ENTITY)], behind=INDENT + knot)
+        said, where = f"“{one_line(step.sentence)}”", f" ({one_line(step.document)})"
+        page.print([(said, "italic"), (where, f"italic {FAINT}")], behind=INDENT + line)
+    page.print([(one_line(end), "bold")], behind=INDENT + arrow)
 
 
-def print_path(console: Console, way: Sequence[RelationEvidence]) -> None:
+def print_path(page: Page, way: Sequence[RelationEvidence]) -> None:
     """Draw a path between two entities: a line for each tie, and the sentence that says so."""
-    console.print(Text(f"{len(way)} hop{'s' if len(way) > 1 else ''}", style="bold"))
+    page.print([(f"{len(way)} hop{'s' if len(way) > 1 else ''}", "bold")])
     for tie in way:
         # A sentence that names both has no direction.
         how = " — " if tie.relation == TOGETHER else f" — {tie.relation} → "
-        ends = (Text(one_line(end), style=ENTITY) for end in (tie.head, tie.tail))
-        _print_indented(console, Text(how).join(ends), INDENT)
+        head, tail = one_line(tie.head), one_line(tie.tail)
+        page.print([(head, ENTITY), (how, ""), (tail, ENTITY)], behind=INDENT)
         if tie.evidence:
-            said = Text(f"“{one_line(tie.evidence)}”", style="italic")
+            said = [(f"“{one_line(tie.evidence)}”", "italic")]
             if tie.provenance is not None:
                 place = tie.provenance.title or tie.provenance.source
-                said.append(f" ({one_line(place)})", style=FAINT)
-            _print_indented(console, said, INDENT * 2)
-    console.print()
+                said.append((f" ({one_line(place)})", f"italic {FAINT}"))
+            page.print(said, behind=INDENT * 2)
+    page.print([])
 
 
-def _passage(hit: Hit, asked: frozenset[str]) -> Text:
+def _passage(hit: Hit, asked: frozenset[str]) -> Pieces:
     """The passage with the answering sentence and the question's words marked."""
     language = hit.chunk.language
     if hit.answer is None:
         return marked(hit.chunk.text.strip(), asked, language)
     text, (start, end) = hit.chunk.text, (place - hit.chunk.start for place in hit.answer)
     before, answer, after = text[:start], text[start:end], text[end:]
-    shown = marked(answer, asked, language)
-    shown.stylize_before(ANSWER)
-    return Text.assemble(
-        marked(before.lstrip(), asked, language), shown, marked(after.rstrip(), asked, language)
-    )
+    return [
+        *marked(before.lstrip(), asked, language),
+        *((said, f"{ANSWER} {style}") for said, style in marked(answer, asked, language)),
+        *marked(after.rstrip(), asked, language),
+    ]
 
 
-def marked(text: str, asked: frozenset[str], language: str = "") -> Text:
+def marked(text: str, asked: frozenset[str], language: str = "") -> Pieces:
     """The text with the words marked whose search terms the question has, in any script."""
     # Printable from the start, since places in it are counted.
-    shown = Text(printable(text))
-    for start, end in matches(shown.plain, asked, language):
-        shown.stylize(MATCH, start, end)
-    return shown
+    text = printable(text)
+    pieces, done = [], 0
+    for start, end in matches(text, asked, language):
+        start = max(start, done)  # pairs of characters overlap
+        pieces += [(text[done:start], ""), (text[start:end], MATCH)]
+        done = end
+    return [*pieces, (text[done:], "")]
 
 
 def matches(text: str, asked: frozenset[str], language: str = "") -> Iterator[tuple[int, int]]:
@@ -244,11 +240,3 @@ def _matching_pairs(word: re.Match[str], asked: frozenset[str]) -> Iterator[tupl
     for start in range(word.start(), word.end() - 1):
         if not asked.isdisjoint(terms(word.string[start : start + 2])):
             yield start, start + 2
-
-
-def _print_indented(console: Console, text: Text, prefix: str) -> None:
-    """Print a text, every line of it behind the prefix; lines are folded on a terminal alone."""
-    folded = text.split() if console.soft_wrap else text.wrap(console, console.width - len(prefix))
-    for line in folded:
-        line.rstrip()
-        console.print(Text.assemble((prefix, FAINT), line), soft_wrap=True)

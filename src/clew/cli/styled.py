@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TextIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
+from rich.text import Text
 
 from clew.cli.safe_stream import SafeStream, printable
 
@@ -41,3 +42,26 @@ def console(stream: TextIO) -> SafeConsole:
         soft_wrap=not terminal,
         width=None if terminal else UNFOLDED,
     )
+
+
+class StyledPage:
+    """A page with colours; on a terminal lines are folded behind their prefix."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+
+    @property
+    def ascii_only(self) -> bool:
+        """See `clew.cli.output.Page`."""
+        return self._console.options.ascii_only
+
+    def print(self, text: Sequence[tuple[str, str]], behind: str = "") -> None:
+        """See `clew.cli.output.Page`."""
+        console, styled = self._console, Text.assemble(*text)
+        if not behind:
+            console.print(styled)
+            return
+        width = console.width - len(behind)
+        for line in styled.split() if console.soft_wrap else styled.wrap(console, width):
+            line.rstrip()
+            console.print(Text.assemble((behind, "dim"), line), soft_wrap=True)

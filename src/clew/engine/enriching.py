@@ -1,4 +1,4 @@
-"""What a language model adds to a store that was indexed: facts, contexts, reports.
+"""What a language model adds to a store that was indexed: facts, contexts, descriptions.
 
 What a task needs is imported inside the functions: opening a store needs none of it.
 """
@@ -19,25 +19,27 @@ from clew.errors import (
     ModelUnavailableError,
     NoLanguageModelError,
 )
-from clew.ports.enrichment import Enriched, Enrichment, EnrichmentLog
+from clew.ports.enrichment import Described, DescriptionLog, Enriched, Enrichment, EnrichmentLog
 from clew.ports.language_model import Task as LlmTask
 from clew.types import EnrichmentReport, Skipped
-from clew.wiring import make_communities, make_language_model, make_replies
+from clew.wiring import make_language_model, make_replies
 
 if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
     from clew.engine.state import EngineState, Progress
     from clew.indexing.enrichment.run import EnrichmentTask
     from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
-    from clew.ports import CommunityWriter
 
 PASSAGES: tuple[Enriched, ...] = get_args(Enriched)
 """Kinds that are of passages."""
-KINDS: tuple[Enrichment, ...] = (*PASSAGES, "reports")
+DESCRIBED: tuple[Described, ...] = get_args(Described)
+KINDS: tuple[Enrichment, ...] = (*PASSAGES, *DESCRIBED)
 _TASKS: Mapping[Enrichment, LlmTask] = {
     "context": "context",
     "extract": "extract",
-    "reports": "summarise",
+    **dict.fromkeys(DESCRIBED, "summarise"),
 }
 AT_ONCE = 200
 """Passages taken back in one transaction."""
@@ -56,8 +58,10 @@ class Enriching:
         return enrichments_of(self._state.store)
 
     @cached_property
-    def _communities(self) -> CommunityWriter:
-        return make_communities(self._state.settings, self._state.store)
+    def _descriptions(self) -> DescriptionLog:
+        from clew.stores.communities.descriptions import descriptions_of
+
+        return descriptions_of(self._state.store)
 
     def enrich(
         self,
@@ -72,8 +76,9 @@ class Enriching:
 
         Args:
             kinds: `context`: words that situate each passage in its document; `extract`: names and
-                facts, each fact with words that stand in its passage; `reports`: reports on
-                communities, each statement with words that it rests on.
+                facts, each fact with words that stand in its passage; `documents`: their summaries;
+                `entities`: their descriptions; `topics`: their names, and those of themes;
+                `reports`: those on communities; each statement with words that it rests on.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.
@@ -129,10 +134,10 @@ class Enriching:
         return sorted({chunk.source for chunk in store.chunks(sorted(ids))})
 
     def undo(self, kind: Enrichment, *, progress: Progress | None = None) -> int:
-        """Take back all that the model added of a kind; in how many passages or communities."""
+        """Take back all that the model added of a kind; in how many passages or other things."""
         check_kinds([kind])
-        if kind == "reports":
-            return self._communities.undo_summaries()
+        if is_described(kind):
+            return self._forget(kind)
         log, say = self._log, progress or _ignore
         ids = sorted(log.done(kind))
         undo = log.undo_contexts if kind == "context" else log.undo_extraction
@@ -145,8 +150,15 @@ class Enriching:
         return len(ids)
 
     def failures(self, kind: Enrichment) -> list[Skipped]:
-        """Passages, or communities, where the model failed, and why."""
-        done = self._communities.summarised() if kind == "reports" else self._log.done(kind)
+        """Passages, or what was to be described, where the model failed, and why."""
+        from clew.indexing.enrichment.subjects import KEYS
+
+        done: Mapping[Any, str]
+        if is_described(kind):
+            made = self._descriptions.descriptions(*KEYS[kind]).values()
+            done = {one.name: one.reason for one in made}
+        else:
+            done = self._log.done(kind)
         return list(self._shown(kind, {i: reason for i, reason in done.items() if reason}))
 
     def all_failures(self) -> list[Skipped]:
@@ -197,11 +209,14 @@ class Enriching:
 
     def _task(self, kind: Enrichment, model: LanguageModelClient) -> EnrichmentTask[Any, Any]:
         state, llm = self._state, self._state.settings.llm
-        if kind == "reports":
-            from clew.indexing.enrichment.summaries import ModelReports
+        if is_described(kind):
+            from clew.indexing.enrichment.descriptions import ModelDescriptions
 
-            state.update_communities()
-            return ModelReports(state.store, self._communities, model, llm, state.writing)
+            if kind in ("topics", "reports"):
+                state.update_communities()
+            return ModelDescriptions(
+                state.store, state.communities, self._descriptions, model, llm, state.writing, kind
+            )
         if kind == "context":
             from clew.indexing.enrichment.contexts import ModelContexts
 
@@ -238,14 +253,26 @@ class Enriching:
         known = self._state.store.documents(ids=documents)
         return [document.id for document in known]
 
-    def _shown(self, kind: Enrichment, failed: Mapping[int, str]) -> tuple[Skipped, ...]:
-        if kind == "reports":
-            found = self._communities.communities(ids=list(failed))
-            named = {one.id: f"community {one.id}: {one.title}" for one in found}
-        else:
+    def _forget(self, kind: Described) -> int:
+        """Delete what was described; how many things the model had described."""
+        from clew.indexing.enrichment.subjects import KEYS
+
+        made = self._descriptions.descriptions(*KEYS[kind])
+        with self._state.writing:
+            self._descriptions.forget(list(made))
+        return sum(not one.reason for one in made.values())
+
+    def _shown(self, kind: Enrichment, failed: Mapping[Any, str]) -> tuple[Skipped, ...]:
+        named = {name: name for name in failed}
+        if kind in PASSAGES:
             chunks = self._state.store.chunks(list(failed))
             named = {chunk.id: chunk.public_id for chunk in chunks}
         return tuple(Skipped(source=name, reason=failed[id_]) for id_, name in named.items())
+
+
+def is_described(kind: Enrichment) -> TypeIs[Described]:
+    """Whether it is no enrichment of single passages."""
+    return kind in DESCRIBED
 
 
 def check_kinds(kinds: Sequence[Any]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any, TypedDict, cast
 
+from clew.engine.enriching import PASSAGES
 from clew.errors import BudgetError, ModelError
 from clew.types import EnrichmentReport, document_id
 from clew.wiring import make_replies
@@ -43,7 +44,7 @@ class Enrichment:
     ) -> Sequence[str | None]:
         """See `runner.Kind`; raises `ModelError` where the model is away or the budget spent."""
         wanted, ids = cast("Wanted", arguments), [document_id(name) for name in names]
-        kinds = [kind for kind in wanted["kinds"] if kind != "reports"]
+        kinds = [kind for kind in wanted["kinds"] if kind in PASSAGES]
         reports = self._enrich(wanted, kinds, ids, lambda: advance(0))
         failed = [item for report in reports for item in report.failed]
         counts = Counter(item.source.rpartition("#")[0] for item in failed)
@@ -56,10 +57,9 @@ class Enrichment:
         ]
 
     def finish(self, arguments: Mapping[str, Any], go_on: Callable[[], None]) -> None:
-        """See `runner.Kind`; reports on communities come when all passages are read."""
+        """See `runner.Kind`; descriptions come when all passages are read."""
         wanted = cast("Wanted", arguments)
-        if "reports" in wanted["kinds"]:
-            self._enrich(wanted, ["reports"], None, go_on)
+        self._enrich(wanted, [k for k in wanted["kinds"] if k not in PASSAGES], None, go_on)
 
     def _enrich(
         self,
@@ -68,6 +68,8 @@ class Enrichment:
         documents: Sequence[str] | None,
         go_on: Callable[[], None],
     ) -> list[EnrichmentReport]:
+        if not kinds:
+            return []
         reports = self._engine.enrich(
             *kinds,
             documents=documents,

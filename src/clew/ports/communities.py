@@ -165,21 +165,3 @@ class CommunityWriter(CommunityStore, Protocol):
         store's generation does not change.
         """
         ...
-
-    def summarised(self) -> Mapping[int, str]:
-        """Communities whose report a language model was asked for, by id: why that failed, or "".
-
-        One whose report was made again since is not among them.
-        """
-        ...
-
-    def summarise(self, reports: Mapping[int, tuple[str, str]], failed: Mapping[int, str]) -> None:
-        """Give communities another title and summary; remember why others failed.
-
-        What they had before is kept for `undo_summaries`; those that are gone are left out.
-        """
-        ...
-
-    def undo_summaries(self) -> int:
-        """Give communities the title and summary back that their texts made; how many."""
-        ...

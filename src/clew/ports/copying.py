@@ -28,6 +28,7 @@ Table: TypeAlias = Literal[
     "communities",
     "themes",
     "topics",
+    "descriptions",
     "partition",
 ]
 Value: TypeAlias = str | int | float | bytes | None
@@ -89,6 +90,8 @@ SHAPES: Mapping[Table, Shape] = {
     ),
     "themes": _shape("number", "title embedding"),
     "topics": _shape("id", "key name theme passages documents chunks embedding"),
+    # What a language model says of topics, documents, entities and communities.
+    "descriptions": _shape("key", "name title text sources documents basis reason"),
     # Numbers and arrays by name, but for the generation that they were made at: see `Header`.
     "partition": _shape("name", "value"),
 }

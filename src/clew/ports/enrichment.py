@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
 
 from clew.types import AliasEvidence, ChunkExtraction, NewEntity
@@ -13,8 +14,49 @@ if TYPE_CHECKING:
 Enriched: TypeAlias = Literal["context", "extract"]
 """What was made of a passage: words that situate it in its document, or names and facts."""
 
-Enrichment: TypeAlias = Enriched | Literal["reports"]
-"""What a language model can add: to passages, or in place of the reports on communities."""
+Described: TypeAlias = Literal["documents", "entities", "topics", "reports"]
+"""Of what it writes: summaries, descriptions, names of topics and themes, community reports."""
+
+Enrichment: TypeAlias = Enriched | Described
+"""What a language model can add: to passages, and beside what texts say by themselves."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class StoredDescription:
+    """What a language model says of something, or why it failed."""
+
+    key: str
+    """`kind:identity`, such as `entity:17`."""
+    name: str
+    """What it is of, for people."""
+    title: str = ""
+    text: str = ""
+    """Its statements, each with the number of its source, `[1]`; where the model failed, sentences
+    of the texts."""
+    sources: tuple[str, ...] = ()
+    """Public ids of the passages cited."""
+    documents: tuple[str, ...] = ()
+    """Ids of the documents that it is made of; it goes with any of them."""
+    basis: str
+    """Hash of what the model was sent; another one is asked about again."""
+    reason: str = ""
+    """Why the model failed; empty where it did not."""
+
+
+class DescriptionLog(Protocol):
+    """Descriptions by a language model, kept apart from what they are shown with."""
+
+    def descriptions(self, *kinds: str) -> Mapping[str, StoredDescription]:
+        """All of some kinds, such as `entity`, by key."""
+        ...
+
+    def describe(self, made: Sequence[StoredDescription]) -> None:
+        """Keep descriptions, in place of those of the same keys."""
+        ...
+
+    def forget(self, keys: Sequence[str]) -> None:
+        """Delete descriptions; unknown keys are left out."""
+        ...
 
 
 class EnrichmentLog(Protocol):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.analysis.asked_time import read_asked_time
+from clew.search.analysis.question_patterns import is_look_up
 from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
@@ -24,6 +25,7 @@ from clew.search.strategies import (
     without_effect,
 )
 from clew.search.strategies.earlier import with_earlier
+from clew.search.strategies.look_up import be_sure
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -55,6 +57,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     if there_is and not session.confidences and _is_judged(options, strategy):
         session.judge()
+    if session.confidences and is_look_up(session.question):
+        be_sure(session, found)
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
     if not hits and not len(resources.store.chunk_ids()):

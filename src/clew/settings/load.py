@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import tomllib
 import zlib
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_origin
 
 from platformdirs import user_cache_path
-from pydantic import (
-    BeforeValidator,
-    Field,
-    ValidationError,
-)
-from pydantic_settings import (
-    BaseSettings,
-    PydanticBaseSettingsSource,
-    SettingsConfigDict,
-    TomlConfigSettingsSource,
-)
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from clew.errors import SettingsError
+from clew.settings.group import SettingsGroup
 from clew.settings.indexing import (
     EmbedSettings,
     LimitSettings,
@@ -53,30 +48,12 @@ SETTINGS_FILE = "clew.toml"
 """In the working directory."""
 
 
-class _SettingsFile(TomlConfigSettingsSource):
-    """`clew.toml`, which may come with a folder from anywhere: it names no code to run."""
-
-    def __call__(self) -> dict[str, Any]:
-        """Its values. Raises `SettingsError` where it names folders of packs."""
-        values = super().__call__()
-        if "packs" in values:
-            raise SettingsError(
-                f"packs stands in {SETTINGS_FILE}, and packs are code that would run; say"
-                " CLEW_PACKS__FOLDERS='[\"FOLDER\"]' in the environment, or give it as an argument"
-            )
-        return values
+PREFIX = "CLEW_"
+"""Of variables; `__` stands between a group and what is in it."""
 
 
-class Settings(BaseSettings):
+class Settings(SettingsGroup):
     """All settings of one engine. Equal settings compare equal; the value is frozen."""
-
-    model_config = SettingsConfigDict(
-        env_prefix="CLEW_",
-        env_nested_delimiter="__",
-        toml_file=SETTINGS_FILE,
-        frozen=True,
-        extra="forbid",
-    )
 
     store: Annotated[Path | str, BeforeValidator(store_place)] = Field(
         default=Path(".clew"),
@@ -141,30 +118,88 @@ class Settings(BaseSettings):
         place = f"{name}-{self.neo4j.database}-{zlib.crc32(self.store.encode()):08x}"
         return (self.neo4j.local or user_cache_path("clew") / "servers").expanduser() / place
 
-    @classmethod
-    def settings_customise_sources(
-        cls,
-        settings_cls: type[BaseSettings],
-        init_settings: PydanticBaseSettingsSource,
-        env_settings: PydanticBaseSettingsSource,
-        dotenv_settings: PydanticBaseSettingsSource,
-        file_secret_settings: PydanticBaseSettingsSource,
-    ) -> tuple[PydanticBaseSettingsSource, ...]:
-        """Arguments, then environment, then `clew.toml`."""
-        return init_settings, env_settings, _SettingsFile(settings_cls)
-
 
 def load_settings(**given: object) -> Settings:
     """Settings from arguments (None means not given), environment, file and defaults.
 
     Raises `SettingsError` naming each setting that cannot be, and why.
     """
+    arguments = {name: value for name, value in given.items() if value is not None}
     try:
-        return Settings(**{name: value for name, value in given.items() if value is not None})  # type: ignore[arg-type]
+        return Settings.model_validate(
+            _over(_over(_from_file(Path(SETTINGS_FILE)), _from_environment()), arguments)
+        )
     except ValidationError as error:
         raise SettingsError("; ".join(_explain(item) for item in error.errors())) from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    """The file's values; it may come with a folder from anywhere, so that it names no code to run.
+
+    Raises `SettingsError` where it names folders of packs, or cannot be read.
+    """
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8")) if path.is_file() else {}
     except (OSError, ValueError) as error:
-        raise SettingsError(f"{SETTINGS_FILE} cannot be read ({error}); correct it") from error
+        raise SettingsError(f"{path} cannot be read ({error}); correct it") from error
+    if "packs" in values:
+        raise SettingsError(
+            f"packs stands in {path}, and packs are code that would run; say"
+            " CLEW_PACKS__FOLDERS='[\"FOLDER\"]' in the environment, or give it as an argument"
+        )
+    return values
+
+
+def _from_environment() -> dict[str, Any]:
+    """The values of the variables that name settings, in groups as the settings are."""
+    values: dict[str, Any] = {}
+    # What names a whole group comes before what names a setting in it.
+    for name, text in sorted(_variables()):
+        parts = name.split("__")
+        if parts[0] in Settings.model_fields:
+            value = _read_value(parts, text)
+            for part in reversed(parts):
+                value = {part: value}
+            values = _over(values, value)
+    return values
+
+
+def _variables() -> Iterator[tuple[str, str]]:
+    for name, value in os.environ.items():
+        if name.upper().startswith(PREFIX):
+            yield name[len(PREFIX) :].lower(), value
+
+
+def _read_value(parts: Sequence[str], text: str) -> Any:  # noqa: ANN401 - any value
+    """A variable's value: JSON where the setting is more than one value."""
+    kind: Any = Settings
+    for part in parts:
+        field = kind.model_fields.get(part) if _is_group(kind) else None
+        kind = field and field.annotation
+    if get_origin(kind) not in (tuple, dict) and not _is_group(kind):
+        return text
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise SettingsError(
+            f"the variable {PREFIX}{'__'.join(parts).upper()} is no JSON ({error}); expected a"
+            ' list or an object, such as \'["one", "two"]\''
+        ) from error
+
+
+def _is_group(kind: object) -> bool:
+    return isinstance(kind, type) and issubclass(kind, BaseModel)
+
+
+def _over(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """Values of one source over those of another; groups are taken together."""
+    merged = dict(low)
+    for name, value in high.items():
+        below = merged.get(name)
+        if isinstance(value, Mapping) and isinstance(below, Mapping):
+            value = _over(below, value)
+        merged[name] = value
+    return merged
 
 
 def _explain(item: object) -> str:

@@ -6,7 +6,7 @@ import hashlib
 from dataclasses import dataclass, field
 from datetime import datetime, time
 
-from clew.types.values import DatePrecision, DateSource, Metadata, PartialDate, in_utc
+from clew.types.values import DatePrecision, DateSource, Description, Metadata, PartialDate, in_utc
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,6 +166,8 @@ class DocumentInfo:
     """Counts the texts that this source has had in this store, from 1."""
     derived_from: str = ""
     """Hex SHA-256 of the version before; empty for the first."""
+    summary: Description | None = None
+    """What a language model says of it."""
 
     @property
     def date(self) -> PartialDate | None:

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from clew.types.documents import Provenance, StoredChunk, StoredSection
-from clew.types.values import AliasMethod, Metadata, Period
+from clew.types.values import AliasMethod, Description, Metadata, Period
 
 if TYPE_CHECKING:
     from clew.types.values import Vectors
@@ -78,6 +78,8 @@ class Entity:
     """0 to 1: PageRank among the store's entities over the highest, on a log scale."""
     mentions: int = 0
     documents: int = 0
+    description: Description | None = None
+    """What a language model says of it."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -213,3 +215,9 @@ class Topic:
     """Title of the group of topics that it belongs to."""
     passages: int
     documents: int
+    phrase: str
+    """The key phrase itself; `name` is a language model's, where one named it."""
+    theme_phrase: str
+    """The same of the theme."""
+    description: Description | None = None
+    """What a language model says of it."""

@@ -68,9 +68,9 @@ class EnrichmentReport:
     """What a language model added to a store, in one run."""
 
     kind: str
-    """`extract`, `context` or `reports`."""
+    """`extract`, `context`, `documents`, `entities`, `topics` or `reports`."""
     done: int = 0
-    """Passages (of `reports`: communities) that the model was asked about with success."""
+    """Passages, or things to be described, that the model was asked about with success."""
     failed: tuple[Skipped, ...] = ()
     """Those where it failed, and why; what was found without it stays."""
     facts: int = 0

@@ -115,3 +115,16 @@ class Condition:
     name: str
     operator: Operator
     value: str
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class Description:
+    """What a language model says of something, each statement with the passage that it rests on.
+
+    Where it failed, sentences of these passages.
+    """
+
+    text: str
+    """A statement ends with the number of its source: `[1]` is the first."""
+    sources: tuple[str, ...]
+    """Public ids of passages."""

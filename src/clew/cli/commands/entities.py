@@ -38,7 +38,9 @@ def _print(entity: Entity, aliases: list[Alias], relations: list[RelationEvidenc
     from clew.cli.tables import facts, table
 
     console = stdout_console()
-    console.print(facts({name: value for name, value in asdict(entity).items() if value != ""}))
+    console.print(
+        facts({name: value for name, value in asdict(entity).items() if value not in ("", None)})
+    )
     console.print()
     names = [(a.name, a.method, a.score, a.evidence) for a in aliases]
     console.print(table(("name", "tied by", "score", "evidence"), names))

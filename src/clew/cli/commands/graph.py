@@ -21,7 +21,14 @@ from clew.cli.options import (
     comma_separated,
     read_question,
 )
-from clew.cli.output import stdout_console, to_json, write_json, write_line, write_whole
+from clew.cli.output import (
+    stdout_console,
+    stdout_page,
+    to_json,
+    write_json,
+    write_line,
+    write_whole,
+)
 from clew.cli.progress import steps
 from clew.cli.safe_stream import printable
 from clew.text import one_line, quoted
@@ -59,9 +66,9 @@ def path(
     if found:
         from clew.cli.render import print_path
 
-        console = stdout_console()
+        page = stdout_page()
         for way in found:
-            print_path(console, way)
+            print_path(page, way)
     for remark in notes:
         note(f"Note: {remark}")
     if not found:
@@ -157,6 +164,9 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
 
         rows = [(t.name, t.theme, t.passages, t.documents) for t in found]
         stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
+        for topic in found:
+            if topic.description:
+                write_line(f"{one_line(topic.name)}: {topic.description.text}")
     else:
         note("No topics: it takes a phrase that stands in several passages.")
 

@@ -24,7 +24,7 @@ from clew.cli.options import (
     read_namespaces,
     read_question,
 )
-from clew.cli.output import stdout_console, write_json, write_line
+from clew.cli.output import stdout_page, write_json, write_line
 from clew.cli.progress import steps
 from clew.cli.search_options import (
     AlphaOption,
@@ -132,11 +132,11 @@ def print_result(result: SearchResult, limit: int | None = None, *, explain: boo
     """Print the first passages of a result (None: all), each with its citation and its path."""
     from clew.cli.render import print_parts, print_passages, print_route
 
-    console = stdout_console()
+    page = stdout_page()
     if explain:
-        print_route(console, result)
-    print_parts(console, result)
-    print_passages(console, result, limit, explain=explain)
+        print_route(page, result)
+    print_parts(page, result)
+    print_passages(page, result, limit, explain=explain)
 
 
 def _sources(result: SearchResult) -> str:

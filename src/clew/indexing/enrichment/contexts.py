@@ -17,7 +17,7 @@ from clew.errors import ReplyError
 from clew.indexing.enrichment.run import CheckedModel, Counts
 from clew.indexing.markdown import MEDIA_TYPE, masked
 from clew.ports.language_model import Message, Request
-from clew.text import terms
+from clew.text import plain, terms
 from clew.untrusted import NOTICE, untrusted_block
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class ModelContexts:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""
         request = context_request(work)
         reply = self.model.reply(request)
-        context = first_tokens(" ".join(reply.text.split()), self.embedder.count_tokens)
+        context = first_tokens(plain(reply.text), self.embedder.count_tokens)
         known = set(terms(f"{work.chunk.context} {work.stretch}", work.chunk.language))
         known.update(terms(f"{work.chunk.title} {work.chunk.text}", work.chunk.language))
         if new := unknown_words(context, known, work.chunk.language):
@@ -179,7 +179,7 @@ class ModelContexts:
             if failed:
                 self.log.fail("context", failed)
         self.total.passages += len(made)
-        self.total.failed |= failed
+        self.total.failed.update((i, reason) for i, reason in failed.items())
 
 
 def first_tokens(text: str, count: Callable[[str], int]) -> str:

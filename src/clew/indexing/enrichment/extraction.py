@@ -174,7 +174,7 @@ class ModelExtraction:
             if found.failed:
                 self.log.fail("extract", found.failed)
         self.total.passages += len(found.readings)
-        self.total.failed |= found.failed
+        self.total.failed.update((i, reason) for i, reason in found.failed.items())
         self.total.facts += found.facts
         self.total.dropped += found.dropped
 

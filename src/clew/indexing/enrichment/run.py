@@ -38,8 +38,8 @@ class Counts:
 
     passages: int = 0
     """Done, those that failed not counted."""
-    failed: dict[int, str] = field(default_factory=dict)
-    """Why, by chunk id."""
+    failed: dict[int | str, str] = field(default_factory=dict)
+    """Why, by chunk id; or by what a description is of."""
     facts: int = 0
     """Stated with a quotation, and stored."""
     new_relations: int = 0

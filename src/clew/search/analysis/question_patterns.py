@@ -218,6 +218,8 @@ BREADTH = _pattern(
     rf"| what_(?:is|are)_(?:this|these|the)_{_WHOLES}_about )\b"
     r"| (?:what|which)_(?:subjects|themes|topics|areas)_(?:do|does|are)_"
     rf"(?:the_|these_|this_)?{_WHOLES}"
+    r"| (?:what|which)_(?:subjects|themes|topics|areas)_are_(?:addressed|covered|discussed|there)"
+    rf"(?:_here|_in_(?:here|it|them|(?:the_|these_|this_)?{_WHOLES}))?\W*$"
     r"| in_broad_(?:strokes|terms|outline)"
     r"| ^\s*(?:broadly|overall|in_general)\b | \b(?:overall|in_general|as_a_whole)\W*$"
 )

@@ -97,12 +97,15 @@ class _HeldWords:
 
 def _is_english(word: str) -> bool:
     """Whether it is a word of English, in whatever form."""
-    return word in english_words() or not _english_stems().isdisjoint(terms(word))
+    return word in english_words() or any(stem in _english_stems(stem[:1]) for stem in terms(word))
 
 
 @cache
-def _english_stems() -> frozenset[str]:
-    return frozenset(stem for word in english_words() for stem in terms(word))
+def _english_stems(first: str) -> frozenset[str]:
+    """Stems of the words with a first letter, which stemming leaves as it is."""
+    return frozenset(
+        stem for word in english_words() if word.startswith(first) for stem in terms(word)
+    )
 
 
 def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -> str:

@@ -1,4 +1,4 @@
-"""Why a passage answers: the thread that led to it, its answering sentence, what it states.
+"""Why a passage answers: the thread that led to it, and what it states.
 
 The thread is made of entities and sentences, from the question to the passage. It is looked for
 among the passages found and those that hold the bridges. Passages and entities take turns: a step
@@ -9,24 +9,21 @@ through rare entities are shorter (Dijkstra 1959).
 from __future__ import annotations
 
 import heapq
-import math
-from collections import Counter
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from clew.graph.snapshot_columns import distinct
-from clew.text import question_terms, terms
 from clew.types import RelationEvidence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.ports import Store
     from clew.search.retrieval.bridge import Coverage
-    from clew.types import CharRange, PassageRecord, Provenance, Relation
+    from clew.types import PassageRecord, Provenance, Relation
 
 
 MAX_HOPS = 5
@@ -135,73 +132,6 @@ def _sentence(
         ]
     )
     return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentence_masks[rows]))])
-
-
-# --- the sentence that answers, by words of the question and by the thread ---------------
-
-_ON_THREAD = 0.3
-"""What it counts that the thread to the passage ends in a sentence, as a share of all words."""
-
-
-def answering_sentences(
-    question: str, passages: Sequence[PassageRecord], threads: Mapping[int, int]
-) -> dict[int, CharRange]:
-    """Ranges in their documents of the sentences that answer best, by chunk id.
-
-    A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
-    among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
-    of sentences, by chunk id. A heading names what is told below it and answers only where no
-    sentence does. Passages without any such sign have no answering sentence.
-    """
-    languages = {passage.chunk.language for passage in passages}
-    asked = frozenset(question_terms(question, languages))
-    held = {
-        passage.chunk.id: [
-            asked.intersection(terms(text, passage.chunk.language)) for text in passage.sentences
-        ]
-        for passage in passages
-    }
-    weights = _rarity(asked, [words for of_one in held.values() for words in of_one])
-    found: dict[int, CharRange] = {}
-    for passage in passages:
-        best = _best(passage, held[passage.chunk.id], weights, threads.get(passage.chunk.id))
-        if best is not None:
-            found[passage.chunk.id] = passage.sentence_ranges[best]
-    return found
-
-
-def _rarity(asked: Iterable[str], sentences: Sequence[frozenset[str]]) -> dict[str, float]:
-    """Weight of each term; together 1."""
-    frequency = Counter(word for words in sentences for word in words)
-    count = len(sentences) + 1
-    weights = {word: math.log(count / (frequency[word] + 0.5)) for word in asked}
-    positive = {word: max(weight, 0.01) for word, weight in weights.items()}
-    total = sum(positive.values()) or 1.0
-    return {word: weight / total for word, weight in positive.items()}
-
-
-def _best(
-    passage: PassageRecord,
-    sentences: Sequence[frozenset[str]],
-    weights: Mapping[str, float],
-    on_thread: int | None,
-) -> int | None:
-    values = [sum(weights[word] for word in words) for words in sentences]
-    if on_thread is not None and 0 <= on_thread < len(values):
-        values[on_thread] += _ON_THREAD
-    told = [
-        0.0 if _is_heading(text, passage) else value
-        for text, value in zip(passage.sentences, values, strict=True)
-    ]
-    for counted in (told, values):
-        if max(counted, default=0.0) > 0:
-            return counted.index(max(counted))
-    return None
-
-
-def _is_heading(text: str, passage: PassageRecord) -> bool:
-    line = text.strip()
-    return line.startswith("#") or line == passage.chunk.title
 
 
 # --- relations as people read them, with the sentence that says so -----------------------

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from clew.search.answer.explain import ThreadStep, answering_sentences, evidence_of, find_threads
+from clew.search.answer.answering_sentence import answering_sentences
+from clew.search.answer.explain import ThreadStep, evidence_of, find_threads
 from clew.types import Hit, PathStep
 
 if TYPE_CHECKING:

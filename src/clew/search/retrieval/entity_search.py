@@ -127,7 +127,8 @@ def search_entities(
     entities = resources.entity_ranks.applied(resources.store.entities(found.ids[order].tolist()))
     at = {int(found.ids[place]): int(place) for place in order}
     chosen = [at[entity.id] for entity in entities]
-    contents = _contents(resources.store, snapshot, entities, best.rows[chosen])
+    whole = allowed is None  # what a model says of an entity is of all its passages
+    contents = _contents(resources.store, snapshot, entities, best.rows[chosen], described=whole)
     return [
         EntityHit(
             entity=entity,
@@ -225,9 +226,17 @@ def _prominence(snapshot: Snapshot, entities: Ints, passages: Ints) -> Values:
 
 
 def _contents(
-    store: Store, snapshot: Snapshot, entities: Sequence[Entity], passages: Ints
+    store: Store,
+    snapshot: Snapshot,
+    entities: Sequence[Entity],
+    passages: Ints,
+    *,
+    described: bool,
 ) -> list[str]:
-    """What each entity is: its description, or the sentence of its passage that names it."""
+    """What each entity is: its description, or the sentence of its passage that names it.
+
+    `described`: also by a language model.
+    """
     chunks = [int(snapshot.chunk_ids[row]) if row >= 0 else 0 for row in passages.tolist()]
     sentences = store.sentences([chunk for chunk in chunks if chunk])
     rows = snapshot.entity_rows([entity.id for entity in entities])
@@ -235,7 +244,9 @@ def _contents(
     for entity, chunk, passage in zip(entities, chunks, passages.tolist(), strict=True):
         said = sentences.get(chunk, ())
         naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
-        found.append(entity.content or (said[naming] if naming < len(said) else ""))
+        written = entity.description.text if entity.description and described else ""
+        sentence = said[naming] if naming < len(said) else ""
+        found.append(entity.content or written or sentence)
     return found
 
 

@@ -200,12 +200,19 @@ def _cosines(vectors: Vectors, vector: Vector) -> Scores:
 
 
 def _topic_block(session: QuerySession, topics: Sequence[Topic], tied: Ids) -> Block:
-    """Each topic with the passages on it; themes are made of all passages, forbidden ones, too."""
+    """Each topic with the passages on it."""
     passages = Counter(tied[:, 0].tolist())
     lines = [
-        f"- {topic.name}{f' ({topic.theme})' if session.allowed is None else ''}:"
-        f" {passages[topic.id]} passages"
+        f"- {_shown_topic(topic, whole=session.allowed is None)}: {passages[topic.id]} passages"
         for topic in topics
         if passages[topic.id]
     ]
     return Block(kind="topic", heading="Topics", forms=(Form(text="\n".join(lines), citations=()),))
+
+
+def _shown_topic(topic: Topic, *, whole: bool) -> str:
+    """Its phrase; where no passage is forbidden also what is made of all of them."""
+    if not whole:
+        return topic.phrase
+    said = f" {topic.description.text}" if topic.description else ""
+    return f"{topic.name} ({topic.theme}).{said}" if said else f"{topic.name} ({topic.theme})"

@@ -19,12 +19,7 @@ from clew.stores.communities.rows import (
     topic_ids,
     topic_passages,
 )
-from clew.stores.communities.summaries import (
-    forget_summaries,
-    read_summaries,
-    undo_summaries,
-    write_summaries,
-)
+from clew.stores.described import read_described
 from clew.stores.statements import communities as statements
 from clew.stores.statements.communities import BUILT, KEEP, PARTITION, reported
 from clew.types import Community, Topic
@@ -128,22 +123,6 @@ class Communities:
         self._backend = self._backend.writable()
         return self._backend.write(lambda: _write(self._backend, changes))
 
-    # --- reports by a language model
-
-    def summarised(self) -> dict[int, str]:
-        """See `ports.CommunityWriter`."""
-        return {id_: made["reason"] for id_, made in read_summaries(self._backend).items()}
-
-    def summarise(self, reports: Mapping[int, tuple[str, str]], failed: Mapping[int, str]) -> None:
-        """See `ports.CommunityWriter`."""
-        self._backend = self._backend.writable()
-        self._backend.write(lambda: write_summaries(self._backend, reports, failed))
-
-    def undo_summaries(self) -> int:
-        """See `ports.CommunityWriter`."""
-        self._backend = self._backend.writable()
-        return self._backend.write(lambda: undo_summaries(self._backend))
-
 
 # --- writing -----------------------------------------------------------------------------
 
@@ -152,11 +131,11 @@ def _write(backend: Backend, changes: CommunityChanges) -> bool:
     built, next_topic = _built(backend)
     if built != changes.expected:
         return False
-    _write_communities(backend, changes.partition)
+    gone = _write_communities(backend, changes.partition)
     backend.update("communities", [_report_row(report) for report in changes.reports])
-    forget_summaries(
-        backend, {report.community_id for report in changes.reports}, changes.partition.ids
-    )
+    # What a language model said of a community before it changed.
+    outdated = {*gone, *(int(report.community_id) for report in changes.reports)}
+    backend.delete("descriptions", [f"community:{id_}" for id_ in sorted(outdated)])
     kept = {"built": changes.generation, **_partition_values(changes.partition)}
     if changes.topics is not None:
         kept["next_topic"] = _write_topics(backend, changes.topics, next_topic)
@@ -180,13 +159,18 @@ def _partition_values(partition: Partition) -> dict[str, int | bytes]:
     }
 
 
-def _write_communities(backend: Backend, partition: Partition) -> None:
-    """Rows of communities that stay are left as they are, but for their place above others."""
+def _write_communities(backend: Backend, partition: Partition) -> list[int]:
+    """Rows of communities that stay are left as they are, but for their place above others.
+
+    Returns the ids of those that are gone.
+    """
     known = {row[0]: (row[1], row[2]) for row in backend.rows(statements.PLACES)}
     new, moved = changed_rows(partition, known)
-    backend.delete("communities", sorted(known.keys() - set(partition.ids.tolist())))
+    gone = sorted(known.keys() - set(partition.ids.tolist()))
+    backend.delete("communities", gone)
     backend.insert({"communities": [_place(row) | _held(row) for row in new]})
     backend.update("communities", [_place(row) for row in moved])
+    return gone
 
 
 def _place(row: CommunityRow) -> dict[str, Any]:
@@ -213,9 +197,12 @@ def _write_topics(backend: Backend, topics: TopicSet, next_id: int) -> int:
     """Replace all topics; those of a known key keep their id. The first id that is still free."""
     known = pairs(backend.rows(statements.TOPIC_KEYS))
     ids, free = topic_ids(topics.keys, known, next_id)
-    themes = [row[0] for row in backend.rows(statements.THEMES)]
+    themes = pairs(backend.rows(statements.THEMES))
     backend.delete("topics", list(known.values()))
-    backend.delete("themes", themes)
+    backend.delete("themes", list(themes))
+    gone = [f"topic:{known[key]}" for key in known.keys() - set(topics.keys)]
+    gone += [f"theme:{title}" for title in set(themes.values()) - set(topics.theme_titles)]
+    backend.delete("descriptions", gone)
     titled = zip(topics.theme_titles, topics.theme_vectors, strict=True)
     backend.insert(
         {
@@ -266,17 +253,32 @@ def _row(row: Sequence[Any]) -> CommunityRow:
 
 def _vectors(rows: Iterable[Sequence[Any]]) -> tuple[Ids, Vectors]:
     """Ids and embeddings, by id."""
-    found = sorted(map(tuple, rows))
+    found = sorted((row[0], row[1]) for row in rows)
     width = len(found[0][1]) // 4 if found else 0
     vectors = np.frombuffer(b"".join(row[1] for row in found), dtype="<f4")
     return np.array([row[0] for row in found], np.int64), vectors.reshape(len(found), width)
 
 
 def _community(row: Sequence[Any]) -> Community:
-    values = dict(zip(_SHOWN, row, strict=True))
+    values = dict(zip(_SHOWN, row[:-1], strict=True))
     values["parent"] = values["parent"] or None
+    title, said = read_described(row[-1])
+    values["title"] = title or values["title"]
+    values["summary"] = said.text if said else values["summary"]
     return Community(**values | {n: tuple(_list(values[n])) for n in ("entities", "sources")})
 
 
 def _topic(row: Sequence[Any]) -> Topic:
-    return Topic(**dict(zip(("id", "name", "theme", "passages", "documents"), row, strict=True)))
+    id_, phrase, theme_phrase, passages, documents, of_topic, of_theme = row
+    name, said = read_described(of_topic)
+    theme, _ = read_described(of_theme)
+    return Topic(
+        id=id_,
+        name=name or phrase,
+        theme=theme or theme_phrase,
+        passages=passages,
+        documents=documents,
+        phrase=phrase,
+        theme_phrase=theme_phrase,
+        description=said,
+    )

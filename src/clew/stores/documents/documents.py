@@ -13,6 +13,7 @@ from typing import Any
 
 from clew.errors import StoreError
 from clew.stores.backend import to_time, writing
+from clew.stores.described import read_described
 from clew.stores.documents.earlier import KEEP_VERSIONS, EarlierVersions
 from clew.stores.documents.metadata import check_fields
 from clew.stores.documents.passages import Passages, document_version, stored_chunk, stored_section
@@ -164,8 +165,8 @@ class Documents(Passages, EarlierVersions):
 
 
 def _document_info(row: Sequence[Any]) -> DocumentInfo:
-    """A row of DOCUMENT columns, and the numbers of its sections and chunks."""
-    values = dict(zip((*DOCUMENT, "sections", "chunks"), row, strict=True))
+    """A row of DOCUMENT columns, the numbers of its sections and chunks, and its description."""
+    values = dict(zip((*DOCUMENT, "sections", "chunks", "summary"), row, strict=True))
     values["pipeline_fingerprint"] = values.pop("recipe")  # by its former name in the store
     return DocumentInfo(
         **{
@@ -177,5 +178,6 @@ def _document_info(row: Sequence[Any]) -> DocumentInfo:
             "updated_at": to_time(values["updated_at"]),
             "indexed_at": datetime.fromisoformat(values["indexed_at"]),
             "metadata": json.loads(values["metadata"]),
+            "summary": read_described(values["summary"])[1],
         }
     )

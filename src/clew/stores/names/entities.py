@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from math import log1p
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from clew.errors import NotFoundError
 from clew.stores.backend import Backend, distinct, limited, pairs
+from clew.stores.described import read_described
 from clew.stores.state import StoreState
 from clew.stores.statements import merge as merging
 from clew.stores.statements import names as statements
@@ -31,6 +32,8 @@ class EntityRow(NamedTuple):
     tier: str
     mentions: int
     documents: int
+    description: Any
+    """See `described.read_described`."""
 
 
 class Entities(StoreState):
@@ -147,7 +150,8 @@ def _known_name(name: str, entity_id: int, entity_type: str, tier: str) -> Known
 def _entity(row: EntityRow, most_mentioned: int) -> Entity:
     """A row as it is shown; `most_mentioned` are the mentions of the most mentioned entity."""
     salience = log1p(row.mentions) / log1p(most_mentioned) if row.mentions else 0.0
-    return Entity(**row._asdict(), salience_score=salience)
+    _, said = read_described(row.description)
+    return Entity(**{**row._asdict(), "description": said}, salience_score=salience)
 
 
 def unknown_entities(entity_ids: Iterable[int]) -> NotFoundError:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from clew.errors import StoreMismatchError
 from clew.spelling import lookup_keys
 from clew.stores.backend import to_text, to_time
+from clew.stores.communities.rows import former_reports
 from clew.stores.documents.chunk_dates import stated_date, time_rows
 from clew.stores.documents.metadata import description_keys
 from clew.text import name_keys
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from clew.types import PartialDate
 
 from clew.stores.neo4j.schema import (
+    DESCRIPTION_CONSTRAINT,
     EARLIER_CONSTRAINT,
     INDEXES,
     LOG_INDEX,
@@ -76,6 +78,13 @@ _SET_LOOKUP_KEYS = """
 UNWIND $rows AS row
 MATCH (a:ClewAlias {namespace: row.namespace, id: row.id}) SET a += row.keys
 """
+
+_TEXTS_OWN = """
+UNWIND $rows AS row
+MATCH (c:ClewCommunity {namespace: row.namespace, id: row.id})
+SET c.title = row.title, c.summary = row.summary
+"""
+_FORGET_SUMMARIES = "MATCH (p:ClewPartition) SET p.summaries = null"
 
 
 def m001_documents_and_graph(database: Neo4jDatabase) -> None:
@@ -219,6 +228,24 @@ def m011_descriptions(database: Neo4jDatabase) -> None:
         database.write(partial(database.rows, _SET_KEYS, rows=rows))
 
 
+def m012_model_descriptions(database: Neo4jDatabase) -> None:
+    """What a language model says of what is stored, found by its key; reports are texts' own again.
+
+    The model's replies are kept: writing its reports again asks nothing.
+    """
+    database.define(
+        f"CREATE CONSTRAINT {DESCRIPTION_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewDescription) REQUIRE (n.namespace, n.key) IS UNIQUE"
+    )
+    found = database.rows(
+        "MATCH (p:ClewPartition) WHERE p.summaries IS NOT NULL RETURN p.namespace, p.summaries"
+    )
+    for namespace, summaries in found:
+        rows = [{"namespace": namespace, **row} for row in former_reports(summaries)]
+        database.write(partial(database.rows, _TEXTS_OWN, rows=rows))
+    database.write(partial(database.rows, _FORGET_SUMMARIES))
+
+
 MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m001_documents_and_graph,
     m002_communities_and_topics,
@@ -231,6 +258,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m009_earlier_texts,
     m010_lookup_keys,
     m011_descriptions,
+    m012_model_descriptions,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -26,6 +26,7 @@ _INDEXES: dict[Table, str] = {
     "communities": "ClewCommunity(namespace, id)",
     "themes": "ClewTheme(namespace, number)",
     "topics": "ClewTopic(namespace, id)",
+    "descriptions": "ClewDescription(namespace, key)",
 }
 """Named in the query: where one namespace holds most of what there is, the server would else read
 that of all namespaces."""

@@ -31,6 +31,7 @@ Nodes, with their properties beside `namespace`:
   also title, summary, entities, entity_ids, sources and embedding
 - ClewTheme: number, title, embedding
 - ClewTopic: id, key, name, theme (a number), passages, documents, chunks (ids), embedding
+- ClewDescription: key, name, title, text, sources (JSON), documents (JSON), basis, reason
 - ClewReply: key, task, model, subject, documents (JSON), reason, reply (JSON), characters,
   input_tokens, cached_tokens, output_tokens, cost (none where unknown), seconds, at, hits
 
@@ -115,6 +116,7 @@ PARENT_INDEX = "clew_communities_by_parent"
 LOG_INDEX = "clew_extraction_log_by_entity"
 REPLY_CONSTRAINT = "clewreply_unique"
 EARLIER_CONSTRAINT = "clewearliertext_unique"
+DESCRIPTION_CONSTRAINT = "clewdescription_unique"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
     "clewalias_key_unique",
@@ -125,6 +127,7 @@ SHARED_INDEXES = (
     LOG_INDEX,
     REPLY_CONSTRAINT,
     EARLIER_CONSTRAINT,
+    DESCRIPTION_CONSTRAINT,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
 

@@ -38,6 +38,7 @@ PATTERNS: Mapping[Table, str] = {
     "communities": "(n:ClewCommunity {namespace: $namespace})",
     "themes": "(n:ClewTheme {namespace: $namespace})",
     "topics": "(n:ClewTopic {namespace: $namespace})",
+    "descriptions": "(n:ClewDescription {namespace: $namespace})",
     "partition": "(n:ClewPartition {namespace: $namespace})",
 }
 """What holds the rows of each table, as `n`; those of `partition` are properties of one node.
@@ -151,6 +152,11 @@ CALL (d) {
 CALL (d) {
     MATCH (n:ClewSection {namespace: $namespace, document_id: d.id})
     DETACH DELETE n
+}
+CALL (d) {
+    MATCH (n:ClewDescription {namespace: $namespace})
+    WHERE n.key IS NOT NULL AND n.documents CONTAINS d.id
+    DELETE n
 }
 DETACH DELETE d
 """

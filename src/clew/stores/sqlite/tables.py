@@ -57,12 +57,19 @@ _BESIDE_TABLES = (
     "keywords",
 )
 # The keyword index knows no foreign keys; all else goes with what it hangs on.
-_DELETE_FIRST: Mapping[Table, str] = {
-    "documents": """
+# What was said of documents goes with them.
+_DELETE_FIRST: Mapping[Table, tuple[str, ...]] = {
+    "documents": (
+        """
 DELETE FROM keywords WHERE rowid IN (
     SELECT id FROM chunks WHERE document_id IN (SELECT value FROM json_each(:keys)))
 """,
-    "topics": "DELETE FROM topic_chunks WHERE topic_id IN (SELECT value FROM json_each(:keys))",
+        """
+DELETE FROM descriptions WHERE EXISTS (
+    SELECT 1 FROM json_each(:keys) WHERE instr(documents, '"' || value || '"'))
+""",
+    ),
+    "topics": ("DELETE FROM topic_chunks WHERE topic_id IN (SELECT value FROM json_each(:keys))",),
 }
 
 
@@ -114,9 +121,8 @@ def update_sql(table: Table, names: tuple[str, ...]) -> str:
 def delete_sql(table: Table) -> tuple[str, ...]:
     """Statements that delete the rows of `keys`."""
     key = SHAPES[table].key[0]
-    first = (_DELETE_FIRST[table],) if table in _DELETE_FIRST else ()
     return (
-        *first,
+        *_DELETE_FIRST.get(table, ()),
         f'DELETE FROM {table_name(table)} WHERE "{key}" IN (SELECT value FROM json_each(:keys))',
     )
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from clew.stores.backend import Statement
+from clew.stores.statements.enrichments import described
 
 _COMMUNITIES = "MATCH (c:ClewCommunity {namespace: $namespace})"
 
@@ -28,7 +29,6 @@ RETURN [{", ".join(f"p.{n}" for n in names)}] AS row
 
 BUILT = _kept(("built", "next_topic"))
 PARTITION = _kept(("entity_ids", "neighbourhoods", "strengths", "moved", "next_id"))
-SUMMARIES = _kept(("summaries",))
 # In place of those of that name. Rows: name, value.
 KEEP = Statement(
     "INSERT OR REPLACE INTO partition_state VALUES (:name, :value)",
@@ -69,9 +69,15 @@ RETURN [c.id, c.entity_ids, c.entities, c.sources] AS row
 )
 
 
+_SAID = described("'community:' || communities.id", "'community:' + toString(c.id)")
+
+
 @cache
 def reported(columns: tuple[str, ...], *, among: bool, at_level: bool) -> Statement:
-    """Those columns of communities that have a report: of `ids`, or as one sees them at `level`."""
+    """Those columns of communities that have a report: of `ids`, or as one sees them at `level`.
+
+    Last comes what a language model says of each, see `described`.
+    """
     sql = ["embedding IS NOT NULL"]
     cypher = ["c.id IS NOT NULL", "c.embedding IS NOT NULL"]
     if among:
@@ -92,22 +98,27 @@ def reported(columns: tuple[str, ...], *, among: bool, at_level: bool) -> Statem
 """
         )
     return Statement(
-        f"SELECT {', '.join(columns)} FROM communities WHERE {' AND '.join(sql)}",
+        f"SELECT {', '.join(columns)}, {_SAID[0]} FROM communities WHERE {' AND '.join(sql)}",
         f"{_COMMUNITIES} WHERE {' AND '.join(cypher)}"
-        f" RETURN [{', '.join(f'c.{name}' for name in columns)}] AS row",
+        f" RETURN [{', '.join(f'c.{name}' for name in columns)}, {_SAID[1]}] AS row",
     )
+
+
+_SAID_OF_TOPIC = described("'topic:' || t.id", "'topic:' + toString(t.id)")
+_SAID_OF_THEME = described("'theme:' || h.title", "'theme:' + h.title")
 
 
 def _topics(sql: str, cypher: str) -> Statement:
     return Statement(
         f"""
-SELECT t.id, t.name, h.title, t.passages, t.documents
+SELECT t.id, t.name, h.title, t.passages, t.documents, {_SAID_OF_TOPIC[0]}, {_SAID_OF_THEME[0]}
 FROM topics t JOIN themes h ON h.number = t.theme WHERE {sql}
 """,
         f"""
 MATCH (t:ClewTopic {{namespace: $namespace}}) WHERE {cypher}
 MATCH (h:ClewTheme {{namespace: $namespace, number: t.theme}})
-RETURN [t.id, t.name, h.title, t.passages, t.documents] AS row
+RETURN [t.id, t.name, h.title, t.passages, t.documents, {_SAID_OF_TOPIC[1]}, {_SAID_OF_THEME[1]}]
+    AS row
 """,
     )
 
@@ -126,5 +137,5 @@ UNWIND t.chunks AS chunk
 RETURN [t.id, chunk] AS row
 """,
 )
-THEMES = _all("themes", "number")
+THEMES = _all("themes", "number", "title")
 THEME_VECTORS = _all("themes", "number", "embedding")

@@ -4,23 +4,25 @@ from __future__ import annotations
 
 from clew.stores.backend import Statement
 from clew.stores.statements import AMONG
+from clew.stores.statements.enrichments import described
 
 DOCUMENT = (
     "id source origin title sha256 media_type language created_at date_source date_precision"
     " updated_at indexed_at metadata recipe characters version derived_from"
 ).split()
-"""Columns of a document; then the numbers of its sections and chunks."""
+"""Columns of a document; then the numbers of its sections and chunks, and its description."""
 _DOCUMENT = ", ".join(f"d.{name}" for name in DOCUMENT)
+_SAID = described("'document:' || d.id", "'document:' + d.id")
 _SQL_DOCUMENT = f"""
 SELECT {_DOCUMENT},
     (SELECT count(*) FROM sections s WHERE s.document_id = d.id),
-    (SELECT count(*) FROM chunks c WHERE c.document_id = d.id)
+    (SELECT count(*) FROM chunks c WHERE c.document_id = d.id), {_SAID[0]}
 FROM documents d
 """
 _CYPHER_DOCUMENT = f"""
 RETURN [{_DOCUMENT},
     COUNT {{ (d)<-[:PART_OF {{namespace: $namespace}}]-(:ClewSection) }},
-    COUNT {{ (d)<-[:PART_OF {{namespace: $namespace}}]-(:ClewChunk) }}] AS row
+    COUNT {{ (d)<-[:PART_OF {{namespace: $namespace}}]-(:ClewChunk) }}, {_SAID[1]}] AS row
 """
 _DOCUMENTS_OF_IDS = """
 UNWIND $ids AS id

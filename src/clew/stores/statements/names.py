@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from clew.stores.backend import Statement
 from clew.stores.statements import AMONG, AMONG_KEYS
+from clew.stores.statements.enrichments import described
 
 # --- entities
 
+_SAID = described("'entity:' || e.id", "'entity:' + toString(e.id)")
 # Mentions that say what a document is about, in sentence -1, count as none.
 # Columns: generation, then those of `entities.EntityRow`.
 ENTITIES = Statement(
@@ -16,20 +18,21 @@ SELECT (SELECT value FROM meta WHERE name = 'generation'),
     (SELECT coalesce(sum(count), 0) FROM entity_mentions m
         WHERE m.entity_id = e.id AND m.sentence >= 0),
     (SELECT count(DISTINCT c.document_id) FROM entity_mentions m JOIN chunks c ON c.id = m.chunk_id
-        WHERE m.entity_id = e.id)
+        WHERE m.entity_id = e.id),
+    {_SAID[0]}
 FROM entities e WHERE e.id {AMONG}
 """,
-    """
-MATCH (s:ClewStore {namespace: $namespace})
+    f"""
+MATCH (g:ClewStore {{namespace: $namespace}})
 UNWIND $ids AS id
-MATCH (e:ClewEntity {namespace: $namespace, id: id})
-CALL (e) {
-    MATCH (e)<-[m:MENTIONS {namespace: $namespace}]-(c:ClewChunk)
+MATCH (e:ClewEntity {{namespace: $namespace, id: id}})
+CALL (e) {{
+    MATCH (e)<-[m:MENTIONS {{namespace: $namespace}}]-(c:ClewChunk)
     RETURN sum(CASE WHEN m.sentence >= 0 THEN m.count ELSE 0 END) AS mentions,
         count(DISTINCT c.document_id) AS documents
-}
-RETURN [s.generation, e.id, e.name, e.key, e.entity_type, e.content, e.tier, mentions, documents]
-    AS row
+}}
+RETURN [g.generation, e.id, e.name, e.key, e.entity_type, e.content, e.tier, mentions, documents,
+    {_SAID[1]}] AS row
 """,
 )
 # How often the most mentioned entity is mentioned; reads all mentions.

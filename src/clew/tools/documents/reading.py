@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 FOUND = 10
 """Documents that `search` finds, at most."""
-TITLED, SOURCED = 100, 200
+TITLED, SOURCED, SUMMARY = 100, 200, 1000
 """Characters of a title and of a source in a list."""
 MOST_CHARACTERS = 10**9
 """Characters of a text that a cursor can be past."""
@@ -128,6 +128,7 @@ def _document(info: DocumentInfo) -> Result:
         "date_precision": info.date_precision,
         "indexed_at": info.indexed_at.isoformat(),
         "metadata": dict(info.metadata),
+        "summary": shortened(info.summary.text, SUMMARY) if info.summary else None,
     }
 
 

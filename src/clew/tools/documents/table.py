@@ -242,13 +242,14 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         title="Enrich by a language model",
         description="Let the server's language model add to what is stored, as a job: context"
         " situates passages in their documents; extract lists names and facts, each with words of"
+        " its passage; documents, entities, topics and reports are described, each statement with"
         " its passage. Says first what it takes.",
         parameters=(
             array(
                 "kinds",
                 "strings",
-                "context, extract, reports.",
-                max_items=3,
+                "context, extract, documents, entities, topics, reports.",
+                max_items=6,
                 max_length=20,
                 required=True,
             ),

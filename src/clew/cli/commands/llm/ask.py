@@ -27,7 +27,7 @@ from clew.cli.options import (
     read_namespaces,
     read_question,
 )
-from clew.cli.output import shown_source, stdout_console, write_json, write_line
+from clew.cli.output import shown_source, stdout_page, write_json, write_line
 
 if TYPE_CHECKING:
     from clew.models.llm.budget import Estimate
@@ -176,7 +176,7 @@ def _print_sources(found: Answer) -> None:
         if source.path:
             from clew.cli.render import print_thread
 
-            print_thread(stdout_console(), source.path, f"[{source.number}] {source.title}")
+            print_thread(stdout_page(), source.path, f"[{source.number}] {source.title}")
 
 
 def _heading(source: AnswerSource) -> str:

@@ -25,6 +25,9 @@ class Kind(StrEnum):
 
     context = "context"
     extract = "extract"
+    documents = "documents"
+    entities = "entities"
+    topics = "topics"
     reports = "reports"
 
     @property
@@ -40,6 +43,15 @@ def enrich(
     ] = False,
     context: Annotated[
         bool, typer.Option("--context", help="Words that situate each passage in its document.")
+    ] = False,
+    documents: Annotated[
+        bool, typer.Option("--documents", help="Summaries of documents, each statement quoted.")
+    ] = False,
+    entities: Annotated[
+        bool, typer.Option("--entities", help="Descriptions of entities, each statement quoted.")
+    ] = False,
+    topics: Annotated[
+        bool, typer.Option("--topics", help="Names of topics and themes, and what is said of them.")
     ] = False,
     reports: Annotated[
         bool, typer.Option("--reports", help="Reports on communities, each statement quoted.")
@@ -77,13 +89,17 @@ def enrich(
     wanted: dict[Enrichment, bool] = {
         "context": context,
         "extract": extract,
+        "documents": documents,
+        "entities": entities,
+        "topics": topics,
         "reports": reports,
     }
     chosen = [kind for kind, is_wanted in wanted.items() if is_wanted]
     if undo is not None and (chosen or dry_run or retry):
         raise typer.BadParameter("--undo stands alone: clew enrich --undo extract")
     if undo is None and not chosen:
-        raise typer.BadParameter("say what to add: --context, --extract, --reports")
+        options = ", ".join(f"--{kind}" for kind in wanted)
+        raise typer.BadParameter(f"say what to add: {options}")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         if undo is not None:
             _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
@@ -111,8 +127,7 @@ def _print_undone(common: Common, kind: Kind, passages: int) -> None:
     if common.json:
         write_json({"undone": kind.value, "count": passages})
     else:
-        of = "communities" if kind is Kind.reports else "passages"
-        write_line(f"{kind.value}: taken back in {passages:,} {of}")
+        write_line(f"{kind.value}: taken back in {passages:,} {_of(kind.value)}")
 
 
 def _print_estimates(common: Common, found: Mapping[Enrichment, Estimate]) -> None:
@@ -129,11 +144,21 @@ def _print_estimates(common: Common, found: Mapping[Enrichment, Estimate]) -> No
     note("Nothing was asked.")
 
 
+def _of(kind: str) -> str:
+    """What a kind of enrichment is of."""
+    return {
+        "documents": "documents and parts of them",
+        "entities": "entities",
+        "topics": "topics and themes",
+        "reports": "communities",
+    }.get(kind, "passages")
+
+
 def _print_report(report: EnrichmentReport) -> None:
     dropped = sum(report.dropped.values())
     found = f", {report.facts:,} facts ({report.new_relations:,} new), {dropped:,} dropped"
     found = found if report.kind == "extract" else ""
-    of = "communities" if report.kind == "reports" else "passages"
+    of = _of(report.kind)
     write_line(f"{report.kind}: {report.done:,} {of}{found}, {len(report.failed):,} failed")
     for reason, count in sorted(report.dropped.items(), key=lambda item: -item[1]):
         write_line(f"  {count:,} dropped: {reason}")

@@ -67,7 +67,7 @@ class SqliteAudit:
             return connection.execute("DELETE FROM audit WHERE recorded_at < ?", moment).rowcount
 
 
-def m020_undo(connection: sqlite3.Connection) -> None:
+def m021_undo(connection: sqlite3.Connection) -> None:
     """What takes a change back; unknown of those made until now."""
     connection.execute("ALTER TABLE audit ADD COLUMN undo TEXT")
 

@@ -1,0 +1,352 @@
+"""A model summarises documents, describes entities and names topics: what rests on nothing is
+dropped, sentences of the texts stand where it fails, and all is taken back."""
+
+from __future__ import annotations
+
+import json
+import re
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+import clew
+from clew.indexing.enrichment import subjects
+from clew.indexing.enrichment.descriptions import UNSUPPORTED
+from clew.library import Clew
+from clew.ports.enrichment import Described
+from clew.ports.language_model import Reply, Request
+from clew.settings import load_settings
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.types import Description
+from tests.unit.test_enrich_reports import Writing, sentence
+
+NAMES = ("Ada Morn", "Tobias Fenn", "Brida Kall")
+NOTES = (
+    "The stained glass in the chapel is old.",
+    "She makes stained glass for a pipe organ.",
+    "A pipe organ was sold.",
+    "Everybody heard the pipe organ near the stained glass.",
+    "The harbour wall broke.",
+    "Nobody mends the harbour wall.",
+)
+KINDS: tuple[Described, ...] = ("documents", "entities", "topics", "reports")
+_BLOCK = re.compile(r"<document[^>]*>\n(.*?)\n</document>", re.DOTALL)
+
+
+def text_of(number: int, sentences: int = 12) -> str:
+    """A document of several passages, in which three people do something about a clock."""
+    deeds = ("wound", "oiled", "drew", "sold")
+    lines = [
+        f"{NAMES[n % 3]} {deeds[n % 4]} the brass clock tower with {NAMES[(n + 1) % 3]}"
+        f" on round {number * 100 + n}."
+        for n in range(sentences)
+    ]
+    return "\n\n".join(lines)
+
+
+def opened(folder: Path, model: ScriptedLanguageModel | None = None, **llm: object) -> Clew:
+    split = {"chunk_tokens": 40, "section_tokens": 200}
+    settings = load_settings(store=folder, split=split, llm=llm)
+    return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with opened(tmp_path) as store:
+        for number in range(4):
+            store.add(text_of(number), source=f"log {number}")
+        for number, text in enumerate(NOTES):
+            store.add(text, source=f"note {number}")
+        store.state.update_communities()
+    return tmp_path
+
+
+def shown(store: Clew) -> dict[str, tuple[str, Description | None]]:
+    """Name and description of all that can have one, by what it is."""
+    found: dict[str, tuple[str, Description | None]] = {}
+    for info in store.documents.list():
+        found[f"document {info.source}"] = (info.title, info.summary)
+    for name in NAMES:
+        entity = store.entities.get(name)
+        found[f"entity {name}"] = (entity.name, entity.description)
+    for topic in store.state.communities.topics():
+        found[f"topic {topic.phrase}"] = (topic.name, topic.description)
+        found[f"theme of {topic.phrase}"] = (topic.theme, None)
+    for one in store.state.communities.communities():
+        found[f"community {one.id}"] = (one.title, Description(text=one.summary, sources=()))
+    return found
+
+
+def passage(store: Clew, public_id: str) -> str:
+    document, _, ordinal = public_id.rpartition("#")
+    return next(c.text for c in store.store.document_chunks(document) if c.ordinal == int(ordinal))
+
+
+def test_each_statement_ends_with_the_passage_that_says_it(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        before = shown(store)
+        done = store.enrich(*KINDS)
+        after = shown(store)
+
+        assert [report.failed for report in done] == [()] * 4
+        assert all(report.done for report in done)
+        assert [r.dropped[UNSUPPORTED] for r in done] == [2 * r.done for r in done]
+        for name, (_, said) in after.items():
+            if name.startswith(("document log", "entity", "topic")):
+                assert said is not None
+                said_text, _, number = said.text.rpartition(" [")
+                assert number == "1]"
+                assert said_text.rstrip(".") in passage(store, said.sources[0])
+                assert "Napoleon" not in said.text
+        assert {after[name][0] for name in after if name.startswith(("topic", "community"))} == {
+            "Who built it"
+        }
+        assert store.maintenance.check().problems == ()
+        for kind in KINDS:
+            assert store.enriching.undo(kind) > 0
+        assert shown(store) == before
+        assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
+
+
+def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:
+    model = Writing()
+    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+    with opened(tmp_path, model, **limits) as store:
+        store.add(text_of(1, 60), source="log")
+        (report,) = store.enrich("documents")
+        (info,) = store.documents.list()
+
+        asked = [request.subject for request in model.asked]
+        assert len(asked) > 3
+        parts = [f"{asked[-1]}, part {n}" for n in range(1, len(asked))]
+        assert sorted(asked[:-1]) == parts
+        assert report.done == len(asked)
+        assert info.summary is not None
+        # The number of the part's statement leads to the passage itself.
+        assert sentence(info.summary.text) in passage(store, info.summary.sources[0])
+        assert all(len(_BLOCK.findall(r.messages[0].text)) > 1 for r in model.asked)
+
+
+def test_parts_of_a_very_long_document_are_joined_step_by_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(subjects, "MOST_PARTS", 2)
+    model = Writing()
+    limits = {"context_tokens": 1024, "summarise": {"max_output_tokens": 256}}
+    with opened(tmp_path, model, **limits) as store:
+        store.add(text_of(1, 100), source="log")
+        (report,) = store.enrich("documents")
+        (info,) = store.documents.list()
+    sent = [_BLOCK.findall(request.messages[0].text) for request in model.asked]
+    assert {len(texts) - 1 for texts in sent[-3:]} == {2}
+    assert report.done == len(sent)
+    assert info.summary is not None
+    assert info.summary.sources[0].endswith("#0")
+
+
+def test_only_what_changed_is_described_again(folder: Path) -> None:
+    model = Writing()
+    with opened(folder, model) as store:
+        store.enrich(*KINDS)
+        store.add(text_of(9), source="another log")
+        estimated = store.enriching.estimate("documents")["documents"]
+        model.asked.clear()
+        (documents,) = store.enrich("documents")
+
+        assert (estimated.calls, estimated.documents) == (1, 1)
+        assert [request.subject for request in model.asked] == ["document another log"]
+        assert documents.done == 1
+
+
+def test_what_is_said_of_a_document_goes_with_it(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        store.add("The secret lighthouse burnt. Zed Orlo saw it.\n\n" + text_of(7), source="secret")
+        store.state.update_communities()
+        store.enrich(*KINDS)
+        store.documents.delete(["secret"])
+        said = [one for _, one in shown(store).values() if one is not None]
+        assert not any("round 7" in one.text or "lighthouse" in one.text for one in said)
+    (file,) = folder.rglob("clew.db")
+    with closing(sqlite3.connect(file)) as connection:
+        rows = connection.execute("SELECT text, documents FROM descriptions").fetchall()
+    assert rows
+    assert not any("round 7" in text or "lighthouse" in text for text, _ in rows)
+
+
+def test_a_text_written_anew_drops_what_was_said_of_it(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        store.enrich("documents", "entities")
+        store.add(text_of(8), source="log 0")
+        (info,) = (one for one in store.documents.list() if one.source == "log 0")
+        assert info.summary is None
+        assert store.enrich("documents")[0].done == 1
+
+
+def test_sentences_of_the_texts_stand_where_the_model_fails(folder: Path) -> None:
+    wrong = {"title": "T", "statements": [{"quote": "Nobody said so.", "text": "Nobody said so."}]}
+    model = Writing(lambda _: wrong)
+    with opened(folder, model) as store:
+        before = shown(store)
+        done = store.enrich(*KINDS)
+        after = shown(store)
+
+        assert [report.done for report in done] == [0] * 4
+        assert [len(store.enriching.failures(kind)) for kind in KINDS] == [
+            len(report.failed) for report in done
+        ]
+        for name, (title, said) in after.items():
+            assert title == before[name][0]
+            if name.startswith(("document log", "entity", "topic")):
+                assert said is not None
+                assert len(said.sources) == (2 if "harbour" in name else 3)
+                first = sentence(said.text)
+                assert first in passage(store, said.sources[0])
+                assert not name.startswith("entity") or name.removeprefix("entity ") in first
+        assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
+        model.write = Writing().write
+        assert all(report.done for report in store.enrich(*KINDS, retry=True))
+        assert all(report.failed == () for report in store.enrich(*KINDS))
+        for kind in KINDS:
+            store.enriching.undo(kind)
+        assert shown(store) == before
+
+
+def hostile(texts: list[str]) -> object:
+    """A sound statement among what no reader should see."""
+    said = sentence(texts[0])
+    return {
+        "title": "\x1b[2J\u202etower " + "tower " * 100_000,
+        "statements": [
+            {"quote": said, "text": f"{said} [7]\x00\x1b[31m\u202e."},
+            {"quote": said, "text": f"{said} " + "clock " * 200_000},
+            {"quote": "clock " * 200_000, "text": said},
+            *(
+                {"quote": said, "text": f"the tower {'so ' * (n % 50)}stood."}
+                for n in range(10_000)
+            ),
+        ],
+    }
+
+
+def test_what_steers_screens_and_what_is_too_long_is_not_shown(folder: Path) -> None:
+    with opened(folder, Writing(hostile)) as store:
+        store.enrich(*KINDS)
+        for title, said in shown(store).values():
+            text = f"{title}{said.text if said else ''}"
+            assert not re.search("[\x00\x1b\u202e]", text)
+            assert len(text) < 5_000
+            assert "[7]" not in text
+        assert store.maintenance.check().problems == ()
+
+
+def test_search_shows_names_and_descriptions_and_filters_hide_them(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        store.enrich("topics", "entities")
+        found = store.search("Who mends the harbour wall?", strategy="topic").context.text
+        assert "Who built it" in found
+        filtered = store.search(
+            "Who mends the harbour wall?", strategy="topic", where=["title~note*"]
+        )
+        assert "Who built it" not in filtered.context.text
+        (hit, *_), _ = store.entities.search("Ada Morn")
+        assert hit.content == hit.entity.description.text  # type: ignore[union-attr]
+        dated = clew.Document(source="dated", text=text_of(5), created_at=datetime.now(UTC))
+        store.add_documents([dated])
+        (hit, *_), _ = store.entities.search("Ada Morn", since="2000-01-01")
+        assert hit.entity.description is not None
+        assert hit.content
+        assert hit.content in text_of(5)
+
+
+def test_a_description_by_hand_is_never_replaced(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        store.enrich("entities")
+        ada = store.entities.get("Ada Morn").id
+        store.store.update_entity(ada, content="A clock maker.")
+        store.entities.merge("Tobias Fenn", "Ada Morn")
+        found = store.entities.get("Ada Morn")
+        (hit, *_), _ = store.entities.search("Ada Morn")
+        assert found.content == hit.content == "A clock maker."
+        store.enriching.undo("entities")
+        assert store.entities.get("Ada Morn").content == "A clock maker."
+
+
+class Counting(Writing):
+    """Takes a token for four characters."""
+
+    def reply(self, request: Request) -> Reply:
+        reply = super().reply(request)
+        read = len(request.instructions) + sum(len(m.text) for m in request.messages)
+        usage = clew.ports.language_model.Usage(
+            input_tokens=read // 4, output_tokens=len(reply.text) // 4
+        )
+        return Reply(text=reply.text, finish="stop", model="m", usage=usage)
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        yield self.reply(request)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_dry_run_says_what_is_used(folder: Path, kind: Described) -> None:
+    """Judged by a first run, what a new half takes is within 15 % of what was said."""
+    model = Counting()
+    with opened(folder, model) as store:
+        store.enrich(kind)
+        for number in range(20, 24):
+            text = text_of(number)
+            for old, new in (("Ada", "Hal"), ("Tobias", "Ute"), ("Brida", "Piet")):
+                text = text.replace(old, new)
+            store.add(text, source=f"more {number}")
+        for number, text in enumerate(NOTES):
+            store.add(f"{text} So they say.", source=f"another note {number}")
+        store.state.update_communities()
+        said = store.enriching.estimate(kind)[kind]
+        (report,) = store.enrich(kind)
+    assert said.calls == report.requests > 0
+    assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
+    assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
+
+
+def test_a_budget_stops_it_and_nothing_is_asked_twice(folder: Path) -> None:
+    model = Counting()
+    with opened(folder, model, concurrency=1) as store:
+        (first,) = store.enrich("documents", max_tokens=1)
+        assert "tokens are spent" in first.stopped
+        assert 0 < first.done < 4
+        (rest,) = store.enrich("documents")
+        assert first.done + rest.done == 4
+    prompts = [request.messages[0].text for request in model.asked]
+    assert len(prompts) == len(set(prompts)) == 4
+
+
+def malformed(number: int) -> Callable[[list[str]], object]:
+    shapes: list[object] = [
+        [], {}, None, "", {"title": 7, "statements": {}}, {"title": "x", "statements": [[]]},
+        {"title": "x", "statements": [{"quote": None, "text": "y"}]},
+    ]  # fmt: skip
+    return lambda _: shapes[number % len(shapes)]
+
+
+def test_malformed_replies_lose_nothing(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        before = shown(store)
+    for number in range(7):
+        with opened(folder, Writing(malformed(number))) as store:
+            done = store.enrich(*KINDS, retry=True)
+            assert [report.done for report in done] == [0] * 4
+            for kind in KINDS:
+                store.enriching.undo(kind)
+            assert shown(store) == before
+
+
+def test_json_of_it_can_be_written(folder: Path) -> None:
+    from clew.cli.output import to_json
+
+    with opened(folder, Writing()) as store:
+        store.enrich(*KINDS)
+        entity = json.loads(to_json(store.entities.get("Ada Morn")))
+    assert entity["description"]["sources"][0].endswith("#0")
