@@ -6,14 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.tools.graph.reading import known_entity
-from clew.tools.graph.undoing import (
-    MERGED,
-    REFUSED,
-    RENAMED,
-    RETYPED,
-    SPLIT,
-    UNDO_CHANGE,
-)
+from clew.tools.graph.undoing import UNDO_CHANGE, UNDOS
 from clew.tools.parameters import array, integer, positive, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
@@ -97,7 +90,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", other_id="integer", names="array"),
         run=refuse_merge,
-        undo=REFUSED,
+        undo=UNDOS["refuse_merge"],
         scope="write",
         profiles=FULL,
     ),
@@ -112,7 +105,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", name="string", names="array"),
         run=merge_entities,
-        undo=MERGED,
+        undo=UNDOS["merge_entities"],
         scope="write",
         profiles=FULL,
     ),
@@ -127,7 +120,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", new_entity_id="integer", name="string"),
         run=split_entity,
-        undo=SPLIT,
+        undo=UNDOS["split_entity"],
         scope="write",
         profiles=FULL,
     ),
@@ -138,7 +131,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         parameters=(_ENTITY_ID, text("name", "To show it under.", required=True, blank=False)),
         result=shape(entity_id="integer", name="string", before="string"),
         run=rename_entity,
-        undo=RENAMED,
+        undo=UNDOS["rename_entity"],
         scope="write",
         profiles=FULL,
         idempotent=True,
@@ -153,7 +146,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", entity_type="string", before="string"),
         run=retype_entity,
-        undo=RETYPED,
+        undo=UNDOS["retype_entity"],
         scope="write",
         profiles=FULL,
         idempotent=True,

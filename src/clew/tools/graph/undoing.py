@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,6 @@ from clew.tools.graph.reading import known_entity
 from clew.tools.parameters import positive
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool, Undo
-from clew.tools.toolbox import may_call
 from clew.wiring import make_audit
 
 if TYPE_CHECKING:
@@ -24,19 +24,16 @@ ALL = 2**31
 
 def undo_change(call: Call, arguments: Arguments) -> Result:
     """`undo_change`."""
-    from clew.tools.registry import TOOLS
-
     number = arguments["entry_id"]
     log = make_audit(call.engine.state.journal)
     entry = next((e for e in log.entries(before=number + 1, limit=1) if e.id == number), None)
     if entry is None:
         raise NotFoundError(f"no change {number}; the ids of changes come from audit")
-    tool = next((t for t in TOOLS if t.name == entry.tool), None)
-    if entry.undo is None or tool is None or tool.undo is None:
+    if entry.undo is None or entry.tool not in UNDOS:
         raise InputError(f"change {number} ({entry.tool}) was taken back already, or cannot be")
-    if not may_call(call.caller, tool):
-        raise InputError(f"taking this back needs the right to call {tool.name}; ask for it")
-    tool.undo.take_back(call, entry.undo)
+    if call.caller.tools is not None and entry.tool not in call.caller.tools:
+        raise InputError(f"taking this back needs the right to call {entry.tool}; ask for it")
+    UNDOS[entry.tool].take_back(call, entry.undo)
     log.keep_undo(number, None)
     return {"entry_id": number, "tool": entry.tool}
 
@@ -145,11 +142,16 @@ def _state_again(call: Call, known: Arguments) -> None:
         )
 
 
-MERGED, SPLIT = Undo(take_back=_part), Undo(take_back=_join)
-RENAMED, RETYPED = Undo(take_back=_rename), Undo(take_back=_retype)
-REFUSED = Undo(take_back=_allow)
-STATED = Undo(take_back=_unstate, before=_stated_before)
-DELETED = Undo(take_back=_undelete, before=_deleted_before)
+UNDOS: Mapping[str, Undo] = {
+    "merge_entities": Undo(take_back=_part),
+    "split_entity": Undo(take_back=_join),
+    "rename_entity": Undo(take_back=_rename),
+    "retype_entity": Undo(take_back=_retype),
+    "refuse_merge": Undo(take_back=_allow),
+    "add_entity_relationship": Undo(take_back=_unstate, before=_stated_before),
+    "delete_relation": Undo(take_back=_undelete, before=_deleted_before),
+}
+"""By tool."""
 
 UNDO_CHANGE = Tool(
     name="undo_change",
