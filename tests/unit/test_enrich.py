@@ -13,10 +13,16 @@ import pytest
 
 import clew
 from clew.errors import InputError, ModelUnavailableError, ReplyError, SettingsError
-from clew.indexing.enrichment.extraction import ModelExtraction, Outcome, Work
+from clew.indexing.enrichment.extraction import (
+    MOST_STATED,
+    TOO_MANY,
+    ModelExtraction,
+    Outcome,
+    Work,
+)
 from clew.indexing.enrichment.validation import NO_TYPE, TOO_VAGUE, UNNAMED, UNQUOTED
 from clew.library import Clew
-from clew.ports.language_model import LanguageModel, Reply, Request
+from clew.ports.language_model import LanguageModel, Reply, Request, Usage
 from clew.settings import load_settings
 from clew.stores.relations.enrichments import enrichments_of
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
@@ -352,3 +358,78 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_change_nothing(folder: 
         assert failed > 3000
         assert content(store) == before
         assert len(store.enriching.failures("extract")) == 3
+
+
+class Gleaning(ScriptedLanguageModel):
+    """Finds every other fact of a passage at first, and what it is told is missing then."""
+
+    def __init__(self, second: str = "") -> None:
+        super().__init__()
+        self.second = second
+
+    def reply(self, request: Request) -> Reply:
+        with self._lock:
+            self.asked.append(request)
+        text = request.messages[0].text
+        found = [fact for fact in TRUE if fact[3].lower() in text.lower().split("missed")[0]]
+        is_second = "found before" in text
+        if is_second and self.second:
+            return Reply(text=self.second, finish="stop", model="m")
+        wanted = [f for f in found if f"-{f[1]}->" not in text] if is_second else found[:1]
+        facts = [{"head": h, "relation": r, "tail": t, "quote": q} for h, r, t, q in wanted]
+        said = json.dumps({"entities": [], "facts": facts})
+        usage = Usage(input_tokens=len(text) // 4, output_tokens=len(said) // 4)
+        return Reply(text=said, finish="stop", model="m", usage=usage)
+
+
+def test_a_second_round_finds_what_the_first_one_missed(folder: Path) -> None:
+    with opened(folder, Gleaning()) as store:
+        assert store.enrich("extract")[0].facts == 2
+    model = Gleaning()
+    with opened(folder, model, gleaning=True) as store:
+        store.enriching.undo("extract")
+        (report,) = store.enrich("extract")
+        assert facts(store) == {(head, relation, tail) for head, relation, tail, _ in TRUE}
+        assert report.facts == len(TRUE)
+        # The first round was kept.
+        assert (report.requests, report.cached) == (3, 3)
+        store.enriching.undo("extract")
+        said = store.enriching.estimate("extract")["extract"]
+        assert (said.calls, said.cached) == (0, 6)
+
+
+@pytest.mark.parametrize("second", ["[]", "nonsense", '{"facts": 7}', "{" * 1000])
+def test_a_second_round_that_fails_costs_nothing_of_the_first(folder: Path, second: str) -> None:
+    with opened(folder, Gleaning(second), gleaning=True) as store:
+        (report,) = store.enrich("extract")
+        assert (report.facts, len(facts(store)), report.failed) == (2, 2, ())
+
+
+def test_a_dry_run_counts_both_rounds(tmp_path: Path) -> None:
+    with opened(tmp_path, Gleaning(), gleaning=True) as store:
+        for number in range(8):
+            store.add(f"{CLOCK} Round {number}.", source=f"clock {number}")
+        store.enrich("extract", documents=[store.documents.list()[0].id])
+        said = store.enriching.estimate("extract")["extract"]
+        (report,) = store.enrich("extract")
+    assert said.calls == report.requests == 14
+    assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
+    assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)
+
+
+def test_a_reply_of_ten_thousand_facts_does_not_flood_the_graph(tmp_path: Path) -> None:
+    """A model that repeats itself, without an end or a measure."""
+    quote = "Ada Morn built the great clock of Vell."
+    said = {
+        "entities": [{"name": f"Ada {'x' * n}", "type": "person"} for n in range(10_000)],
+        "facts": [
+            {"head": "Ada Morn", "relation": f"built_{n}", "tail": "great clock", "quote": quote}
+            for n in range(10_000)
+        ],
+    }
+    with opened(tmp_path, ScriptedLanguageModel([json.dumps(said)])) as store:
+        store.add(CLOCK, source="clock")
+        (report,) = store.enrich("extract")
+        assert report.facts == len(facts(store)) == MOST_STATED
+        assert report.dropped[TOO_MANY] == 2 * (10_000 - MOST_STATED)
+        assert store.maintenance.check().problems == ()

@@ -17,6 +17,7 @@ from clew.graph.snapshot import Snapshot
 from clew.ports import NearbyQuery
 from clew.search import views
 from clew.settings import Settings, load_settings
+from clew.stores import neighbourhood
 from clew.testing.fakes import HashEmbedder
 
 NAMES = [f"{one} {other}" for one in ("Ada", "Piet", "Jon") for other in ("Morn", "Oss", "Vell")]
@@ -150,6 +151,26 @@ def test_a_large_store_has_no_snapshot_of_itself(
         assert "neighbourhood" not in engine.search(QUESTIONS[0], strategy="graph").timings_ms
         monkeypatch.setattr(views, "IN_MEMORY", 3)
         assert "neighbourhood" in engine.search(QUESTIONS[0], strategy="graph").timings_ms
+
+
+def test_what_is_remembered_of_common_names_is_counted_again_after_changes(
+    two: tuple[clew.Clew, clew.Clew], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbourhood, "COMMON", 1)
+    whole, near = two
+    for count in (2, 12):
+        place_notes(whole, count)
+        snapshot = whole.state.snapshot
+        ids = snapshot.entity_ids.tolist()
+        for _ in range(2):  # the second time, from what is remembered
+            query = NearbyQuery(counted=ids, terms=["clock", "nothing"], most=0)
+            found = near.state.store.nearby(query)
+            assert found.chunks == snapshot.size
+            counts = found.entity_counts[np.argsort(found.entity_counts[:, 0])]
+            assert counts[:, 0].tolist() == ids
+            assert counts[:, 1].tolist() == snapshot.entity_frequency.tolist()
+            (clock,) = snapshot.term_rows(["clock"])
+            assert found.term_counts == {"clock": snapshot.term_frequency[clock]}
 
 
 def test_filters_hold_for_what_is_read(two: tuple[clew.Clew, clew.Clew]) -> None:

@@ -129,7 +129,7 @@ class Ask:
         from clew.models.llm.budget import estimate, total
         from clew.search.ask.prompt import REPLY_TOKENS
 
-        new = [request for request in asked if not model.is_cached(request)]
+        new = [request for request in asked if model.kept(request) is None]
         past = make_replies(self._state.store).entries()
         found = []
         for task in dict.fromkeys(["answer", *(request.task for request in new)]):

@@ -115,8 +115,8 @@ class Enriching:
         for kind in kinds:
             task, ids, task_of = self._task(kind, model), self._ids(documents), _TASKS[kind]
             works = list(task.works(ids, retry=retry))
-            requests = [task.request(work) for work in works]
-            asked = [request for request in requests if not model.is_cached(request)]
+            requests = [request for work in works for request in task.requests(work)]
+            asked = [request for request in requests if model.kept(request) is None]
             same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
             found[kind] = estimate(asked, cached, same, task.reply_tokens(works))

@@ -94,6 +94,10 @@ class LlmSettings(SettingsGroup):
         le=10,
         description="Weight of its choice next to the ranking, both in standard units.",
     )
+    gleaning: bool = Field(
+        default=False,
+        description="Let extraction ask a second time for what the first reply missed.",
+    )
     cache: bool = Field(default=True, description="Keep replies in the store and use them again.")
     max_tokens_spent: int = Field(
         default=0, ge=0, description="Tokens that one command may spend; 0: no limit."

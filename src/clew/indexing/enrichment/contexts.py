@@ -141,9 +141,9 @@ class ModelContexts:
         """See `EnrichmentTask`; passages do not wait for each other."""
         return 0
 
-    def request(self, work: Work) -> Request:
-        """What the model is asked."""
-        return context_request(work)
+    def requests(self, work: Work) -> Sequence[Request]:
+        """See `EnrichmentTask`."""
+        return (context_request(work),)
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; a name that the document does not have is no context of it."""

@@ -98,9 +98,9 @@ class ModelDescriptions:
         """All parts are described before what they are parts of."""
         return work.stage
 
-    def request(self, work: Subject) -> Request:
-        """What the model is asked, by what is said of its parts now."""
-        return description_request(work, self._evidence(work))
+    def requests(self, work: Subject) -> Sequence[Request]:
+        """See `EnrichmentTask`; by what is said of its parts now."""
+        return (description_request(work, self._evidence(work)),)
 
     def ask(self, work: Subject) -> Outcome:
         """See `EnrichmentTask`."""

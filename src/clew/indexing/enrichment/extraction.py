@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from clew.errors import ModelError, NotFoundError
 from clew.indexing.enrichment.extraction_prompt import (
+    MOST_LISTED,
     ExtractionReply,
+    Name,
     QuotedFact,
     entity_types,
     extraction_request,
+    gleaning_request,
     instructions,
 )
 from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
@@ -39,6 +42,9 @@ if TYPE_CHECKING:
 CONFIDENCE = 0.7
 """How far a fact is believed that quotes its passage: a prior, more than a pattern's 0.5."""
 MOST_PASSAGES = 8
+MOST_STATED = 100
+"""Names, and facts, of a passage in a reply; nine are usual."""
+TOO_MANY = "the reply lists more than passages of this length state"
 _CHARACTERS_A_TOKEN = 3
 """Fewer than there are in most languages: what is sent, and what comes, has to fit."""
 _TOKENS_A_CHARACTER = 2
@@ -116,6 +122,7 @@ class ModelExtraction:
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
         """What is left to do in documents; with `retry`, also what failed, each passage alone."""
         done = self.log.done("extract")
+        instructed = len(instructions(self.domain)) + self.settings.gleaning * MOST_LISTED
         for document_id in document_ids:
             chunks = self.store.document_chunks(document_id)
             left = {chunk.id for chunk in chunks if chunk.id not in done}
@@ -124,7 +131,7 @@ class ModelExtraction:
                 continue
             ranges = self.store.sentence_ranges([chunk.id for chunk in chunks])
             passages = [Passage(chunk, ranges[chunk.id]) for chunk in chunks]
-            for work in works_of(passages, self.settings, len(instructions(self.domain))):
+            for work in works_of(passages, self.settings, instructed):
                 if any(passage.chunk.id in left for passage in work):
                     yield work
             yield from ([Passage(chunk, ranges[chunk.id])] for chunk in again)
@@ -133,9 +140,15 @@ class ModelExtraction:
         """See `EnrichmentTask`; passages do not wait for each other."""
         return 0
 
-    def request(self, work: Work) -> Request:
-        """What the model is asked."""
-        return extraction_request(work, self.domain)
+    def requests(self, work: Work) -> Sequence[Request]:
+        """See `EnrichmentTask`; what was found first is known once it was asked."""
+        first = extraction_request(work, self.domain)
+        if not self.settings.gleaning:
+            return (first,)
+        kept = self.model.kept(first)
+        found = kept.value if kept else _as_long_as_usual(work)
+        assert isinstance(found, ExtractionReply)
+        return first, gleaning_request(first, found)
 
     def ask(self, work: Work) -> Outcome:
         """See `EnrichmentTask`; passages that come to nothing together are asked one by one."""
@@ -193,22 +206,29 @@ class ModelExtraction:
     def _asked(self, work: Work) -> Outcome:
         """What the model finds in passages; those where it overlooks every name have failed."""
         request = extraction_request(work, self.domain)
-        reply = self.model.reply(request).value
-        assert isinstance(reply, ExtractionReply)
+        replies = [self._reply(request)]
+        if self.settings.gleaning:
+            replies += self._missed(request, replies[0])
         checked = Validation(work, None)
-        types = entity_types(self.domain)
+        types, most = entity_types(self.domain), MOST_STATED * len(work)
         entities = [
             NewEntity(name=one.name, entity_type=one.type if one.type in types else "name")
-            for one in reply.entities
+            for reply in replies
+            for one in reply.entities[:most]
         ]
         taken = [entity for entity in entities if checked.takes(entity)]
-        facts = sum(checked.relates(_relation(fact)) for fact in reply.facts)
+        for reply in replies:
+            for fact in reply.facts[:most]:
+                checked.relates(_relation(fact))
         outcome = Outcome(
             readings=checked.extractions(),
             entities=taken,
-            facts=facts,
+            facts=sum(len(passage.relations) for passage in work),
             dropped=Counter(one.reason for one in checked.rejected),
         )
+        stated = (len(said) for reply in replies for said in (reply.entities, reply.facts))
+        if too_many := sum(max(count - most, 0) for count in stated):
+            outcome.dropped[TOO_MANY] = too_many
         for passage in work:
             if reason := suspicion(passage):
                 del outcome.readings[passage.chunk.id]
@@ -216,6 +236,20 @@ class ModelExtraction:
                 if len(work) == 1:
                     self.model.reject(request, reason)
         return outcome
+
+    def _reply(self, request: Request) -> ExtractionReply:
+        reply = self.model.reply(request).value
+        assert isinstance(reply, ExtractionReply)
+        return reply
+
+    def _missed(self, request: Request, found: ExtractionReply) -> list[ExtractionReply]:
+        """What a further round finds; none where it fails, since the first one counts."""
+        try:
+            return [self._reply(gleaning_request(request, found))]
+        except ModelError as error:
+            if is_fatal(error):
+                raise
+            return []
 
 
 def suspicion(passage: Passage) -> str:
@@ -227,6 +261,12 @@ def suspicion(passage: Passage) -> str:
     if found < _CAPITALS:
         return ""
     return f"suspicious: no names were found, though {found} words inside sentences have capitals"
+
+
+def _as_long_as_usual(work: Work) -> ExtractionReply:
+    """In place of what is not found yet: names and facts are about half as long as their text."""
+    text = " ".join(passage.chunk.text for passage in work)
+    return ExtractionReply(entities=[Name(name=text[: len(text) // 2])])
 
 
 def _relation(fact: QuotedFact) -> AgentRelation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -16,6 +17,12 @@ if TYPE_CHECKING:
 
 VERSION = 1
 """Of the prompt: a reply that was kept for another one is not used."""
+MOST_LISTED = 2000
+"""Characters of what was found before."""
+_MISSED = """\
+Names and facts of these passages were missed. List those alone that are not among what was found\
+ before; where nothing was missed, leave both lists empty.\
+"""
 TYPES = ("person", "place", "organisation", "work", "event", "product", "concept", "date", "name")
 
 
@@ -64,6 +71,19 @@ Say nothing that the passages do not say. Where they name nothing, leave both li
     if domain.relation_types:
         told += f"Where they fit, use these relations: {', '.join(domain.relation_types)}.\n"
     return "\n".join([told.removesuffix("\n"), *domain.instructions, ""])
+
+
+def gleaning_request(request: Request, found: ExtractionReply) -> Request:
+    """The same passages once more, for what a first reply missed."""
+    lines = [f"{name.name} ({name.type})" for name in found.entities]
+    lines += [f"{fact.head} -{fact.relation}-> {fact.tail}" for fact in found.facts]
+    listed = untrusted_block("\n".join(lines)[:MOST_LISTED], part="found before")
+    text = f"{request.messages[0].text}\n\n{_MISSED}\n{listed}"
+    return replace(
+        request,
+        messages=(Message(role="user", text=text, shared=len(request.messages[0].text)),),
+        subject=f"{request.subject}, what was missed",
+    )
 
 
 def extraction_request(passages: Sequence[Passage], domain: Domain) -> Request:

@@ -13,7 +13,7 @@ from clew.ports.language_model import LanguageModel
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from clew.ports.language_model import Request
+    from clew.ports.language_model import Reply, Request
 
 W = TypeVar("W")
 Out = TypeVar("Out")
@@ -26,6 +26,10 @@ MOST_FAILURES = 5
 
 class CheckedModel(LanguageModel, Protocol):
     """A language model whose kept replies may turn out to be of no use."""
+
+    def kept(self, request: Request) -> Reply | None:
+        """The reply to a request that was answered before; nothing is asked."""
+        ...
 
     def reject(self, request: Request, reason: str) -> None:
         """Forget the reply to a request, so that it can be asked for again."""
@@ -68,8 +72,8 @@ class EnrichmentTask(Protocol[W, Out]):
         """Works of an earlier stage are stored before those of a later one begin."""
         ...
 
-    def request(self, work: W) -> Request:
-        """What the model is asked."""
+    def requests(self, work: W) -> Sequence[Request]:
+        """What the model is asked, as far as it is known beforehand."""
         ...
 
     def ask(self, work: W) -> Out:

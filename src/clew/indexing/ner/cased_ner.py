@@ -18,6 +18,8 @@ from clew.indexing.ner.name_lexicon import (
     COMMON_WORDS,
     CONNECTORS,
     DEMONYMS,
+    FIRST_NAMES,
+    OPENING_VERBS,
     ORGANISATION_PREFIXES,
     SECTION_WORDS,
     STARTERS,
@@ -134,7 +136,13 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
+    if opens and len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1]):
+        tokens = tokens[1:]
     is_dated = _YEAR_AFTER.match(text, right) is not None
+    while len(tokens) > 1 and is_run_together(tokens[0][1]):
+        tokens = tokens[1:]
+    while len(tokens) > 1 and is_run_together(tokens[-1][1]):
+        tokens = tokens[:-1]
     first, last = trim_name(tokens, opens, is_dated=is_dated)
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
@@ -145,12 +153,22 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     return _several(kept) if kept else ()
 
 
+def _is_numbered_entry(first: str, second: str) -> bool:
+    """Whether a letter numbers an entry that begins with a verb: "B. Use", but "J. Smith"."""
+    is_letter = len(first) == 2 and first[0].isalpha() and first[1] == "."
+    return is_letter and second.casefold() in OPENING_VERBS | STARTERS
+
+
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     name = _without_adjective(_bare(token))
     if is_run_together(name):
         return ()
     lower = name.casefold().strip(".").replace("’", "'")
-    if len(name) < 2 or lower in CALENDAR or (lower in STARTERS and not name.isupper()):
+    if (
+        len(name) < 2
+        or lower.rstrip("-0123456789") in CALENDAR
+        or (lower in STARTERS and not name.isupper())
+    ):
         return ()
     if "'" in lower and _CONTRACTION.search(lower):
         return ()
@@ -180,17 +198,35 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
         return ()
     if VERSION.fullmatch(tokens[-1][1]):
         return _versioned(tokens[:-1], tokens)
+    if at := _person_of(tokens):
+        return [*_several(tokens[:at]), *_several(tokens[at + 2 :])]
     whole = _span(tokens)
-    found = [whole]
+    found = [] if _is_owned(tokens, whole.entity_type) else [whole]
     for part in _parts(tokens, whole.entity_type):
         if len(part) > 1 or _names_alone(part[0][1]):
-            found.append(_span(part, nested=True))
+            found.append(_span(part, nested=bool(found) and found[0] is whole))
     return found
+
+
+def _is_owned(tokens: Sequence[Token], kind: str) -> bool:
+    """Whether one name only has another: "Debian's Qt"; no "Moore's Law"."""
+    owners = [i for i, (_, token) in enumerate(tokens[:-1]) if token.endswith(("'s", "’s"))]
+    if len(owners) != 1 or kind not in ("name", "person"):
+        return False
+    return not any(is_ordinary(token) for _, token in tokens[owners[0] + 1 :])
+
+
+def _person_of(tokens: Sequence[Token]) -> int:
+    """Where "of the" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
+    words = [token for _, token in tokens]
+    at = words.index("of") if "of" in words else 0
+    return at if at > 1 and words[at + 1] == "the" and words[0].casefold() in FIRST_NAMES else 0
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
     """A product with its version, and the product; ordinary words have no version."""
-    if all(is_ordinary(token) for _, token in product):
+    lower = {token.casefold() for _, token in product}
+    if lower & (COMMON_WORDS | SECTION_WORDS) and all(is_ordinary(token) for token in lower):
         return [span._replace(initial=True) for span in _several(product)]
     version = _span(tokens)._replace(entity_type="product")
     return [version, _span(product, nested=True)._replace(entity_type="product")]

@@ -97,9 +97,14 @@ def find_relative_dates(text: str, start: int, end: int, written: datetime) -> I
     """
     for found in find_relative(text, written, start, end):
         name = name_of(found.period)
-        if name is None or found.period.start is None:
+        if name is None or found.period.start is None or _is_vague(text[found.start :][:7]):
             continue
         yield NameSpan(found.start, found.end, name, "date")
         year = str(found.period.start.year)
         if name != year:
             yield NameSpan(found.start, found.end, year, "date", nested=True)
+
+
+def _is_vague(text: str) -> bool:
+    """Whether a text begins with "today's", which mostly means nowadays."""
+    return text.casefold().replace("’", "'") == "today's"

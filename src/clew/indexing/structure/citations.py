@@ -16,7 +16,8 @@ _MOST = 500
 """Citations of a document."""
 _CITATION = re.compile(
     r"(?:(?<![\w/.-])(?P<series>RFC|PEP|BCP|BIP|EIP|XEP|JEP|ISO(?:/IEC)?|IEEE|ECMA|CVE)"
-    r"(?:[ \u00a0]|-(?=\d)|(?=\d))|:(?P<role>pep|rfc):`)(?P<number>\d{1,6}(?:-\d{1,7})?)(?![\w%])"
+    r"(?:[ \u00a0]|-(?=\d)|(?=\d))|:(?P<role>pep|rfc):`)"
+    r"(?P<number>\d{1,6}(?:[.-]\d{1,7})?)(?![\w%])"
 )
 
 

@@ -56,7 +56,8 @@ GENERIC = SECTION_WORDS | word_list(
     " title creator date rights publisher subject language source format identifier"
     " remarks comments appendix definitions terms other misc miscellaneous more updates news"
     " warning warnings caution hint important tip deprecations removals additions optimizations"
-    " limitations alternatives design"
+    " limitations alternatives design nota fecha autor autores título hinweis achtung datum autoren"
+    " titel remarque attention auteur auteurs titre data autore autori titolo avviso aviso"
 )
 """Last words of headings that name no subject."""
 

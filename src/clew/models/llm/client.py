@@ -78,10 +78,14 @@ class LanguageModelClient:
         """
         return self._answer(request, self._pieces)
 
-    def is_cached(self, request: Request) -> bool:
-        """Whether a request would be answered without asking; not counted as used."""
+    def kept(self, request: Request) -> Reply | None:
+        """The reply to a request that would be answered without asking; not counted as used."""
         request = self.prepared(request)
-        return self._kept(request_key(self.provider.name, request), counted=False) is not None
+        entry = self._kept(request_key(self.provider.name, request), counted=False)
+        if entry is None:
+            return None
+        reply = restored(entry)
+        return replace(reply, value=parse(request, reply))
 
     def reject(self, request: Request, reason: str) -> None:
         """Record a kept reply as failed, since the text does not bear it out: ask for it again."""

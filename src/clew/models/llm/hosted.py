@@ -124,8 +124,8 @@ class Hosted:
 
     def _away(self, error: object) -> ModelUnavailableError:
         return ModelUnavailableError(
-            f"{self.name} cannot be reached at {self._address} ({error}); check llm.base_url and"
-            " the network"
+            f"{self._settings.provider} cannot be reached at {self._address} ({error}); check"
+            " llm.base_url and the network"
         )
 
     @contextmanager

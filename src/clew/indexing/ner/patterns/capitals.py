@@ -30,7 +30,8 @@ _STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOT
 _WORD = (
     rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{W})"  # U.S., J.R.R.
     rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
-    rf"|{W}*(?:[-‐’'·]{W}+|/[{UPPER}]{{2,}}"
+    rf"|{W}*(?:[-‐’'·]{W}+(?:(?<=\d)\.\d{{1,4}}){{0,3}}"  # Apache-2.0
+    rf"|(?<=[{UPPER}\d])/[{UPPER}]{{2,}}"  # CI/CD, but no Knoppix/LMDE
     rf"|(?<=\b[{UPPER}]{{3}})/[{UPPER}]{W}+"  # GNU/Linux
     rf"|&[{UPPER}]{W}*)*(?:\+\+|\#(?!{W})|{_STOP})?)"
 )

@@ -9,7 +9,7 @@ from clew.indexing.ner.name_lexicon import (
     CALENDAR,
     CONNECTORS,
     COURTESY,
-    IMPERATIVES,
+    OPENING_VERBS,
     ROLES,
     STARTERS,
     is_ordinary,
@@ -75,7 +75,9 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
 def _is_imperative(lower: str, following: str) -> bool:
     """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
     if following in ("the", "a", "an"):
-        return lower in IMPERATIVES
+        return lower in OPENING_VERBS
     if is_ordinary(following) and not following.isupper():
         return False
-    return lower in IMPERATIVES or (len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower))
+    return lower in OPENING_VERBS or (
+        len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower)
+    )

@@ -14,10 +14,12 @@ _LEAST_WORDS = 4
 _LONG = 18
 """Letters from which on three ordinary words are enough: names are shorter ("Netherlands")."""
 _LEAST_OF_LONG = 3
-_VERY_LONG = 24
+_VERY_LONG = 20
 """Letters from which on a share of ordinary words is enough; few words and names are as long."""
 _MOSTLY = 0.85
 _PART = re.compile(r"[^\W\d_][^\W\dA-Z_]*")
+_OPENINGS = re.compile("(?:the|this|that|these|for|when|you|with|from|if|as)(?=.)")
+"""Function words; two ordinary words behind one are enough."""
 _LONGEST_PART = 15
 _LONGEST = 200
 """Letters that are looked at."""
@@ -38,11 +40,12 @@ def is_run_together(word: str) -> bool:
 
 
 def _is_sentence(letters: str) -> bool:
-    """Whether letters are four ordinary words, three long ones, or mostly ordinary words."""
+    """Whether letters are enough ordinary words, or mostly ordinary words."""
     if is_ordinary(letters):
         return False
     least = _LEAST_OF_LONG if len(letters) >= _LONG else _LEAST_WORDS
-    if _parts(letters) >= least:
+    opening = _OPENINGS.match(letters)
+    if _parts(letters) >= least or (opening and _parts(letters[opening.end() :]) > 1):
         return True
     return len(letters) >= _VERY_LONG and _covered(letters) >= _MOSTLY * len(letters)
 
