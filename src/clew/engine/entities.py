@@ -223,11 +223,6 @@ class Entities:
         with self._state.writing:
             self._state.store.forget_rules([entity_key(name) for name in names])
 
-    def restore(self, relation_ids: Sequence[int]) -> int:
-        """Take back that relations were wrong (`retract`); how many were retracted."""
-        with self._state.writing:
-            return self._state.store.restore_relations(relation_ids)
-
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""
         for alias in alias_names:

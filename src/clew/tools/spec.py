@@ -125,7 +125,6 @@ class Tool:
     """Calling it again with the same arguments changes nothing more; of one that reads, always."""
     open_world: bool = False
     """Reaches beyond the store: files, addresses."""
-    undo: Undo | None = None
     confirm: bool = False
     """Asks before it acts: by elicitation where the client can, else by `confirm=true`."""
 

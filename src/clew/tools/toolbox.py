@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.tools.formats import Format
-    from clew.tools.spec import Arguments, Profile, Result, Tool
+    from clew.tools.spec import Arguments, Profile, Result, Tool, Undo
 
     Audit = Callable[[Caller, Tool, Arguments], Callable[[Result], None]]
     """Told of every write that is about to happen; then, what takes it back."""
@@ -59,11 +59,13 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
+        undos: Mapping[str, Undo] | None = None,
         known: Sequence[Tool] = (),
         further: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
-        """`known` are the tools of all profiles, which errors speak of.
+        """`undos` are the ways back from changes, by tool, which the audit log keeps.
 
+        `known` are the tools of all profiles, which errors speak of.
         `further` gives tools that come and go, such as those of packs.
         """
         self._engine = engine
@@ -71,6 +73,7 @@ class Toolbox:
         self._further = further
         self._services = dict(services or {})
         self._audit = audit
+        self._undos = undos or {}
         self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     @property
@@ -126,7 +129,7 @@ class Toolbox:
             if tool.read_only or self._audit is None:
                 return tool.run(call, arguments)
             keep = self._audit(call.caller, tool, arguments)
-            undo = tool.undo
+            undo = self._undos.get(tool.name)
             known = undo.before(call, arguments) if undo and undo.before else {}
             result = tool.run(call, arguments)
             if undo:

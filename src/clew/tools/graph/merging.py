@@ -6,7 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.tools.graph.reading import known_entity
-from clew.tools.graph.undoing import UNDO_CHANGE, UNDOS
+from clew.tools.graph.undoing import UNDO_CHANGE
 from clew.tools.parameters import array, integer, positive, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
@@ -90,7 +90,6 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", other_id="integer", names="array"),
         run=refuse_merge,
-        undo=UNDOS["refuse_merge"],
         scope="write",
         profiles=FULL,
     ),
@@ -105,7 +104,6 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", name="string", names="array"),
         run=merge_entities,
-        undo=UNDOS["merge_entities"],
         scope="write",
         profiles=FULL,
     ),
@@ -120,7 +118,6 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", new_entity_id="integer", name="string"),
         run=split_entity,
-        undo=UNDOS["split_entity"],
         scope="write",
         profiles=FULL,
     ),
@@ -131,7 +128,6 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         parameters=(_ENTITY_ID, text("name", "To show it under.", required=True, blank=False)),
         result=shape(entity_id="integer", name="string", before="string"),
         run=rename_entity,
-        undo=UNDOS["rename_entity"],
         scope="write",
         profiles=FULL,
         idempotent=True,
@@ -146,7 +142,6 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(entity_id="integer", entity_type="string", before="string"),
         run=retype_entity,
-        undo=UNDOS["retype_entity"],
         scope="write",
         profiles=FULL,
         idempotent=True,

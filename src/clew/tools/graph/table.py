@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.merging import MERGING_TOOLS
-from clew.tools.graph.undoing import UNDOS
 from clew.tools.graph.writing import RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
@@ -80,7 +79,6 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(relationship_id="integer"),
         run=writing.add_relationship,
-        undo=UNDOS["add_entity_relationship"],
         scope="write",
         profiles=CORE,
         idempotent=True,
@@ -108,7 +106,6 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         ),
         result=shape(relation_id="integer", deleted="integer"),
         run=writing.delete_relation,
-        undo=UNDOS["delete_relation"],
         scope="write",
         profiles=FULL,
         destructive=True,

@@ -114,7 +114,7 @@ def _deleted_before(call: Call, arguments: Arguments) -> Result:
 
 
 def _undelete(call: Call, known: Arguments) -> Result:
-    restored = call.engine.entities.restore(known["ids"]) if known["ids"] else 0
+    restored = call.engine.graph.restore_relations(known["ids"]) if known["ids"] else 0
     if not restored and not known["by_hand"]:
         raise InputError(
             "the texts that stated this were indexed anew since; state the relation by hand instead"
