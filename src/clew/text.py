@@ -69,10 +69,13 @@ def fold(text: str) -> str:
 @lru_cache(maxsize=200_000)
 def entity_key(name: str) -> str:
     """The key under which names are the same: folded, without punctuation or a leading article."""
-    words = _LETTERS_OR_DIGITS.findall(fold(name).replace("'s ", " ").replace("’s ", " "))
-    if len(words) > 1 and words[0] == "the":
-        words = words[1:]
-    return " ".join(words)
+    key = key_words(name)
+    return key.removeprefix("the ")
+
+
+def key_words(text: str) -> str:
+    """The folded words of a text: it holds the key of every name that it holds."""
+    return " ".join(_LETTERS_OR_DIGITS.findall(fold(text).replace("'s ", " ").replace("’s ", " ")))
 
 
 def name_key(name: str) -> str:

@@ -433,3 +433,15 @@ def test_a_reply_of_ten_thousand_facts_does_not_flood_the_graph(tmp_path: Path) 
         assert report.facts == len(facts(store)) == MOST_STATED
         assert report.dropped[TOO_MANY] == 2 * (10_000 - MOST_STATED)
         assert store.maintenance.check().problems == ()
+
+
+def test_names_that_somebody_pruned_stay_out(folder: Path) -> None:
+    with opened(folder, recorded()) as store:
+        store.enrich("extract")
+        edda = store.entities.get("Edda Rowe").id
+        store.store.prune_entities([edda])
+        store.enriching.undo("extract")
+        store.enrich("extract")
+        assert store.store.resolve(["edda rowe"]) == {}
+        assert {head for head, _, _ in facts(store)} == {"Ada Morn"}
+        assert store.maintenance.check().problems == ()

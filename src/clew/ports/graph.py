@@ -159,7 +159,7 @@ class EntityEditor(Protocol):
     def restore_names(self, keys: Collection[str]) -> int:
         """Forget that names were pruned; how many were. Texts indexed from then on have them.
 
-        Every document is due to be indexed again, since any of them may.
+        Documents that may have them are due to be indexed again.
         """
         ...
 

@@ -8,7 +8,7 @@ quotation does not stand in a passage, or whose names do not, is dropped and cou
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -26,7 +26,9 @@ from clew.indexing.enrichment.extraction_prompt import (
 from clew.indexing.enrichment.run import CheckedModel, Counts, is_fatal, reason_of
 from clew.indexing.enrichment.validation import AgentRelation, Passage, Validation
 from clew.indexing.extension import Domain
+from clew.indexing.linking.pruned_names import without_names
 from clew.indexing.manual_graph import CAUSAL, snake_case
+from clew.text import entity_key
 from clew.types import ChunkExtraction, Extraction, NewEntity
 
 if TYPE_CHECKING:
@@ -174,6 +176,7 @@ class ModelExtraction:
         for outcome in outcomes:
             found.add(outcome)
         with self.writing:
+            self._leave_out(found, self.store.pruned_names())
             links = self.pipeline().links(Extraction(chunks=tuple(found.readings.values())))
             try:
                 self.total.new_relations += self.log.record_extraction(
@@ -190,6 +193,12 @@ class ModelExtraction:
         self.total.failed.update((i, reason) for i, reason in found.failed.items())
         self.total.facts += found.facts
         self.total.dropped += found.dropped
+
+    def _leave_out(self, found: Outcome, pruned: Collection[str]) -> None:
+        """Names that somebody pruned stay out, whoever finds them."""
+        left = without_names(Extraction(chunks=tuple(found.readings.values())), pruned)
+        found.readings = dict(zip(found.readings, left.chunks, strict=True))
+        found.entities = [one for one in found.entities if entity_key(one.name) not in pruned]
 
     def _living(self, readings: dict[int, ChunkExtraction]) -> dict[int, ChunkExtraction]:
         living = {chunk.id for chunk in self.store.chunks(list(readings))}

@@ -13,6 +13,10 @@ from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
 from clew.stores.state import COUNT_CHANGE, REMEMBER, StoreState
 from clew.stores.statements import merge as statements
+from clew.text import key_words
+
+AT_A_TIME = 1000
+"""Passages that are looked through together."""
 
 
 class PrunedNames(StoreState):
@@ -55,9 +59,20 @@ class PrunedNames(StoreState):
         kept = {key: name for key, name in pruned.items() if key not in keys}
         if len(kept) < len(pruned):
             self._remember_pruned(kept)
-            # Which texts have the names, nothing tells any more: their mentions are gone.
-            self.backend.execute(statements.FORGET_RECIPES)
+            ids = self._documents_with(pruned.keys() - kept.keys())
+            self.backend.execute(statements.FORGET_RECIPES, ids=sorted(ids))
         return len(pruned) - len(kept)
+
+    def _documents_with(self, keys: Collection[str]) -> set[str]:
+        """Ids of the documents that may have a name; their mentions of it are gone."""
+        found, after = set[str](), 0
+        while rows := self.backend.rows(statements.TEXTS_AFTER, after=after, limit=AT_A_TIME):
+            for after, document_id, title, metadata, *texts in rows:  # noqa: B007 - used above
+                if document_id not in found:
+                    said = key_words(" ".join((title, str(json.loads(metadata)), *texts)))
+                    if any(key in said for key in keys):
+                        found.add(document_id)
+        return found
 
     def _remember_pruned(self, names: dict[str, Any]) -> None:
         value = json.dumps(names, ensure_ascii=False, sort_keys=True)

@@ -152,10 +152,27 @@ PRUNED = Statement(
     "SELECT (SELECT value FROM meta WHERE name = 'pruned')",
     "MATCH (s:ClewStore {namespace: $namespace}) RETURN [s.pruned] AS row",
 )
-# So that every document is due to be processed again.
+# So that documents are due to be processed again.
 FORGET_RECIPES = Statement(
-    "UPDATE documents SET recipe = ''",
-    "MATCH (d:ClewDocument {namespace: $namespace}) SET d.recipe = ''",
+    f"UPDATE documents SET recipe = '' WHERE id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (d:ClewDocument {namespace: $namespace, id: id}) SET d.recipe = ''
+""",
+)
+# Columns: chunk id, document id, title, metadata (JSON), context, text.
+TEXTS_AFTER = Statement(
+    """
+SELECT c.id, d.id, d.title, d.metadata, c.context, c.text
+FROM chunks c JOIN documents d ON d.id = c.document_id
+WHERE c.id > :after ORDER BY c.id LIMIT :limit
+""",
+    """
+MATCH (c:ClewChunk {namespace: $namespace}) WHERE c.id > $after
+WITH c ORDER BY c.id LIMIT $limit
+MATCH (d:ClewDocument {namespace: $namespace, id: c.document_id})
+RETURN [c.id, d.id, d.title, d.metadata, c.context, c.text] AS row ORDER BY c.id
+""",
 )
 # Columns: key, name, entity id.
 NAMES_OF_ENTITIES = Statement(
