@@ -1,10 +1,12 @@
 """Indexes beside a large store against the store's own, as figures and ratios of one run.
 
-    uv run python -m benchmarks.large STORE [--namespace default]
+    uv run python -m benchmarks.large STORE BEIR_FOLDER... [--namespace default]
 
 The store is only read: what is derived is written to a folder that is deleted afterwards. Times are
-the process's own (CPU), medians. Vectors that are asked for are the store's own, each moved by 0.3
-in some direction; the bare operation is the product of all vectors with one.
+the process's own (CPU), medians. Words are those of questions in the folders, asked of the store's
+own table, too: `same` are the questions whose first ten, and whose first 200, are equal. Vectors
+that are asked for are the store's own, each moved by 0.3 in some direction; the bare operation is
+the product of all vectors with one.
 """
 
 from __future__ import annotations
@@ -21,8 +23,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.derived_files import folder_size
+from clew.evaluation.beir import load_beir
+from clew.search.retrieval.channels import DEPTH
+from clew.stores.keywords.derived import KIND, DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
+from clew.text import question_terms
 
 if TYPE_CHECKING:
     from clew.types import Ids, Vectors
@@ -38,14 +44,47 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("store", type=Path)
+    parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--namespace", default="default")
     given = parser.parse_args()
     store = SqliteStore(given.store / given.namespace)
     try:
         print(f"{len(store.chunk_ids())} passages")
+        questions = [q.text for f in given.folders for q in load_beir(f).questions]
+        if questions:
+            measure_words(store, questions[:: len(questions) // ASKED + 1])
         measure_vectors(store)
     finally:
         store.close()
+
+
+def measure_words(store: SqliteStore, questions: Sequence[str]) -> None:
+    """The store's own table, and the index beside it."""
+    languages, ids = store.languages(), store.chunk_ids()
+    asked = [question_terms(question, languages) for question in questions]
+    with tempfile.TemporaryDirectory() as folder:
+        index = DerivedKeywords(store, Path(folder), least=0)
+        built = spent_ms(index.persist)
+        size = folder_size(Path(folder) / KIND) / len(ids)
+        print(f"words    built {built:.0f} ms, {size:.0f} bytes a passage")
+        for among in (None, ids[::10], ids[:500]):
+            by_table = [partial(store.search_keywords, terms, DEPTH, among) for terms in asked]
+            by_index = [partial(index.search, terms, DEPTH, among) for terms in asked]
+            pairs = [(a(), b()) for a, b in zip(by_table, by_index, strict=True)]
+            same = [np.array_equal(a[0][:10], b[0][:10]) for a, b in pairs if b]
+            whole = [np.array_equal(a[0], b[0]) for a, b in pairs if b]
+            table, indexed = list(map(spent_ms, by_table)), list(map(spent_ms, by_index))
+            print(
+                f"among {len(ids) if among is None else len(among):7} table p50"
+                f" {statistics.median(table):.2f} p95 {p95(table):.2f} ms, index p50"
+                f" {statistics.median(indexed):.2f} p95 {p95(indexed):.2f} ms; of {len(asked)}"
+                f" asked {len(same)} by it, same {sum(same)}, {sum(whole)}"
+            )
+
+
+def p95(values: Sequence[float]) -> float:
+    """The value that one in twenty is above."""
+    return sorted(values)[int(0.95 * len(values))]
 
 
 def measure_vectors(store: SqliteStore) -> None:

@@ -1,6 +1,6 @@
 """How well the router tells what a question is for: accuracy, confusions, and where others go.
 
-    uv run python -m benchmarks.routing [BENCH_DIR]
+    uv run python -m benchmarks.routing [BENCH_DIR] [--model [N]]
 
 The labelled questions are those of `benchmarks/routing/*.jsonl`: `question`, `corpus`, `label` (the
 strategy that a person would choose) and `also` (others that would do). Half of them, by a hash of
@@ -9,6 +9,9 @@ the question, were looked at while the rules were written (`design`), the others
 The entities of a question are those that a store finds in it: of the demo corpus, and of each data
 set `BENCH_DIR/<corpus>` (a BEIR folder, or a folder of such). Without a corpus nothing is known but
 capitals, and no passage is dated. The stores' embeddings are hashes: names do not depend on them.
+
+With --model the language model that the settings name routes the first N held-out questions (by
+their hash), too, and it is said how often it agrees with the rules.
 
 With BENCH_DIR the data sets' own questions are routed, too: they are questions of fact, which
 belong to `graph`, `multi_hop` (which rank alike) or, about a period of dated passages, `temporal`.
@@ -22,8 +25,8 @@ import json
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.resources import as_file, files
@@ -32,10 +35,14 @@ from pathlib import Path
 import clew
 from clew.engine import Engine
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
+from clew.models.llm.client import LanguageModelClient
 from clew.search.analysis.analyse import find_seeds
 from clew.search.analysis.period import read_time
 from clew.search.analysis.route import Features, read_features, route
+from clew.search.analysis.route_with_model import route_with_model
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.wiring import make_language_provider
 
 LABELS = Path(__file__).parent / "routing"
 DEMO = "demo"
@@ -87,14 +94,19 @@ def main() -> None:
         "--wrong", action="store_true", help="also list the wrong ones of the design half"
     )
     parser.add_argument("--real", type=Path, help="the store that `benchmarks.real` made")
+    parser.add_argument(
+        "--model", type=int, nargs="?", const=100, help="ask the configured model N questions"
+    )
     given = parser.parse_args()
     routed: list[Routed] = []
     facts: dict[str, Counter[str]] = {}
+    features: dict[str, Features] = {}
     labelled = read_labelled(LABELS)
     for corpus in dict.fromkeys(one.corpus for one in labelled):
         datasets = read_datasets(given.bench / corpus) if given.bench else []
         with open_store(corpus, datasets, given.real) as engine:
             own = [one for one in labelled if one.corpus == corpus]
+            features |= {one.question: features_of(one.question, engine) for one in own}
             routed += [Routed(one, choose(one.question, engine)) for one in own]
             questions = [question.text for data in datasets for question in data.questions]
             if questions:
@@ -104,6 +116,8 @@ def main() -> None:
         print_wrong(one for one in routed if one.asked.split == "design")
     if facts:
         print_facts(facts)
+    if given.model:
+        print_model(routed, features, given.model)
     print_speed([one.question for one in labelled])
 
 
@@ -214,6 +228,37 @@ def print_facts(facts: dict[str, Counter[str]]) -> None:
         others = ", ".join(f"{s} {n}" for s, n in counts.most_common() if s not in FACT)
         cells = " | ".join(str(counts[strategy]) for strategy in FACT)
         print(f"| {name} | {total} | {100 * kept / total:.1f} % | {cells} | {others} |")
+
+
+def print_model(routed: Sequence[Routed], features: dict[str, Features], most: int) -> None:
+    """What the configured model chooses: form, agreement with the rules, accuracy of both."""
+    held_out = [one for one in routed if one.asked.split == "held_out"]
+    asked = sorted(held_out, key=lambda one: hashlib.sha256(one.asked.question.encode()).digest())
+    settings = load_settings()
+    with ExitStack() as closing:
+
+        def later(close: Callable[[], None]) -> None:
+            closing.callback(close)
+
+        provider = make_language_provider(settings, later)
+        assert provider is not None, "set llm.provider and llm.model"
+        model = LanguageModelClient(provider, settings.llm)
+        found = [(one, by_model(model, one, features[one.asked.question])) for one in asked[:most]]
+    named = [(one, chosen) for one, chosen in found if chosen is not None]
+    print(f"\n{model.name}: named a strategy for {len(named)} of {len(found)} questions")
+    if not named:
+        return
+    agree = sum(one.chosen == chosen.chosen for one, chosen in named)
+    print(f"of these it agrees with the rules in {agree}; as labelled, acceptable:")
+    _print_share("the rules", [one for one, _ in named])
+    _print_share("the model", [chosen for _, chosen in named])
+    _print_share("the model, else the rules", [chosen or one for one, chosen in found])
+
+
+def by_model(model: LanguageModelClient, one: Routed, features: Features) -> Routed | None:
+    """What the model chooses; None where it names no strategy."""
+    chosen = route_with_model(model, one.asked.question, features)
+    return None if chosen.note else Routed(one.asked, chosen.strategy)
 
 
 def print_speed(questions: Sequence[str]) -> None:

@@ -227,6 +227,11 @@ def _stemmer(algorithm: str) -> Stemmer:
     return Stemmer(algorithm)
 
 
+def encodable(text: str) -> str:
+    """The text with lone surrogates, which no UTF-8 has, as `?`."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
 def one_line(text: str) -> str:
     """The text on one line, each run of white space as a single space."""
     return " ".join(text.split())

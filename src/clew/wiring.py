@@ -68,10 +68,13 @@ def _open_store(settings: Settings) -> Store:
 
         place = (settings.store, settings.neo4j, settings.namespace, settings.folder)
         return Neo4jStore(*place, keep_versions=keep_versions)
+    from clew.stores.large import keywords_from
     from clew.stores.sqlite.store import SqliteStore
 
-    busy_seconds = settings.busy_seconds
-    return SqliteStore(settings.folder, busy_seconds=busy_seconds, keep_versions=keep_versions)
+    busy, rows = settings.busy_seconds, keywords_from(settings.large)
+    return SqliteStore(
+        settings.folder, busy_seconds=busy, keep_versions=keep_versions, indexed_from=rows
+    )
 
 
 def file_store(store: Store) -> SqliteStore | None:
@@ -107,9 +110,8 @@ def open_for_copying(settings: Settings, *, make: bool) -> StoreCopy:
     from clew.stores.sqlite import store as in_file
 
     busy_seconds = settings.busy_seconds
-    return StoreCopy(
-        in_file.open_for_copying(settings.folder, busy_seconds=busy_seconds, make=make)
-    )
+    backend = in_file.open_for_copying(settings.folder, busy_seconds=busy_seconds, make=make)
+    return StoreCopy(backend)
 
 
 def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
@@ -134,10 +136,10 @@ def make_vectors(settings: Settings, store: Store) -> SyncedVectorIndex:
 
         assert isinstance(store, Neo4jStore)
         return Neo4jVectors(store, settings.folder)
-    from clew.stores.vectors.codes import coded_from
+    from clew.stores.large import codes_from
     from clew.stores.vectors.matrix import VectorMatrix
 
-    return VectorMatrix(store, settings.folder, coded_from=coded_from(settings.large.vectors))
+    return VectorMatrix(store, settings.folder, coded_from=codes_from(settings.large))
 
 
 def make_spare_vectors(store: Store) -> SyncedVectorIndex:

@@ -1,11 +1,14 @@
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from clew.ports import Store, VectorIndex
+from clew.stores.keywords.derived import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.stores.vectors.matrix import VectorMatrix
 from clew.testing.conformance import (
@@ -24,7 +27,10 @@ from clew.testing.conformance import (
     UsageLogSuite,
     VectorIndexSuite,
 )
-from clew.testing.entries import EMBEDDER, FUNCTIONAL
+from clew.testing.entries import EMBEDDER, FUNCTIONAL, make_entry
+
+if TYPE_CHECKING:
+    from clew.types import Ids, Scores
 
 
 class OnSqlite:
@@ -55,6 +61,33 @@ class TestRecords(OnSqlite, PassageRecordsSuite):
 
 class TestKeywords(OnSqlite, KeywordIndexSuite):
     pass
+
+
+class Indexed(SqliteStore):
+    """Brings the index of words up to the store before each question, and asks nothing else."""
+
+    def search_keywords(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None = None
+    ) -> tuple[Ids, Scores]:
+        self.write_indexes()
+        assert self.keyword_index is not None
+        found = self.keyword_index.search(terms, limit, allowed)
+        assert found is not None
+        expected = super()._search_table(terms, limit, allowed)
+        assert np.array_equal(found[0], expected[0])
+        assert found[1] == pytest.approx(expected[1], rel=1e-5)
+        return found
+
+
+class TestKeywordsBeside(KeywordIndexSuite):
+    @pytest.fixture(params=[0, 1000], ids=["written at once", "compared one by one"])
+    def store(self, tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Store]:
+        store = Indexed(tmp_path, embedder=EMBEDDER, functional=FUNCTIONAL)
+        store.save(make_entry("first", "Nothing."))
+        store.delete([make_entry("first", "").document.id])
+        store.keyword_index = DerivedKeywords(store, tmp_path, least=0, few=request.param)
+        yield store
+        store.close()
 
 
 class TestGraph(OnSqlite, GraphStoreSuite):

@@ -12,7 +12,7 @@ import clew
 from clew.errors import InputError, ModelError, NotFoundError, SettingsError
 from clew.ports.language_model import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
-from clew.types.answers import DO_NOT_SAY, Answer
+from clew.types.answers import DO_NOT_SAY, Answer, AnswerMode
 from tests.unit.test_ask import BORN, BUILT, QUESTION, said
 
 TAUGHT = "Tobias Fenn learned his trade in Harrow."
@@ -205,6 +205,25 @@ def test_what_cannot_be_is_refused(towns: Path) -> None:
             store.ask("What?", steps=3)
         with pytest.raises(InputError, match="no question"):
             store.ask(" \n")
+
+
+@pytest.mark.parametrize("mode", ["one_shot", "stepwise", "global"])
+@pytest.mark.parametrize("question", ["who " * 30_000, "who \ud800"])
+def test_no_mode_takes_a_question_that_cannot_be(
+    towns: Path, mode: AnswerMode, question: str
+) -> None:
+    with clew.open(towns, embedder=HashEmbedder(), language_model=Reports()) as store:
+        with pytest.raises(InputError, match=r"characters|half a character"):
+            store.ask(question, mode=mode)
+        with pytest.raises(InputError, match=r"characters|half a character"):
+            store.asking.estimate(question, mode=mode)
+
+
+def test_a_long_question_is_searched_for_whole_in_steps(library: Path) -> None:
+    long = "I ask, since nobody here could tell me so far, what follows. " * 10 + CHAIN
+    model = ScriptedLanguageModel([ENOUGH, said()])
+    with clew.open(library, embedder=HashEmbedder(), language_model=model) as store:
+        assert store.ask(long, mode="stepwise").questions[0] == long
 
 
 @pytest.mark.parametrize("most", [float("inf"), float("nan"), -1.0])

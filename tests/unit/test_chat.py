@@ -11,7 +11,13 @@ import pytest
 
 import clew
 from clew import Clew
-from clew.errors import InputError, ModelError, ModelUnavailableError, NotFoundError
+from clew.errors import (
+    InputError,
+    ModelError,
+    ModelUnavailableError,
+    NotFoundError,
+    StoreError,
+)
 from clew.ports.language_model import Message, Reply, ToolCall
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types.answers import Usage
@@ -344,3 +350,32 @@ def test_messages_are_kept_as_they_are(library: Path) -> None:
         store.conversations.append("one", said[1:])
         assert store.conversations.messages("one") == said
         assert store.conversations.messages("two") == []
+
+
+def test_a_damaged_message_is_an_error_that_says_what_to_do(library: Path) -> None:
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        store.conversations.append("one", [Message(role="user", text="hello")])
+        with store.state.journal.write() as connection:
+            connection.execute("UPDATE conversation_messages SET message = ?", ('{"role": 1}',))
+        with pytest.raises(StoreError, match="clew chat --forget"):
+            store.chat(conversation="one")
+
+
+@pytest.mark.parametrize("text", ["", " \n", "x" * 100_001, "half \ud800"])
+def test_what_cannot_be_said_is_refused_and_not_kept(talks: Start, text: str) -> None:
+    talk = talks("I am here.")
+    chat = talk.store.chat()
+
+    with pytest.raises(InputError):
+        chat.say(text)
+    assert talk.model.calls == 0
+    assert talk.store.conversations.messages(chat.id) == []
+
+
+def test_half_a_character_of_a_model_is_shown_as_none(talks: Start) -> None:
+    told: list[str] = []
+    talk = talks("The clock \ud83d stands.")
+    turn = talk.store.chat().say("Where is it?", told.append)
+
+    assert turn.text == "".join(told) == "The clock ? stands."
+    json.dumps(turn.to_dict(), ensure_ascii=False).encode()

@@ -350,3 +350,64 @@ def test_json_of_it_can_be_written(folder: Path) -> None:
         store.enrich(*KINDS)
         entity = json.loads(to_json(store.entities.get("Ada Morn")))
     assert entity["description"]["sources"][0].endswith("#0")
+
+
+def decided(verdict: str) -> Callable[[list[str]], object]:
+    def write(texts: list[str]) -> object:
+        said = sentence(texts[0])
+        return {"title": verdict, "statements": [{"quote": said, "text": f"{said}."}]}
+
+    return write
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Path:
+    with opened(tmp_path) as store:
+        store.add("We heard that Ada Keller said no.", source="1")
+        store.add("They met A. Keller there.", source="2")
+        store.add("Piet Osterman met Ana Osterman. Osterman left.", source="3")
+        assert len(store.entities.suggest()) > 1
+    return tmp_path
+
+
+@pytest.mark.parametrize("verdict", ["yes", "no"])
+def test_a_doubtful_link_is_put_to_the_model_with_both_contexts(pair: Path, verdict: str) -> None:
+    model = Writing(decided(verdict))
+    with opened(pair, model) as store:
+        before = store.entities.suggest()
+        (report,) = store.enrich("links")
+        after = store.entities.suggest()
+        assert (report.done, report.failed) == (len(before), ())
+        (keller,) = (r for r in model.asked if "Keller" in r.subject)
+        assert {"We heard that Ada Keller said no.", "They met A. Keller there."} <= set(
+            _BLOCK.findall(keller.messages[0].text)
+        )
+        assert {one.verdict for one in after} == {verdict}
+        for one in after:
+            assert one.description is not None
+            assert sentence(one.description.text) in passage(store, one.description.sources[0])
+        assert store.enrich("links")[0].requests == 0
+        assert store.enriching.undo("links") == len(before)
+        assert store.entities.suggest() == before
+
+
+def test_what_is_one_comes_first_and_what_is_not_last(pair: Path) -> None:
+    def write(texts: list[str]) -> object:
+        return decided("no" if any("Keller" in text for text in texts) else "yes")(texts)
+
+    with opened(pair, Writing(write)) as store:
+        store.enrich("links")
+        found = store.entities.suggest()
+        assert [one.verdict for one in found] == ["yes"] * (len(found) - 1) + ["no"]
+        assert found[-1].target == "Ada Keller"
+        store.entities.merge("A. Keller", "Ada Keller")
+        assert all(one.verdict == "yes" for one in store.entities.suggest())
+
+
+@pytest.mark.parametrize("verdict", ["", "perhaps", "Yes, since both are Kellers", "ja"])
+def test_neither_yes_nor_no_is_no_verdict(pair: Path, verdict: str) -> None:
+    with opened(pair, Writing(decided(verdict))) as store:
+        before = store.entities.suggest()
+        (report,) = store.enrich("links")
+        assert (report.done, len(report.failed)) == (0, len(before))
+        assert store.entities.suggest() == before

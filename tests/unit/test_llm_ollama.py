@@ -218,6 +218,23 @@ def test_a_stream_that_is_cut_on_the_wire(serve: Serve) -> None:
         serve(cut).reply(request())
 
 
+@pytest.mark.parametrize("status", [200, 500])
+@pytest.mark.parametrize("piece", [b"x" * 65_536, b"x\n" * 30_000])
+def test_a_reply_without_an_end_is_not_read_on(serve: Serve, piece: bytes, status: int) -> None:
+    taken = []
+
+    def endless() -> Iterator[bytes]:
+        for number in range(4_000):
+            taken.append(number)
+            yield piece
+
+    client = serve(Response(endless(), status=status), retries=0)
+    with pytest.raises(ModelError, match=r"without an end|something else"):
+        client.reply(request())
+    time.sleep(0.2)
+    assert len(taken) < 1_000, "16 MB, and what is on its way"
+
+
 def test_a_server_that_hangs_is_given_up(serve: Serve) -> None:
     def drip() -> Iterator[str]:
         yield lines(event("a"))

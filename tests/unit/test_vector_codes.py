@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import clew.stores.vectors.codes as module
+import clew.stores.large as module
 from clew.derived_files import derived_path, read_arrays, write_arrays
 from clew.errors import MissingExtraError
-from clew.stores.vectors.codes import CODED_FROM, coded_from
+from clew.settings import LargeSettings
+from clew.stores.large import LARGE, codes_from
 from clew.stores.vectors.matrix import VectorMatrix
 
 if TYPE_CHECKING:
@@ -173,8 +174,9 @@ def test_a_file_gets_codes_once_it_is_large_or_they_are_asked_for(
 
 
 def test_when_codes_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert [coded_from(w) for w in ("auto", "codes", "exact")] == [CODED_FROM, 1, None]
+    found = [codes_from(LargeSettings(vectors=wanted)) for wanted in ("auto", "always", "never")]
+    assert found == [LARGE, 1, None]
     monkeypatch.setattr(module, "find_spec", lambda name: None)
-    assert coded_from("auto") is None
-    with pytest.raises(MissingExtraError, match=r"clew\[large\]"):
-        coded_from("codes")
+    assert codes_from(LargeSettings()) is None
+    with pytest.raises(MissingExtraError, match=r"large.vectors.*clew\[large\]"):
+        codes_from(LargeSettings(vectors="always"))

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from clew.chat.remember import remember
-from clew.errors import ModelError, ModelUnavailableError
+from clew.errors import InputError, ModelError, ModelUnavailableError
 from clew.models.llm.tokens import prompt_text
 from clew.ports.language_model import Message, Reply, Request
+from clew.stores.backend import check_characters
 from clew.types.answers import Usage
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -93,8 +94,14 @@ class Conversation:
     def say(self, text: str, tell: Callable[[str], None] | None = None) -> ChatTurn:
         """What the model answers to the user; `tell` is called with each piece of it.
 
-        A turn that fails leaves the conversation as it was, and its notes say why.
+        A turn that fails leaves the conversation as it was, and its notes say why. Raises
+        `InputError` for a text that is blank, longer than `limits.question_characters`, or no
+        Unicode.
         """
+        if not text.strip():
+            raise InputError("nothing was said; say what you want to know")
+        self._engine.state.check_length("question", text)
+        check_characters(text)
         tell = tell or _ignore
         if self._model is None:
             return self._by_documents(text, tell)

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, get_args
 
 from clew.errors import InputError, NoLanguageModelError, SettingsError
+from clew.stores.backend import check_characters
 from clew.types.answers import AnswerMode
 from clew.wiring import make_replies
 
@@ -62,6 +63,7 @@ class Ask:
         from clew.search.ask.pipeline import answer
         from clew.search.ask.stepwise import search_in_steps
 
+        self._check(question)
         steps, options = _checked(question, mode, steps, options)
         settings, model = self._state.settings.llm, self._state.language_model
         if model is not None:
@@ -112,6 +114,7 @@ class Ask:
                 "no language model is configured, so nothing is spent: set llm.provider and"
                 " llm.model"
             )
+        self._check(question)
         steps, options = _checked(question, mode, steps, options)
         settings = self._state.settings.llm
         found = self._search.search(question, context=mode == "global", **options)
@@ -138,6 +141,11 @@ class Ask:
         documents = {name for request in new for name in request.documents}
         return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
 
+    def _check(self, question: str) -> None:
+        """Raise `InputError` for a question that is too long or no valid Unicode."""
+        self._state.check_length("question", question)
+        check_characters(question)
+
     def by_cypher(self, question: str, *, limit: int = 50, run: bool = True) -> CypherAnswer:
         """The rows of a query that the language model writes for the store's graph on Neo4j.
 
@@ -149,7 +157,7 @@ class Ask:
         from clew.attach.examples import read_examples
 
         state = self._state
-        state.check_length("question", question)
+        self._check(question)
         with open_database(state.settings) as database:
             if state.language_model is None:
                 raise NoLanguageModelError

@@ -78,7 +78,8 @@ class Enriching:
             kinds: `context`: words that situate each passage in its document; `extract`: names and
                 facts, each fact with words that stand in its passage; `documents`: their summaries;
                 `entities`: their descriptions; `topics`: their names, and those of themes;
-                `reports`: those on communities; each statement with words that it rests on.
+                `reports`: those on communities; `links`: whether entities that may be one are
+                one; each statement with words that it rests on.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.

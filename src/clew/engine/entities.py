@@ -203,12 +203,16 @@ class Entities:
     def suggest(self, limit: int = 50) -> list[MergeSuggestion]:
         """Pairs of entities that may be one, the surest first, each with the reason.
 
+        Those come first that a language model takes for one, and those last that it does not.
         `merge` makes them one, `refuse` keeps them apart; neither is suggested again.
         """
+        from clew.indexing.enrichment.subjects import with_verdicts
         from clew.indexing.linking.suggestions import suggest_merges
+        from clew.stores.communities.descriptions import descriptions_of
 
         store = self._state.store
-        return suggest_merges(store.known_names(), store.link_rules())[: max(0, limit)]
+        found = suggest_merges(store.known_names(), store.link_rules())
+        return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
 
     def refuse(self, name: str, other: str) -> list[str]:
         """Say that two entities are not one: no text links them, and none is suggested again.

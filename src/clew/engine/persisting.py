@@ -46,6 +46,7 @@ def persist(
     if outdated:
         write_snapshot(snapshot(), store.folder)
     persist_vocabulary(store, store.folder)
+    store.write_indexes()
 
 
 def publish(store: Store, packs: EnabledPacks) -> None:

@@ -28,11 +28,11 @@ def make_vector_index(
     """The vectors that the settings ask for: of passages with their context, and of texts alone."""
     texts: SyncedVectorIndex | None = None
     if settings.embed.vectors == "both":
-        from clew.stores.vectors.codes import coded_from
+        from clew.stores.large import codes_from
         from clew.stores.vectors.matrix import VectorMatrix
         from clew.stores.vectors.texts import TextEmbeddings
 
-        source, rows = TextEmbeddings(store, embedder), coded_from(settings.large.vectors)
+        source, rows = TextEmbeddings(store, embedder), codes_from(settings.large)
         texts = VectorMatrix(source, store.folder, "textvectors", coded_from=rows)
     configured, fallback = make_vectors(settings, store), settings.vectors != "store"
     return VectorIndexWithFallback(configured, store, fallback=fallback, texts=texts)

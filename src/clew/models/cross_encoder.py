@@ -13,13 +13,13 @@ from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_cross_encoder_config
 from clew.models.onnx import (
-    encodable,
     load_tokenizer,
     onnxruntime_errors,
     open_converted,
     open_session,
     padded,
 )
+from clew.text import encodable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -16,6 +16,7 @@ from clew.models.convert import converted_model, default_cache, discard, weights
 from clew.models.locate import ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_model_config
 from clew.models.vector_cache import VectorCache
+from clew.text import encodable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -204,11 +205,6 @@ def load_tokenizer(path: Path) -> Tokenizer:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
-
-
-def encodable(text: str) -> str:
-    """The text with lone surrogates, which no UTF-8 has, as `?`."""
-    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def padded(rows: Sequence[NDArray[np.int64]], fill: int) -> NDArray[np.int64]:

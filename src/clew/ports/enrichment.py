@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 Enriched: TypeAlias = Literal["context", "extract"]
 """What was made of a passage: words that situate it in its document, or names and facts."""
 
-Described: TypeAlias = Literal["documents", "entities", "topics", "reports"]
-"""Of what it writes: summaries, descriptions, names of topics and themes, community reports."""
+Described: TypeAlias = Literal["documents", "entities", "topics", "reports", "links"]
+"""What it writes: summaries, descriptions, names of topics and themes, community reports, and
+whether entities that may be one are one."""
 
 Enrichment: TypeAlias = Enriched | Described
 """What a language model can add: to passages, and beside what texts say by themselves."""

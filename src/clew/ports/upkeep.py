@@ -44,6 +44,13 @@ class StoreUpkeep(Protocol):
         """Say which packs are enabled; every process that opens the store knows it."""
         ...
 
+    def write_indexes(self) -> None:
+        """Bring what the store keeps beside itself up to it, where enough has changed.
+
+        Searching does without what is behind, and takes longer.
+        """
+        ...
+
     def publish(
         self,
         labels: Mapping[str, str],

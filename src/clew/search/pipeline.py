@@ -53,6 +53,10 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     read_asked_time(session)
     keep_to_period(session)
     there_is = _can_be_asked(session)
+    if there_is and resources.settings.llm.entities:
+        from clew.search.analysis.entities_with_model import read_named_entities
+
+        read_named_entities(session)
     strategy, reason = _choose(session, there_is)
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     if there_is and not session.confidences and _is_judged(options, strategy):

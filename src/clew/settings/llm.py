@@ -80,6 +80,11 @@ class LlmSettings(SettingsGroup):
     routing: bool = Field(
         default=False, description="Let the model choose the strategy of each question."
     )
+    entities: bool = Field(
+        default=False,
+        description="Let the model name the entities that a question is about, beside those that"
+        " its words name.",
+    )
     filter: bool = Field(
         default=False,
         description="Let the model choose, of the best passages with their bridges, those that"

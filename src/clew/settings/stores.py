@@ -12,7 +12,7 @@ from clew.settings.group import SettingsGroup
 
 VectorBackend = Literal["store", "qdrant", "chroma"]
 ChromaKind = Literal["traditional", "contextual", "graph"]
-VectorCoding = Literal["auto", "exact", "codes"]
+LargeIndex = Literal["auto", "always", "never"]
 _SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 
 
@@ -48,10 +48,15 @@ def _is_address(text: str) -> bool:
 class LargeSettings(SettingsGroup):
     """How a large store in a folder is searched; both need the extra `large`."""
 
-    vectors: VectorCoding = Field(
+    keywords: LargeIndex = Field(
         default="auto",
-        description="exact: all are compared; codes: of all, those that 4-bit codes choose; auto:"
-        " codes from 100,000 passages, where turbovec is installed.",
+        description="Words in tantivy beside the store; auto: from 100,000 passages, where that is"
+        " installed.",
+    )
+    vectors: LargeIndex = Field(
+        default="auto",
+        description="4-bit codes choose the vectors that are compared; auto: from 100,000 passages,"
+        " where turbovec is installed.",
     )
 
 

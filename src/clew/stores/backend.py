@@ -251,6 +251,14 @@ def now() -> str:
     return datetime.now(UTC).isoformat()
 
 
+def check_characters(text: str) -> None:
+    """Raise `InputError` for a text that is no valid Unicode."""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise half_character(error) from error
+
+
 def half_character(error: UnicodeEncodeError) -> InputError:
     """The error that names what no store can keep: half of a surrogate pair."""
     return InputError(

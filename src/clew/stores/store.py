@@ -79,6 +79,9 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
         """See `ports.StoreUpkeep`."""
         self.backend.write(lambda: self._remember("packs", list(names)))
 
+    def write_indexes(self) -> None:
+        """See `ports.StoreUpkeep`."""
+
     def publish(
         self,
         labels: Mapping[str, str],

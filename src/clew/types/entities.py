@@ -62,6 +62,10 @@ class MergeSuggestion:
     confidence: float
     """0 to 1: how sure it is that both are one."""
     reason: str
+    verdict: str = ""
+    """What a language model says, `yes` or `no`; empty where none was asked, or it failed."""
+    description: Description | None = None
+    """Why, with the passages."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -13,7 +13,7 @@ from clew.cli.output import stdout_console, write_json, write_line
 from clew.text import one_line
 
 if TYPE_CHECKING:
-    from clew.types import Alias, Entity, RelationEvidence
+    from clew.types import Alias, Entity, MergeSuggestion, RelationEvidence
 
 
 def show(
@@ -93,11 +93,16 @@ def suggest(
     elif found:
         from clew.cli.tables import table
 
-        rows = [(s.source, s.target, f"{s.confidence:.2f}", s.reason) for s in found]
+        rows = [(s.source, s.target, f"{s.confidence:.2f}", _why(s)) for s in found]
         columns = ("entity", "may be", "confidence", "reason")
         stdout_console().print(table(columns, rows))
     else:
         write_line("no two entities look like one")
+
+
+def _why(pair: MergeSuggestion) -> str:
+    said = f"; a model says {pair.verdict}: {pair.description.text}" if pair.description else ""
+    return f"{pair.reason}{said}"
 
 
 def refuse(

@@ -41,6 +41,12 @@ TASKS = {
         "what they have in common, as a heading of at most five words",
         "one or two: what the reports say of it",
     ),
+    "link": (
+        "link",
+        "You say whether two names mean the same person or thing, from passages that hold them.",
+        "yes or no, and nothing else",
+        "one or two: why",
+    ),
     "document": (
         "summary",
         "You summarise a document, or a part of it, from its passages or from reports on its"

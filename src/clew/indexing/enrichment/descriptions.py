@@ -116,8 +116,9 @@ class ModelDescriptions:
         kept = [line for one in given if (line := written.statement(one, evidence, known))]
         if not kept:
             reason = f"no statement of the {TASKS[work.kind][0]} has words that stand there"
-            self.model.reject(request, reason)
-            raise ReplyError(reason, "unsupported")
+            raise self._rejected(request, reason)
+        if work.kind == "link" and plain(reply.title).casefold() not in ("yes", "no"):
+            raise self._rejected(request, "whether both are one is neither yes nor no")
         title = plain(reply.title[:LONGEST_STATEMENT])[:LONGEST_TITLE]
         # What is stated of them stays as it is.
         relations = [line for line in work.own.splitlines() if line.startswith("- ")]
@@ -129,6 +130,10 @@ class ModelDescriptions:
             sources=tuple(written.sources),
         )
         return Outcome(made, dropped=len(given) - len(kept))
+
+    def _rejected(self, request: Request, reason: str) -> ReplyError:
+        self.model.reject(request, reason)
+        return ReplyError(reason, "unsupported")
 
     def failed(self, work: Subject, reason: str) -> Outcome:
         """See `EnrichmentTask`; the texts' own sentences stand in the model's place."""
@@ -158,6 +163,8 @@ class ModelDescriptions:
                 return subjects.entities(self.store)
             case "topics":
                 return subjects.topics(self.communities)
+            case "links":
+                return subjects.links(self.store)
         return subjects.reports(self.communities)
 
     def _room(self, kind: str) -> int:

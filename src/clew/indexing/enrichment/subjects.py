@@ -7,21 +7,26 @@ first: those of a long document, the topics of a theme, the communities within a
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.indexing.linking.suggestions import suggest_merges
+from clew.types import Description
+
 if TYPE_CHECKING:
     from clew.ports import CommunityStore, Store
-    from clew.ports.enrichment import Described
-    from clew.types import Community, StoredChunk
+    from clew.ports.enrichment import Described, StoredDescription
+    from clew.types import Community, MergeSuggestion, StoredChunk
 
 MOST_PASSAGES = 8
 """Of a topic or an entity."""
 MOST_PARTS = 20
 """Topics of a theme, or parts of a document, that are described together."""
+MOST_LINKS = 200
+"""Pairs of entities, as long as nobody decides about any."""
 LEAST_PASSAGES = 3
 """Of an entity: what stands in fewer is read there."""
 _UNNAMED = ("date", "code")
@@ -31,6 +36,7 @@ KEYS: dict[Described, tuple[str, ...]] = {
     "entities": ("entity",),
     "topics": ("topic", "theme"),
     "reports": ("community",),
+    "links": ("link",),
 }
 """Kinds of keys, by what is asked for."""
 
@@ -178,7 +184,41 @@ def _community(one: Community, parts: Sequence[Subject]) -> Subject:
     )
 
 
-def _spread(chunk_ids: Sequence[int]) -> tuple[int, ...]:
+def links(store: Store) -> Iterator[Subject]:
+    """Pairs of entities that may be one, the surest first, each with passages of both."""
+    for pair in suggest_merges(store.known_names(), store.link_rules())[:MOST_LINKS]:
+        ends = pair.source_id, pair.target_id
+        held = [store.entity_chunks(end).tolist() for end in ends]
+        chunks = [id_ for ids in held for id_ in _spread(ids, MOST_PASSAGES // 2)]
+        yield Subject(
+            key=link_key(*ends),
+            name=f"link {pair.source} = {pair.target}",
+            names=(pair.source, pair.target),
+            chunk_ids=tuple(dict.fromkeys(chunks)),
+        )
+
+
+def with_verdicts(
+    suggestions: Sequence[MergeSuggestion], made: Mapping[str, StoredDescription]
+) -> list[MergeSuggestion]:
+    """Pairs with what a language model says of them: those that are one first, the others last."""
+    found = []
+    for pair in suggestions:
+        said = made.get(link_key(pair.source_id, pair.target_id))
+        if said is None or not said.title:
+            found.append(pair)
+            continue
+        why = Description(text=said.text, sources=said.sources)
+        found.append(replace(pair, verdict=said.title.casefold(), description=why))
+    return sorted(found, key=lambda pair: ("yes", "", "no").index(pair.verdict))
+
+
+def link_key(one: int, other: int) -> str:
+    """The key of two entities that may be one."""
+    return f"link:{min(one, other)}-{max(one, other)}"
+
+
+def _spread(chunk_ids: Sequence[int], most: int = MOST_PASSAGES) -> tuple[int, ...]:
     """As many of them as are sent, from all over the store."""
-    places = np.linspace(0, len(chunk_ids) - 1, min(MOST_PASSAGES, len(chunk_ids)))
+    places = np.linspace(0, len(chunk_ids) - 1, min(most, len(chunk_ids)))
     return tuple(chunk_ids[round(place)] for place in places.tolist())

@@ -16,6 +16,7 @@ from clew.models.llm.cache import answered, failed, request_key, restored
 from clew.models.llm.repair import parse, repaired
 from clew.models.llm.retry import with_retries
 from clew.ports.language_model import Parameters, Reply, Request, Usage
+from clew.text import encodable
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -153,9 +154,10 @@ class LanguageModelClient:
         reply: str | Reply = ""
         for reply in ask(request):
             if isinstance(reply, str):
-                yield reply
+                yield encodable(reply)
         if not isinstance(reply, Reply):
             raise ReplyError(f"{self.name} ended without a reply", "truncated")
+        reply = replace(reply, text=encodable(reply.text))
         self.budget.count(reply)
         tried.append(reply)
         try:

@@ -78,7 +78,7 @@ class Ollama:
         text: list[str] = []
         calls: list[ToolCall] = []
         with self._lines("/api/chat", body, parameters) as lines:
-            for line in lines:
+            for line in filter(bytes.strip, lines):
                 event = self._event(line)
                 message = _object(event, "message")
                 if piece := str(message.get("content") or ""):
@@ -147,7 +147,7 @@ class Ollama:
         with self._lock:
             if model not in self._lengths:
                 with self._lines("/api/show", {"model": model}, parameters) as lines:
-                    info = _object(self._event("\n".join(lines)), "model_info")
+                    info = _object(self._event(b"".join(lines)), "model_info")
                 lengths = [v for name, v in info.items() if name.endswith(".context_length")]
                 known = [length for length in lengths if isinstance(length, int) and length > 0]
                 self._lengths[model] = min(known, default=self._settings.context_tokens)
@@ -168,7 +168,7 @@ class Ollama:
     @contextmanager
     def _lines(
         self, path: str, body: Mapping[str, Any], parameters: Parameters
-    ) -> Iterator[Iterator[str]]:
+    ) -> Iterator[Iterator[bytes]]:
         """The lines that come back; errors as ours."""
         timeout = httpx2.Timeout(parameters.seconds, connect=self._settings.connect_seconds)
         try:
@@ -188,18 +188,23 @@ class Ollama:
         except httpx2.HTTPError as error:
             raise _broken(self.name, error) from error
 
-    def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[str]:
-        size, deadline = 0, time.monotonic() + seconds
-        for line in response.iter_lines():
-            size += len(line)
+    def _bounded(self, response: httpx2.Response, seconds: float) -> Iterator[bytes]:
+        """The lines that come, as long as they keep to the time and the size of a reply."""
+        size, deadline, held = 0, time.monotonic() + seconds, list[bytes]()
+        for piece in response.iter_bytes():
+            size += len(piece)
             if time.monotonic() > deadline:
                 raise _too_slow(self.name, seconds)
             if size > MOST_BYTES:
                 raise ReplyError(f"{self.name} answers without an end", "malformed")
-            if line.strip():
-                yield line
+            first, *more = piece.split(b"\n")
+            held.append(first)
+            for last in more:
+                yield b"".join(held)
+                held = [last]
+        yield b"".join(held)
 
-    def _event(self, line: str) -> dict[str, Any]:
+    def _event(self, line: bytes) -> dict[str, Any]:
         try:
             event = json.loads(line)
         except (ValueError, RecursionError):
@@ -214,14 +219,14 @@ class Ollama:
         return event
 
     def _refusal(self, response: httpx2.Response, parameters: Parameters) -> ModelError:
-        response.read()
+        body = b"\n".join(self._bounded(response, parameters.seconds)).decode("utf-8", "replace")
         status = response.status_code
-        if status == httpx2.codes.NOT_FOUND and "not found" in response.text[:2000]:
+        if status == httpx2.codes.NOT_FOUND and "not found" in body[:2000]:
             return ModelError(
                 f"{self.name} has no model {parameters.model!r}; get it with: ollama pull"
                 f" {parameters.model}"
             )
-        said = f"{self.name} answered {status}: {_short(response.text)}"
+        said = f"{self.name} answered {status}: {_short(body)}"
         if status in _BUSY:
             return ModelUnavailableError(said, reached=True, retry_after=_retry_after(response))
         return ModelError(said)

@@ -66,7 +66,6 @@ class Searches:
 
     def add(self, question: str) -> bool:
         """Search once more, unless that was asked before; whether it found another passage."""
-        question = " ".join(question.split())[:_LONGEST]
         if not question or fold(question) in map(fold, self.asked):
             return False
         known = {_identity(hit) for hit in self.hits()}
@@ -105,10 +104,10 @@ def search_in_steps(
     try:
         parts = _parts(question, model) if steps > 1 else ()
         for part in parts[: steps - 1]:
-            searches.add(part)
+            searches.add(_short(part))
         while model is not None and len(searches.asked) < steps:
             missing = _missing(question, searches.hits(), model, settings)
-            if missing.enough or not searches.add(missing.question):
+            if missing.enough or not searches.add(_short(missing.question)):
                 break
     except ModelError as error:
         searches.notes.append(f"{error}; the search ended after {len(searches.asked)} steps")
@@ -164,6 +163,11 @@ def _missing_request(question: str, hits: Sequence[Hit], settings: LlmSettings) 
         subject=question,
         documents=tuple(dict.fromkeys(hit.chunk.document_id for hit in hits[: len(blocks)])),
     )
+
+
+def _short(question: str) -> str:
+    """A question that a model made, within bounds."""
+    return " ".join(question.split())[:_LONGEST]
 
 
 def _identity(hit: Hit) -> tuple[str, str]:

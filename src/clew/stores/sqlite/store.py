@@ -19,7 +19,7 @@ import os
 import sqlite3
 import tempfile
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -39,9 +39,11 @@ from clew.stores.store import Store
 from clew.types import CheckReport, Condition
 
 if TYPE_CHECKING:
+    from clew.stores.keywords.derived import DerivedKeywords
     from clew.types import Ids, Scores, Vectors
 
-
+_CHUNKS = 10_000
+"""Chunks whose terms are read at once."""
 # JSON text of one metadata value; NULL where it is missing or null.
 _FROM_METADATA = """(
     SELECT CASE type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false'
@@ -78,12 +80,21 @@ class SqliteStore(Store):
         embedder: tuple[str, int] | None = None,
         functional: Collection[str] | None = None,
         keep_versions: int = KEEP_VERSIONS,
+        indexed_from: int | None = None,
     ) -> None:
-        """Open the store in `folder`, made where it does not exist; the rest as in `Store`."""
+        """Open the store in `folder`, made where it does not exist; the rest as in `Store`.
+
+        Of `indexed_from` chunks or more, words are searched in an index beside it.
+        """
         backend = SqliteBackend(open_database(folder, busy_seconds, define_functions))
         super().__init__(
             backend, embedder=embedder, functional=functional, keep_versions=keep_versions
         )
+        self.keyword_index: DerivedKeywords | None = None
+        if indexed_from is not None:
+            from clew.stores.keywords.derived import DerivedKeywords
+
+            self.keyword_index = DerivedKeywords(self, folder, least=indexed_from)
 
     @property
     def database(self) -> Database:
@@ -107,7 +118,16 @@ class SqliteStore(Store):
     def search_keywords(
         self, terms: Sequence[str], limit: int, allowed: Ids | None = None
     ) -> tuple[Ids, Scores]:
-        """See `ports.KeywordIndex`."""
+        """See `ports.KeywordIndex`; by the index beside the store where that is up to it."""
+        if self.keyword_index is not None:
+            found = self.keyword_index.search(terms, limit, allowed)
+            if found is not None:
+                return found
+        return self._search_table(terms, limit, allowed)
+
+    def _search_table(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None
+    ) -> tuple[Ids, Scores]:
         phrases = " OR ".join(_quoted(term) for term in dict.fromkeys(terms))
         values: list[str | int] = [phrases]
         among = ""
@@ -126,6 +146,19 @@ class SqliteStore(Store):
             np.array([row[0] for row in rows], dtype=np.int64),
             np.array([row[1] for row in rows], dtype=np.float32),
         )
+
+    def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
+        """(id, terms) of those of the chunks that there are."""
+        sql = "SELECT rowid, terms FROM keywords WHERE rowid IN (SELECT value FROM json_each(?))"
+        for start in range(0, len(chunk_ids), _CHUNKS):
+            some = json.dumps(chunk_ids[start : start + _CHUNKS].tolist())
+            with self.database.read() as connection:
+                yield from connection.execute(sql, (some,)).fetchall()
+
+    def write_indexes(self) -> None:
+        """See `ports.StoreUpkeep`."""
+        if self.keyword_index is not None:
+            self.keyword_index.persist()
 
     def matching_chunks(self, where: Sequence[Condition]) -> Ids:
         """See `ports.PassageStore`."""

@@ -8,12 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import cached_property
-from importlib.util import find_spec
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import numpy as np
-
-from clew.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,24 +18,9 @@ if TYPE_CHECKING:
 
     from clew.types import Vector, Vectors
 
-CODED_FROM = 100_000
-"""Rows from which codes are kept where nothing else is asked for."""
 _BITS = 4
 _WIDTH = 8
 """Rows have codes that have a multiple of so many numbers."""
-
-
-def coded_from(wanted: Literal["auto", "exact", "codes"]) -> int | None:
-    """Rows from which a matrix keeps codes; None for never.
-
-    Raises `MissingExtraError` where codes are asked for that cannot be made here.
-    """
-    installed = find_spec("turbovec") is not None
-    if wanted == "codes" and not installed:
-        raise MissingExtraError("vectors = 'codes'", "large")
-    if wanted == "exact" or not installed:
-        return None
-    return CODED_FROM if wanted == "auto" else 1
 
 
 def is_coded(shape: tuple[int, int], rows: int | None) -> bool:

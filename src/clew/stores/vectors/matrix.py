@@ -56,7 +56,7 @@ class VectorMatrix:
     ) -> None:
         """Nothing is read before it is needed; `kind` names the file in the store's `folder`.
 
-        A file of `coded_from` rows or more holds their codes, too (`codes.coded_from`).
+        A file of `coded_from` rows or more holds their codes, too (`large.codes_from`).
         """
         self._store = store
         self._folder = folder

@@ -248,8 +248,8 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             array(
                 "kinds",
                 "strings",
-                "context, extract, documents, entities, topics, reports.",
-                max_items=6,
+                "context, extract, documents, entities, topics, reports, links.",
+                max_items=7,
                 max_length=20,
                 required=True,
             ),

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     entities = "entities"
     topics = "topics"
     reports = "reports"
+    links = "links"
 
     @property
     def enriched(self) -> Enrichment:
@@ -55,6 +56,9 @@ def enrich(
     ] = False,
     reports: Annotated[
         bool, typer.Option("--reports", help="Reports on communities, each statement quoted.")
+    ] = False,
+    links: Annotated[
+        bool, typer.Option("--links", help="Whether entities that may be one are one, and why.")
     ] = False,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
@@ -93,6 +97,7 @@ def enrich(
         "entities": entities,
         "topics": topics,
         "reports": reports,
+        "links": links,
     }
     chosen = [kind for kind, is_wanted in wanted.items() if is_wanted]
     if undo is not None and (chosen or dry_run or retry):
@@ -151,6 +156,7 @@ def _of(kind: str) -> str:
         "entities": "entities",
         "topics": "topics and themes",
         "reports": "communities",
+        "links": "pairs of entities",
     }.get(kind, "passages")
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
+from clew.errors import StoreError
 from clew.ports.conversations import ConversationInfo
 from clew.ports.language_model import Message, ToolCall
 from clew.stores.backend import now
@@ -86,5 +87,11 @@ class SqliteConversations:
 
 
 def _message(text: str) -> Message:
-    values = json.loads(text)
-    return Message(**{**values, "calls": tuple(ToolCall(**call) for call in values["calls"])})
+    try:
+        values = json.loads(text)
+        return Message(**{**values, "calls": tuple(ToolCall(**call) for call in values["calls"])})
+    except (ValueError, TypeError, KeyError) as error:
+        raise StoreError(
+            f"a message of the conversation is damaged ({text[:40]!r}); begin another one, or"
+            " forget it: clew chat --forget ID"
+        ) from error

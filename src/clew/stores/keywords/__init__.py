@@ -1,0 +1,1 @@
+"""Searching a large store by words: an index beside it, kept in step with it."""

@@ -1,0 +1,233 @@
+"""An index of words that is derived from the store and kept in step with it, as vectors are.
+
+The folder `keywords` holds the index. The file `keywords-<generation>.arrays` says what is in it:
+ids of chunks (int64, sorted), their lengths (int64, in words), and size and CRC-32 of each file of
+the folder. A folder that is not as its file says, as one that a killed process left, counts as
+missing.
+
+`persist` brings it up to the store. A question takes in a few changes by itself: new chunks are
+compared one by one, those deleted are left out. Where more has changed, while the folder is being
+verified, and while another process writes it, the store's own table answers.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from clew.derived_files import derived_files, read_arrays, remove_files, write_arrays
+from clew.errors import ClewError
+from clew.stores.file_lock import FileLock
+from clew.stores.keywords.bm25 import tokens
+from clew.stores.keywords.search import IndexState, nearest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from clew.stores.keywords.search import TermSource
+    from clew.stores.keywords.tantivy_folder import Files, TermFolder
+    from clew.types import Ids, Scores
+
+KIND = "keywords"
+FEW_CHANGES = 256
+"""Chunks, saved and deleted, that a question takes in by itself."""
+_COMPARED = 32
+
+_log = logging.getLogger("clew")
+
+
+class _Held(NamedTuple):
+    """What a folder holds, by its file."""
+
+    path: Path
+    ids: Ids
+    lengths: Ids
+    files: Files
+
+
+class DerivedKeywords:
+    """An index beside a store of `least` chunks or more; threads and processes may share it."""
+
+    def __init__(
+        self, source: TermSource, place: Path, *, least: int, few: int = FEW_CHANGES
+    ) -> None:
+        """Nothing is read before it is needed; `place` is the store's folder."""
+        self._source = source
+        self._place = place
+        self._folder = place / KIND
+        self._least = least
+        self._few = few
+        self._turn = FileLock(place / "keywords.lock", 0, "another process writes the keywords")
+        self._lock = threading.Lock()
+        self._state: IndexState | None = None
+        self._seen: tuple[int, int] | None = None
+        self._held: _Held | None = None
+        self._reader: threading.Thread | None = None
+        self._sound: dict[Path, bool | None] = {}
+        """Of each file, whether the folder is as it says; None while that is being verified."""
+
+    def search(
+        self, terms: Sequence[str], limit: int, allowed: Ids | None
+    ) -> tuple[Ids, Scores] | None:
+        """What `ports.KeywordIndex` finds; None where the store's own table is to be asked."""
+        with self._source.reading():
+            state = self._current()
+            if state is None:
+                return None
+            try:
+                return nearest(state, self._source, terms, limit, allowed)
+            except (OSError, ValueError) as error:
+                _log.warning("%s cannot be searched: %s", self._folder, error)
+                self._sound[state.path] = False
+                self._seen = None
+                return None
+
+    def persist(self) -> None:
+        """Bring the index up to the store, where enough has changed and nobody else does."""
+        if self._reader is not None:
+            self._reader.join()
+        try:
+            with self._turn.held(), self._source.reading():
+                self._bring()
+        except (ClewError, OSError, ValueError) as error:  # the store's own table is there
+            _log.info("the keywords in %s stay as they are: %s", self._folder, error)
+
+    # --- asking
+
+    def _current(self) -> IndexState | None:
+        """The index of now; None where there is none that can be asked."""
+        seen = self._source.generation(), self._place.stat().st_mtime_ns
+        with self._lock:
+            if seen != self._seen:
+                held = self._newest(seen[0])
+                waiting = held is not None and self._is_sound(held) is None
+                self._state = None if held is None or waiting else self._opened(held, seen[0])
+                self._seen = None if waiting else seen
+            return self._state
+
+    def _newest(self, generation: int) -> _Held | None:
+        """The newest file that is not ahead of the store."""
+        files = derived_files(self._place, KIND)
+        for path in sorted(files, key=files.__getitem__, reverse=True):
+            if files[path] <= generation and self._sound.get(path) is not False:
+                if self._held is None or self._held.path != path or not self._sound.get(path):
+                    self._held = _read(path)
+                if self._held is not None:
+                    return self._held
+        return None
+
+    def _is_sound(self, held: _Held) -> bool | None:
+        """Whether the folder is as its file says; None while a thread reads it."""
+        if held.path not in self._sound:
+            self._sound[held.path] = None
+            args = [held]
+            self._reader = threading.Thread(target=self._verify, args=args, daemon=True)
+            self._reader.start()
+        return self._sound[held.path]
+
+    def _verify(self, held: _Held) -> None:
+        if not self._is_whole(held):
+            with suppress(ClewError), self._turn.held():  # else another process is at work on it
+                _log.warning("%s is damaged; it is made again from the database", self._folder)
+                remove_files([held.path])
+
+    def _is_whole(self, held: _Held) -> bool:
+        """Whether the folder is as its file says; reads all of it, once."""
+        from clew.stores.keywords.tantivy_folder import checksum
+
+        if not self._sound.get(held.path):
+            sound = False
+            with suppress(OSError):
+                sound = all(checksum(self._folder / name) == of for name, of in held.files.items())
+            self._sound[held.path] = sound
+        return bool(self._sound[held.path])
+
+    def _opened(self, held: _Held, generation: int) -> IndexState | None:
+        """The index with what changed since; None where that is much, or another process writes."""
+        new, gone = self._changes(held)
+        if not self._sound[held.path] or len(new) + len(gone) > self._few:
+            return None
+        before = self._state
+        known = before is not None and before.path == held.path
+        folder = before.folder if before and known else self._open_folder(held)
+        if folder is None:
+            return None
+        tail = {chunk_id: tokens(terms) for chunk_id, terms in self._source.chunk_terms(new)}
+        living = ~np.isin(held.ids, gone)
+        words = int(held.lengths[living].sum()) + sum(map(len, tail.values()))
+        return IndexState(generation, held.path, folder, held.ids[living], gone, tail, words)
+
+    def _open_folder(self, held: _Held) -> TermFolder | None:
+        """The folder as its file says; None where it is another store's, or is being written."""
+        from clew.stores.keywords.tantivy_folder import TermFolder, checksum
+
+        with suppress(OSError, ValueError):
+            folder = TermFolder(self._folder)
+            unchanged = checksum(self._folder / "meta.json") == held.files["meta.json"]
+            return folder if unchanged and self._is_ours(held) else None
+        return None
+
+    def _changes(self, held: _Held) -> tuple[Ids, Ids]:
+        """Chunks that the store has and the folder has not, and the other way round."""
+        ids = self._source.chunk_ids()
+        return ids[~np.isin(ids, held.ids)], held.ids[~np.isin(held.ids, ids)]
+
+    def _is_ours(self, held: _Held) -> bool:
+        """Whether the newest chunks that folder and store share have the same lengths.
+
+        After a backup was brought back, the same ids may stand for other texts.
+        """
+        living = np.flatnonzero(np.isin(held.ids, self._source.chunk_ids()))[-_COMPARED:]
+        found = dict(self._source.chunk_terms(held.ids[living]))
+        lengths = [len(tokens(found[i])) for i in held.ids[living].tolist() if i in found]
+        return bool(lengths) and lengths == held.lengths[living].tolist()
+
+    # --- writing
+
+    def _bring(self) -> None:
+        from clew.stores.keywords.tantivy_folder import content_of, write_terms
+
+        generation = self._source.generation()
+        if len(self._source.chunk_ids()) < self._least:
+            remove_files(derived_files(self._place, KIND))
+            return
+        held = self._newest(generation)
+        if held is not None and self._is_ours(held):
+            if sum(map(len, self._changes(held))) <= self._few:
+                return
+            held = held if self._is_whole(held) else None
+        else:
+            held = None
+        nothing = np.empty(0, dtype=np.int64)
+        before = held or _Held(self._folder, nothing, nothing, {})
+        new, gone = self._changes(before)
+        rows = self._source.chunk_terms(new)
+        added, lengths = write_terms(self._folder, rows, gone, anew=held is None)
+        living = ~np.isin(before.ids, gone)
+        ids = np.concatenate([before.ids[living], added])
+        order = np.argsort(ids)
+        files = content_of(self._folder, before.files)
+        arrays = {
+            "ids": ids[order],
+            "lengths": np.concatenate([before.lengths[living], lengths])[order],
+            "files": np.frombuffer(json.dumps(files).encode(), dtype=np.uint8),
+        }
+        path = write_arrays(self._place, KIND, generation, arrays)
+        with self._lock:  # what there was of that generation may have had the same name
+            self._sound[path] = True
+            self._held = self._state = self._seen = None
+
+
+def _read(path: Path) -> _Held | None:
+    """What a file says; None where it is damaged."""
+    with suppress(KeyError, ValueError):
+        arrays = read_arrays(path) or {}
+        files = json.loads(arrays["files"].tobytes())
+        return _Held(path, arrays["ids"], arrays["lengths"], files)
+    return None

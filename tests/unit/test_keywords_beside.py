@@ -1,0 +1,206 @@
+from __future__ import annotations
+
+import random
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from clew.stores.keywords.derived import DerivedKeywords
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER, make_entry
+
+WORDS = [f"w{i}" for i in range(200)]
+QUESTIONS = [["w1"], ["w0", "w7", "w150"], ["w3 w4", "w2"], ["w199"], ["unheard", "w5"]]
+FEW = 8
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[SqliteStore]:
+    store = opened(tmp_path)
+    add(store, 0, 120)
+    yield store
+    store.close()
+
+
+def opened(folder: Path) -> SqliteStore:
+    store = SqliteStore(folder, embedder=EMBEDDER)
+    store.keyword_index = DerivedKeywords(store, folder, least=100, few=FEW)
+    return store
+
+
+def add(store: SqliteStore, start: int, end: int, kind: str = "") -> None:
+    """Texts of few frequent and many rare words, of 5 to 100 words."""
+    with store.batch():
+        for i in range(start, end):
+            drawn = random.Random(f"{kind} {i}")
+            weights = [1 / (1 + rank) for rank in range(len(WORDS))]
+            text = " ".join(drawn.choices(WORDS, weights, k=drawn.randint(5, 100)))
+            store.save(make_entry(f"{i:03}", text))
+
+
+def drop(store: SqliteStore, *numbers: int) -> None:
+    store.delete([make_entry(f"{i:03}", "").document.id for i in numbers])
+
+
+def same(store: SqliteStore, limit: int = 15) -> bool:
+    """Whether the index answers, and as the table does."""
+    ids = store.chunk_ids()
+    for terms in QUESTIONS:
+        for allowed in (None, ids[::2], ids[:5], ids[:0]):
+            assert store.keyword_index is not None
+            found = store.keyword_index.search(terms, limit, allowed)
+            expected = store._search_table(terms, limit, allowed)
+            if found is None:
+                return False
+            assert np.array_equal(found[0], expected[0]), (terms, allowed)
+            assert found[1] == pytest.approx(expected[1], rel=1e-5)
+    return True
+
+
+def same_soon(store: SqliteStore) -> bool:
+    """`same`, once a thread has read the folder."""
+    deadline = time.monotonic() + 10
+    while time.monotonic() < deadline:
+        if same(store):
+            return True
+        time.sleep(0.01)
+    return False
+
+
+def test_the_table_answers_until_the_index_is_written(store: SqliteStore) -> None:
+    assert not same(store)
+    assert len(store.search_keywords(["w1"], 5)[0]) == 5
+    store.write_indexes()
+    assert same(store)
+    assert same(store, limit=60)
+
+
+def test_few_changes_are_taken_in_and_many_wait_for_the_next_writing(store: SqliteStore) -> None:
+    store.write_indexes()
+    drop(store, 3, 5, 8)
+    add(store, 120, 125)
+    assert same(store)
+    store.write_indexes()  # not worth it
+    assert len(list(store.folder.glob("keywords-*"))) == 1
+    add(store, 125, 130)
+    assert not same(store)
+    assert len(store.search_keywords(["w1"], 200)[0]) > 30
+    store.write_indexes()
+    assert same(store)
+    for start in range(130, 190, 10):  # changed, so that old segments are merged
+        add(store, start, start + 10)
+        drop(store, *range(start - 130, start - 125))
+        store.write_indexes()
+        assert same(store)
+
+
+def test_another_process_reads_the_folder_before_it_asks_it(store: SqliteStore) -> None:
+    store.write_indexes()
+    other = opened(store.folder)
+    assert same_soon(other)
+    drop(store, 1)
+    add(store, 120, 140)
+    assert not same(other)
+    store.write_indexes()
+    assert same_soon(other)
+    other.close()
+
+
+def test_a_small_store_has_none(store: SqliteStore) -> None:
+    store.write_indexes()
+    drop(store, *range(30))
+    store.write_indexes()
+    assert list(store.folder.glob("keywords-*.arrays")) == []
+    assert not same(store)
+
+
+def test_a_damaged_folder_never_changes_an_answer_and_is_made_again(
+    store: SqliteStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.write_indexes()
+    folder, chance = store.folder / "keywords", random.Random(3)
+    kinds = {p.suffix for p in folder.iterdir() if not p.name.startswith(".")}
+    assert kinds == {".fast", ".fieldnorm", ".idx", ".json", ".pos", ".store", ".term"}
+    for kind in sorted(kinds):
+        [path] = store.folder.glob("keywords-*.arrays")
+        damaged = chance.choice(sorted(folder.glob(f"*{kind}")))
+        data = bytearray(damaged.read_bytes())
+        data[chance.randrange(len(data))] ^= 0xFF
+        damaged.write_bytes(data)
+        other = opened(store.folder)
+        deadline = time.monotonic() + 10
+        while path.exists() and time.monotonic() < deadline:
+            assert not same(other)
+        assert not path.exists(), kind
+        assert len(other.search_keywords(["w1"], 5)[0]) == 5
+        add(other, 200, 201)
+        other.write_indexes()
+        assert same(other)
+        other.close()
+    assert "is damaged" in caplog.text
+
+
+def test_a_folder_of_another_state_of_the_store_is_made_again(
+    store: SqliteStore, tmp_path: Path
+) -> None:
+    store.write_indexes()
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    other = opened(beside)
+    add(other, 0, 120, "other")  # the same ids, other texts
+    shutil.copytree(store.folder / "keywords", beside / "keywords")
+    [path] = store.folder.glob("keywords-*.arrays")
+    shutil.copy(path, beside / path.name)
+    time.sleep(0.2)
+    assert not same(other)
+    other.write_indexes()
+    assert same(other)
+    other.close()
+
+
+KILLED = """
+import sys, os, signal
+from pathlib import Path
+from clew.stores.keywords import derived, tantivy_folder
+from clew.stores.keywords.derived import DerivedKeywords
+from clew.stores.sqlite.store import SqliteStore
+from clew.testing.entries import EMBEDDER
+
+def die(*args, **kwargs):
+    os.kill(os.getpid(), signal.SIGKILL)
+
+{kill}
+store = SqliteStore(Path(sys.argv[1]), embedder=EMBEDDER)
+DerivedKeywords(store, store.folder, least=100, few=8).persist()
+"""
+
+
+@pytest.mark.parametrize(
+    "kill",
+    [
+        "derived.write_arrays = die",  # committed, and the file does not say so
+        "tantivy_folder.content_of = die",
+        "tantivy_folder.tokens = die",  # in the middle of adding
+    ],
+)
+@pytest.mark.parametrize("before", [True, False])
+def test_killed_while_it_is_written(store: SqliteStore, kill: str, before: bool) -> None:
+    if before:
+        store.write_indexes()
+        drop(store, 2, 3)
+        add(store, 120, 140)
+    code = KILLED.format(kill=kill)
+    done = subprocess.run([sys.executable, "-c", code, str(store.folder)], check=False)
+    assert done.returncode == -9
+    other = opened(store.folder)
+    assert len(other.search_keywords(["w1"], 5)[0]) == 5
+    other.write_indexes()
+    assert same(other)
+    assert other.check().problems == ()
+    other.close()
