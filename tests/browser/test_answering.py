@@ -112,7 +112,7 @@ def test_the_answer_heeds_the_filters_of_the_page(page: Page, lights: Site) -> N
     page.goto(f"{lights.url}/ui/?q=the harbour&limit=2&as_of=2100")
     with page.expect_request("**/api/v1/ask") as asked:
         page.get_by_role("button", name="Answer in sentences").click()
-    sent = asked.value.post_data_json
+    sent = asked.value.post_data_json or {}
     assert {"top_k": 2, "as_of": "2100", "query": "the harbour"}.items() <= sent.items()
 
 
