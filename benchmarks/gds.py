@@ -138,7 +138,7 @@ def compare(gds: Neo4jGds, snapshot: Snapshot) -> None:
     here = [timed(partial(walk_here, snapshot, start)) for start in sources]
     passages = np.repeat(np.arange(snapshot.size), np.diff(snapshot.passage_entities.starts))
     ends = passages, snapshot.size + snapshot.passage_entities.items
-    with gds.graph(*ends, snapshot.passage_weights.astype(np.float64)) as graph:
+    with gds.graph(*ends, snapshot.weights(np.arange(len(snapshot.passage_strengths)))) as graph:
         there = [
             timed(partial(gds.pagerank, graph, snapshot.size + start, 0.5)) for start in sources
         ]

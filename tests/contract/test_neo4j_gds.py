@@ -79,7 +79,7 @@ def test_a_walk_spends_its_time_where_it_does_here(gds: Neo4jGds) -> None:
     expected = walk(whole, nowhere, restart, np.array([0.5]), rounds=20)[:, 0]
 
     ends = passages, snapshot.size + edges.items
-    with gds.graph(*ends, snapshot.passage_weights.astype(np.float64)) as graph:
+    with gds.graph(*ends, snapshot.weights(np.arange(len(snapshot.passage_strengths)))) as graph:
         nodes, shares = gds.pagerank(graph, snapshot.size + sources, 0.5, rounds=40)
 
     found = np.zeros(snapshot.size + len(snapshot.entity_ids))

@@ -16,7 +16,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 import clew
+from clew.ports.enrichment import Enrichment
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 
 DOCUMENTS = 40
@@ -24,7 +28,7 @@ ENRICH = """
 import sys, clew
 from clew.testing.fakes import HashEmbedder
 with clew.open(sys.argv[1], embedder=HashEmbedder()) as store:
-    (report,) = store.enrich("extract")
+    (report,) = store.enrich(sys.argv[2])
     print(report.done, report.facts, report.requests, report.cached, flush=True)
 """
 
@@ -51,9 +55,12 @@ class Handler(BaseHTTPRequestHandler):
         assert match
         head, relation, tail = match.groups()
         fact = {"quote": match.group(), "head": head, "relation": relation, "tail": tail}
+        said = {"quote": match.group(), "text": f"{match.group()}."}
         time.sleep(self.server.seconds)
         self.server.asked.append(tail)
-        content = json.dumps({"entities": [], "facts": [fact]})
+        is_summary = "statements" in asked["messages"][0]["content"]
+        found = {"title": "letter", "statements": [said]} if is_summary else {"facts": [fact]}
+        content = json.dumps(found)
         ended = {"done": True, "done_reason": "stop", "prompt_eval_count": 900, "eval_count": 30}
         self._answer({"model": "small", "message": {"content": content}, **ended})
 
@@ -83,7 +90,7 @@ def served() -> Iterator[Model]:
         model.server_close()
 
 
-def _start(folder: Path, model: Model) -> subprocess.Popen[str]:
+def _start(folder: Path, model: Model, kind: Enrichment = "extract") -> subprocess.Popen[str]:
     settings = {
         "PROVIDER": "ollama",
         "BASE_URL": f"http://127.0.0.1:{model.server_port}",
@@ -92,7 +99,7 @@ def _start(folder: Path, model: Model) -> subprocess.Popen[str]:
     }
     given = {f"CLEW_LLM__{name}": value for name, value in settings.items()}
     return subprocess.Popen(
-        [sys.executable, "-c", ENRICH, str(folder)],
+        [sys.executable, "-c", ENRICH, str(folder), kind],
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, **given},
@@ -129,3 +136,49 @@ def test_killed_then_completed(tmp_path: Path) -> None:
         assert store.enriching.left("extract") == []
         assert store.maintenance.check().problems == ()
     assert done == facts <= DOCUMENTS
+
+
+def opened(folder: Path) -> clew.Clew:
+    settings = load_settings(store=folder, split={"chunk_tokens": 24, "section_tokens": 48})
+    return clew.open(settings=settings, embedder=HashEmbedder())
+
+
+def added(store: clew.Clew) -> int:
+    """What the model added: facts, and summaries."""
+    rows = store.store.relations_by_id([int(i) for i in store.store.relation_rows().ids])
+    summaries = [info.summary for info in store.documents.list() if info.summary]
+    return sum(row.extractor == "model" for row in rows) + len(summaries)
+
+
+@pytest.mark.parametrize("kind", ["extract", "documents"])
+def test_killed_taken_back_then_completed(tmp_path: Path, kind: Enrichment) -> None:
+    number_of = DOCUMENTS
+    with opened(tmp_path) as store:
+        for number in range(number_of):
+            first = f"Ada Morn wrote letter {number} to Tobias Fenn in the mill of Vell one night."
+            rest = "Nobody knows why she did so, and it rained on all the days that came after it."
+            store.add(f"{first}\n\n{rest if kind == 'documents' else ''}", source=f"{number}")
+    with served() as model:
+        process = _start(tmp_path, model, kind)
+        with opened(tmp_path) as store:
+            while not added(store):
+                assert process.poll() is None
+                time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.communicate(timeout=10)
+        time.sleep(3 * model.seconds)
+        with opened(tmp_path) as store:
+            kept = store.maintenance.language_model()["requests"]
+            assert added(store) == store.enriching.undo(kind) > 0
+            assert added(store) == 0
+            assert store.maintenance.check().problems == ()
+        asked = len(model.asked)
+        process = _start(tmp_path, model, kind)
+        said, _ = process.communicate(timeout=60)
+    assert int(said.split()[0]) == number_of
+    assert len(model.asked) - asked == number_of - kept
+    with opened(tmp_path) as store:
+        assert added(store) == number_of
+        assert store.enriching.undo(kind) == number_of
+        assert added(store) == 0
+        assert store.maintenance.check().problems == ()

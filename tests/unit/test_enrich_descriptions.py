@@ -411,3 +411,31 @@ def test_neither_yes_nor_no_is_no_verdict(pair: Path, verdict: str) -> None:
         (report,) = store.enrich("links")
         assert (report.done, len(report.failed)) == (0, len(before))
         assert store.entities.suggest() == before
+
+
+def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
+    """Of the same texts in one folder: neither cache nor figures nor failures tell."""
+
+    def tenant(name: str, model: ScriptedLanguageModel) -> Clew:
+        settings = load_settings(store=tmp_path, namespace=name, split={"chunk_tokens": 40})
+        return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+
+    wrong = Writing(lambda _: [])
+    right = Writing()
+    with tenant("one", right) as store, tenant("two", wrong) as other:
+        for held in (store, other):
+            for number in range(4):
+                held.add(text_of(number), source=f"log {number}")
+        store.enrich("documents", "entities")
+        asked = len(right.asked)
+        assert asked > 0
+        assert other.maintenance.language_model()["requests"] == 0
+        assert all(info.summary is None for info in other.documents.list())
+        assert other.enriching.estimate("documents")["documents"].cached == 0
+        other.enrich("documents", "entities")
+        assert wrong.asked[0].messages[0].text in {r.messages[0].text for r in right.asked}
+        assert store.enriching.all_failures() == []
+        assert store.maintenance.language_model()["failures"] == 0
+        assert len(other.enriching.all_failures()) == asked
+        other.enriching.undo("documents")
+        assert all(info.summary for info in store.documents.list())

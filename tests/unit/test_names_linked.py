@@ -56,3 +56,34 @@ def test_a_name_in_other_letters_is_no_acronym(tmp_path: Path, order: tuple[int,
         for i in order:
             engine.add_documents([Document(source=str(i), text=texts[i])])
         assert engine.entities.get("Guido").name == "Guido"
+
+
+HEALTH = "The World Harp Orchestra (WHO) met. The WHO has rules."
+OPTICS = "They sell Wide Hybrid Optics (WHO) there. The WHO is cheap."
+ALONE = "The WHO is far away."
+
+
+@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2), (2, 0, 1), (2, 1, 0), (0, 2, 1)])
+@pytest.mark.parametrize("at_once", [True, False])
+def test_an_acronym_of_two_documents_that_differ_holds_in_each_of_them_alone(
+    tmp_path: Path, order: tuple[int, ...], at_once: bool
+) -> None:
+    texts = (HEALTH, OPTICS, ALONE)
+    documents = [Document(source=str(i), text=texts[i]) for i in order]
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for batch in [documents] if at_once else [[one] for one in documents]:
+            engine.add_documents(batch)
+        assert engine.entities.get("WHO").name == "WHO"
+        for name in ("World Harp Orchestra", "Wide Hybrid Optics"):
+            assert [alias.name for alias in engine.entities.aliases(name)] == [name]
+        again = Document(source="3", text=HEALTH)  # once it is ambiguous, it stays so
+        engine.add_documents([again])
+        assert engine.entities.get("WHO").name == "WHO"
+
+
+def test_an_acronym_that_two_documents_agree_on_holds_in_others(tmp_path: Path) -> None:
+    texts = (HEALTH, HEALTH.replace("Orchestra", "Orchestras"), ALONE)
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        for i, text in enumerate(texts):
+            engine.add_documents([Document(source=str(i), text=text)])
+        assert engine.entities.get("WHO").name == "World Harp Orchestra"

@@ -41,7 +41,9 @@ def _dense(
     for chunk in range(snapshot.size):
         start, end = snapshot.passage_entities.starts[chunk : chunk + 2]
         for at in range(start, end):
-            edges[chunk, int(snapshot.passage_entities.items[at])] = snapshot.passage_weights[at]
+            edges[chunk, int(snapshot.passage_entities.items[at])] = float(
+                snapshot.weights(np.array([at]))[0]
+            )
     here = passages.tolist()
     entities = sorted({e for c, e in edges if c in here})
     matrix = np.zeros((len(here) + len(entities),) * 2)

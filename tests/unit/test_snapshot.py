@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from clew.graph.snapshot import Snapshot, build
-from clew.graph.snapshot_columns import Adjacency, find_sorted
+from clew.graph.snapshot_columns import Adjacency, find_sorted, narrow
 from clew.ports import PassageRow, RelationRows
 from clew.text import terms
 
@@ -184,7 +184,7 @@ def test_edges_weigh_mentions_and_what_a_passage_is_about(
     rows, owner = snapshot.passage_entities.entries(np.arange(snapshot.size))
     found = {
         (passage, int(snapshot.entity_ids[snapshot.passage_entities.items[row]])): float(
-            snapshot.passage_weights[row]
+            snapshot.weights(np.array([row]))[0]
         )
         for row, passage in zip(rows.tolist(), owner.tolist(), strict=True)
     }
@@ -241,3 +241,18 @@ def test_find_sorted_says_where_and_whether(values: set[int], wanted: list[int])
     assert [int(ordered[p]) for p, hit in zip(places, found, strict=True) if hit] == [
         w for w in wanted if w in values
     ]
+
+
+@given(st.lists(st.integers(-(2**40), 2**40)))
+def test_narrow_changes_no_number(numbers: list[int]) -> None:
+    narrowed = narrow(np.array(numbers, dtype=np.int64))
+    assert narrowed.tolist() == numbers
+    small = all(-(2**31) <= number < 2**31 for number in numbers)
+    assert narrowed.dtype == (np.int32 if small else np.int64)
+
+
+def test_pairs_of_narrow_numbers_do_not_overflow() -> None:
+    rows, items = narrow(np.array([70_000, 70_000, 3])), narrow(np.array([69_999, 5, 2]))
+    table = Adjacency.from_unsorted(rows, items, 70_001)
+    assert table.row(70_000).tolist() == [5, 69_999]
+    assert table.row(3).tolist() == [2]

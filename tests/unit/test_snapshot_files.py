@@ -88,6 +88,53 @@ def test_a_damaged_file_is_built_anew(engine: clew.Clew, damage: bytes | None) -
     assert _equal(current_snapshot(engine.store, engine.store.folder), build(engine.store))
 
 
+@pytest.mark.parametrize("share", [0.0, 0.3, 0.6, 0.9])
+def test_bytes_that_changed_anywhere_are_noticed(engine: clew.Clew, share: float) -> None:
+    [file] = _files(engine)
+    damaged = bytearray(file.read_bytes())
+    start = int(share * len(damaged))
+    for place in range(start, start + 65):  # more than lies between two arrays
+        damaged[place] ^= 0xFF
+    file.write_bytes(damaged)
+    assert _all_of(current_snapshot(engine.store, engine.store.folder)) == _all_of(
+        build(engine.store)
+    )
+    assert not file.exists(), "the next process does not read it in vain"
+
+
+def test_whoever_has_mapped_a_file_keeps_it_when_a_newer_one_comes(engine: clew.Clew) -> None:
+    folder = engine.store.folder
+    held = current_snapshot(engine.store, folder)
+    before, [old] = _all_of(held), _files(engine)
+    assert not held.postings.items.flags.writeable, "mapped, not copied"
+    engine.add("Brida Kall mended the clock.", source="c")
+    write_snapshot(build(engine.store), folder)
+    assert _files(engine) != [old]
+    assert not old.exists()
+    assert _all_of(held) == before
+    assert _all_of(current_snapshot(engine.store, folder, held)) == _all_of(build(engine.store))
+
+
+def test_a_write_that_was_cut_off_leaves_the_file_of_before(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    [old] = _files(engine)
+    engine.add("Brida Kall mended the clock.", source="c")
+    for file in _files(engine):
+        file.rename(old)  # the generation of before, whatever it holds
+    kept = old.read_bytes()
+
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    snapshot = build(engine.store)
+    monkeypatch.setattr("clew.derived_files.os.replace", killed)
+    with pytest.raises(KeyboardInterrupt):
+        write_snapshot(snapshot, engine.store.folder)
+    assert _files(engine) == [old]
+    assert old.read_bytes() == kept
+
+
 def test_a_file_ahead_of_the_store_is_not_believed(engine: clew.Clew) -> None:
     [file] = _files(engine)
     file.rename(file.with_name("snapshot-999.arrays"))

@@ -19,6 +19,7 @@ from clew.graph.snapshot_columns import (
     Adjacency,
     Columns,
     find_sorted,
+    narrow,
     read_columns,
     term_hash,
 )
@@ -35,13 +36,13 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     Floats = NDArray[np.float32]
 
-ABOUT_WEIGHT = 6.0
+ABOUT_WEIGHT = 6
 """Weight of an edge from a passage to what it is about; a mention weighs 1, two or more weigh 2."""
 
 
 ARRAYS = (
     *("vocabulary", "term_counts", "chunk_terms", "term_frequency", "term_idf", "entity_ids"),
-    *("entity_frequency", "entity_idf", "passage_weights", "passage_about", "entity_about"),
+    *("entity_frequency", "entity_idf", "passage_strengths", "entity_about"),
     *("passage_totals", "entity_totals"),
 )
 ADJACENCIES = (
@@ -77,11 +78,13 @@ class Snapshot:
 
         `counts` are those of the store of which the columns are a part; without, they are all.
         """
-        self._count(columns, generation, mentions_version)
+        self._count(columns.narrowed(), generation, mentions_version)
         if counts is not None:
             self.store_size = counts.chunks
         self._index_terms(terms or TermPostings.of(columns), counts)
         self._index_mentions(columns.mentions, counts)
+        for name in ADJACENCIES:
+            setattr(self, name, getattr(self, name).narrowed())
 
     @classmethod
     def restore(
@@ -119,10 +122,11 @@ class Snapshot:
         """Number of chunks."""
         self.store_size = self.size
         """Number of chunks of the store, where this is a part of it."""
-        self.sentence_starts = np.zeros(self.size + 1, dtype=np.int64)
-        np.cumsum(columns.sentence_counts, out=self.sentence_starts[1:])
-        self.sentences = int(self.sentence_starts[-1])
-        self.sentence_chunk: Ints = np.repeat(np.arange(self.size), columns.sentence_counts)
+        starts = np.concatenate([[0], np.cumsum(columns.sentence_counts)])
+        self.sentence_starts: Ints = narrow(starts)
+        self.sentences = int(starts[-1])
+        rows: Ints = narrow(np.arange(self.size))
+        self.sentence_chunk: Ints = np.repeat(rows, columns.sentence_counts)
 
     def _index_terms(self, terms: TermPostings, counts: StoreCounts | None) -> None:
         self.vocabulary, self.term_counts = terms.vocabulary, terms.counts
@@ -136,7 +140,7 @@ class Snapshot:
         chunk = self.sentence_chunk[self.postings.items]
         first = np.ones(len(term), dtype=bool)
         first[1:] = (term[1:] != term[:-1]) | (chunk[1:] != chunk[:-1])
-        self.term_frequency = np.bincount(term[first], minlength=len(self.vocabulary))
+        self.term_frequency = narrow(np.bincount(term[first], minlength=len(self.vocabulary)))
         """(T,) chunks that hold the term."""
         if counts is not None and counts.terms:
             hashes = np.array(list(counts.terms), dtype=np.uint64)
@@ -148,7 +152,8 @@ class Snapshot:
     def _index_mentions(self, mentions: Ints, counts: StoreCounts | None) -> None:
         chunk = np.searchsorted(self.chunk_ids, mentions[:, 0])
         row = self.sentence_starts[chunk] + 1 + mentions[:, 1]
-        self.entity_ids, entity = np.unique(mentions[:, 2], return_inverse=True)
+        ids, entity = np.unique(mentions[:, 2], return_inverse=True)
+        self.entity_ids: Ids = ids.astype(np.int64)
         size = len(self.entity_ids)
         self.sentence_entities = Adjacency.from_unsorted(row, entity, self.sentences)
         """By row of sentences: the entities mentioned."""
@@ -165,10 +170,10 @@ class Snapshot:
         counts = np.bincount(inverse, weights=np.where(about, 0, mentions[:, 3]))
         is_about = np.bincount(inverse, weights=about) > 0
         passage, member = np.divmod(pairs, max(size, 1))
-        self.entity_frequency = np.bincount(member, minlength=size)
+        self.entity_frequency = narrow(np.bincount(member, minlength=size))
         """(E,) chunks that mention the entity or are about it."""
-        weight = np.minimum(counts, 2) + ABOUT_WEIGHT * is_about
-        totals = np.bincount(member, weights=weight, minlength=size)
+        strength = np.minimum(counts, 2) + ABOUT_WEIGHT * is_about
+        totals = np.bincount(member, weights=strength, minlength=size)
         if store is not None:
             rows, hit = find_sorted(self.entity_ids, store.entities[:, 0])
             _, frequency, mentioned, subject = store.entities[hit].T
@@ -176,19 +181,22 @@ class Snapshot:
             totals[rows[hit]] = mentioned + ABOUT_WEIGHT * subject
         self.entity_idf = np.log1p(self.store_size / np.maximum(self.entity_frequency, 1))
         """(E,) ln(1 + N / df)."""
-        weight = weight * self.entity_idf[member] ** 2
+        weight = strength * self.entity_idf[member] ** 2
         self.passage_entities = Adjacency.from_pairs(passage, member, self.size)
         """By chunk: its entities."""
-        self.passage_weights = weight
-        """(entries of `passage_entities`,) (min(count, 2) + 6 about) · idf²."""
-        self.passage_about = is_about
-        """(entries of `passage_entities`,) whether the chunk is about the entity."""
+        self.passage_strengths = strength.astype(np.uint8)
+        """(entries of `passage_entities`,) min(count, 2) + 6 where the chunk is about it."""
         order = np.argsort(member, kind="stable")
         self.entity_passages = Adjacency.from_pairs(member[order], passage[order], size)
         """By entity: its chunks."""
         self.entity_about = is_about[order]
         self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
         self.entity_totals = totals * self.entity_idf**2
+
+    def weights(self, entries: Ints) -> NDArray[np.float64]:
+        """Of entries of `passage_entities`: strength · idf²."""
+        idf: NDArray[np.float64] = self.entity_idf[self.passage_entities.items[entries]]
+        return self.passage_strengths[entries] * idf**2
 
     @cached_property
     def sentence_terms(self) -> Adjacency:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from clew.ports import PassageRow
 
     Ints = NDArray[np.int64]
+    """Rows and counts; of 32 bits where an array is kept for long."""
 
 _Number = TypeVar("_Number", bound=np.integer)
 
@@ -38,6 +39,11 @@ class Columns:
     """(N,) the terms of all rows, one row after the other."""
     mentions: Ints
     """(M, 4): chunk id, sentence (-1: about), entity id, count; in order of chunk id."""
+
+    def narrowed(self) -> Columns:
+        """The same in 32 bits where that suffices, but for ids that others look up."""
+        names = ("sentence_counts", "term_counts", "mentions")
+        return replace(self, **{name: narrow(getattr(self, name)) for name in names})
 
     def keep(self, chunks: NDArray[np.bool_]) -> Columns:
         """Only the chunks marked."""
@@ -150,8 +156,12 @@ class Adjacency:
     def from_unsorted(cls, rows: Ints, items: Ints, size: int) -> Adjacency:
         """Of pairs in any order, repeats dropped."""
         width = int(items.max()) + 1 if len(items) else 1
-        row, item = np.divmod(distinct(rows * width + items), width)
+        row, item = np.divmod(distinct(rows.astype(np.int64) * width + items), width)
         return cls.from_pairs(row, item, size)
+
+    def narrowed(self) -> Adjacency:
+        """The same in 32 bits where that suffices."""
+        return Adjacency(narrow(self.starts), narrow(self.items))
 
     def row(self, index: int) -> Ints:
         """The items of one row."""
@@ -163,6 +173,18 @@ class Adjacency:
         owner = np.repeat(np.arange(len(rows)), counts)
         first = np.cumsum(counts) - counts
         return np.arange(counts.sum()) - first[owner] + starts[owner], owner
+
+
+def narrow(values: NDArray[Any]) -> NDArray[Any]:
+    """The integers in 32 bits where that suffices.
+
+    Products of them with others have to be computed in 64.
+    """
+    most = np.iinfo(np.int32)
+    fits = values.dtype == np.int64 and (
+        not values.size or (values.min() >= most.min and values.max() <= most.max)
+    )
+    return values.astype(np.int32) if fits else values
 
 
 def distinct(values: NDArray[_Number]) -> NDArray[_Number]:

@@ -1,14 +1,19 @@
-"""Snapshots on disk, so that a new process need not read the whole store again."""
+"""Snapshots on disk, so that a new process need not read the whole store again.
+
+A file is mapped, so that processes share its pages, and what no question touches is not in memory.
+It is never written again: a newer one takes its place, and whoever has mapped it keeps it.
+"""
 
 from __future__ import annotations
 
+import logging
 from contextlib import suppress
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.derived_files import derived_files, read_arrays, write_arrays
+from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
 from clew.graph.snapshot import Snapshot, build
 from clew.graph.snapshot_columns import Columns
 
@@ -17,9 +22,11 @@ if TYPE_CHECKING:
 
     from clew.ports import SnapshotSource
 
-FORMAT = 2
+FORMAT = 3
 """Grows whenever what is stored means something else."""
 KIND = "snapshot"
+
+_log = logging.getLogger("clew")
 
 
 def current_snapshot(
@@ -43,17 +50,29 @@ def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
-    """The newest snapshot that is not ahead of the store and can be read."""
+    """The newest snapshot that is not ahead of the store; what cannot be read is removed.
+
+    Else it would count as up to date, and every process would build a snapshot of its own.
+    """
     files = derived_files(folder, KIND)
     for path in sorted(files, key=files.__getitem__, reverse=True):
         if files[path] <= generation:
-            with suppress(KeyError, ValueError):
+            try:
                 return _read_file(path, files[path])
+            except (KeyError, ValueError):
+                _log.warning("%s is damaged or of another version; it is made again", path)
+                remove_files([path])
+            except OSError:
+                pass  # another process has removed it
     return None
 
 
 def _read_file(path: Path, generation: int) -> Snapshot:
-    arrays = read_arrays(path) or {}
+    """Raises `ValueError` where a file is damaged, or of another format, `KeyError`, `OSError`."""
+    mapped = MappedArrays(path)
+    if not mapped.is_sound():
+        raise ValueError(f"{path} is damaged")
+    arrays = {name: np.asarray(array) for name, array in mapped.arrays.items()}
     version, mentions_version = arrays["numbers"].tolist()
     if version != FORMAT:
         raise ValueError(f"format {version} of {path.name} is not {FORMAT}")

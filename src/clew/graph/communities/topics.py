@@ -155,9 +155,8 @@ def _frequent_entities(
 
     Titles alone make no topics, nor do dates and single ordinary words.
     """
-    entity, about = snapshot.passage_entities.items, snapshot.passage_about
-    value = snapshot.passage_weights / snapshot.entity_idf[entity] ** 2
-    named = value - ABOUT_WEIGHT * about > 0.5
+    entity = snapshot.passage_entities.items
+    named = snapshot.passage_strengths % ABOUT_WEIGHT > 0
     passages = np.bincount(entity[named], minlength=len(snapshot.entity_ids))
     dates = store.entities_of_type("date")
     frequent = (passages >= _DOCUMENTS) & ~np.isin(snapshot.entity_ids, dates)
@@ -174,7 +173,7 @@ def _of_names(
     """Number, passage and frequency · length of each name in each passage that holds it."""
     entity = snapshot.passage_entities.items
     passage = np.repeat(np.arange(snapshot.size), np.diff(snapshot.passage_entities.starts))
-    often = np.minimum(snapshot.passage_weights / snapshot.entity_idf[entity] ** 2, 1 + _ABOUT)
+    often = np.minimum(snapshot.passage_strengths, 1 + _ABOUT)
     kept = frequent[entity]
     number = (np.cumsum(frequent) - 1)[entity[kept]]
     lengths = np.array([len(name.split()) for name in names], dtype=np.int64)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot import ABOUT_WEIGHT
 from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.search.ranking.first_stage_features import (
     ChannelScores,
@@ -83,7 +84,7 @@ class Incidence:
         entries, self.owner = snapshot.passage_entities.entries(rows)
         self.entity: Ints = snapshot.passage_entities.items[entries]
         self.passage: Ints = rows[self.owner]
-        self.about = snapshot.passage_about[entries]
+        self.about = snapshot.passage_strengths[entries] >= ABOUT_WEIGHT
 
     def total(self, values: Floats) -> Floats:
         """(n,) sum over each candidate's entries."""

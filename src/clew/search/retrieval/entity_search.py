@@ -47,7 +47,7 @@ class EntityHit:
     """0 to 1: nearness + (1 - nearness) · (2 · prominence + centrality) / 6.
 
     Nearness is 1 / (1 + hops) to the question's entities, 0 beyond the depth asked for. Prominence
-    is the weight of the entity in its nearest passage (`Snapshot.passage_weights`) over the highest
+    is the weight of the entity in its nearest passage (`Snapshot.weights`) over the highest
     there: what the passage is about is prominent, what is named everywhere is not. Centrality is
     the entity's salience, which follows from its PageRank in the graph.
     """
@@ -217,7 +217,7 @@ def _closeness(chunk_ids: Ints, near: tuple[Ids, Scores]) -> Values:
 def _prominence(snapshot: Snapshot, entities: Ints, passages: Ints) -> Values:
     """(n,) weight of each entity in its passage over the highest weight there."""
     entries, owner = snapshot.passage_entities.entries(passages)
-    weights = snapshot.passage_weights[entries]
+    weights = snapshot.weights(entries)
     highest, own = np.zeros(len(passages)), np.zeros(len(passages))
     np.maximum.at(highest, owner, weights)
     mine = snapshot.passage_entities.items[entries] == entities[owner]

@@ -82,7 +82,7 @@ def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
     """The graph around passages (rows, sorted and distinct)."""
     entries, passage = snapshot.passage_entities.entries(passages)
     entities, entity = np.unique(snapshot.passage_entities.items[entries], return_inverse=True)
-    weight = snapshot.passage_weights[entries]
+    weight = snapshot.weights(entries)
     out_of_passage = weight / snapshot.passage_totals[passages[passage]]
     out_of_entity = weight / snapshot.entity_totals[entities[entity]]
     size, members = len(passages), len(entities)

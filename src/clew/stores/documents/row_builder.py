@@ -18,7 +18,7 @@ from clew.stores.backend import half_character, to_text
 from clew.stores.documents.chunk_dates import DateMention, TimeRow, stated_date, time_rows
 from clew.stores.documents.metadata import description_keys
 from clew.stores.documents.passages import Version
-from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
+from clew.stores.names.alias_plans import Named, ResolvedNames, names_by_key
 from clew.text import entity_key, name_keys, terms
 from clew.times import date_of
 from clew.types import (

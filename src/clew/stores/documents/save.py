@@ -17,7 +17,7 @@ from clew.stores.documents.row_builder import (
     number_rows,
 )
 from clew.stores.names import alias_resolution
-from clew.stores.names.alias_planner import ResolvedNames
+from clew.stores.names.alias_plans import ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relations import (

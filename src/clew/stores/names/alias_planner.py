@@ -9,108 +9,23 @@ writes the plan, all in one transaction.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
-from clew.text import entity_key, written_otherwise
+from clew.stores.names.alias_plans import (
+    UNKNOWN_TYPE,
+    AliasMove,
+    KnownAlias,
+    KnownNames,
+    Named,
+    NamePlan,
+    NewName,
+    ResolvedNames,
+)
+from clew.text import entity_key, terms, written_otherwise
 from clew.types import Alias, AliasEvidence, AliasMethod
 
-_UNKNOWN_TYPE = "name"
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class Named:
-    """A name as a document gives it."""
-
-    name: str
-    entity_type: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class ResolvedNames:
-    """What names became."""
-
-    alias_ids: Mapping[str, int]
-    """By key."""
-    entity_ids: Mapping[str, int]
-    """By key."""
-    moved: frozenset[int]
-    """Entities that lost or won an alias by a late link."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KnownAlias:
-    """An alias that the store holds, with what is asked of its entity."""
-
-    id: int
-    name: str
-    entity_id: int
-    method: AliasMethod
-    entity_type: str
-    aliases: int
-    """How many its entity has."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class KnownNames:
-    """What a store knows of the keys of names and of what links say of them."""
-
-    aliases: Mapping[str, KnownAlias]
-    """By key."""
-    rules: Mapping[str, str] = field(default_factory=dict)
-    """Targets by key, of the rules that lead from or to one of the keys."""
-    groups: Mapping[str, int] = field(default_factory=dict)
-    """Entities by the target of these rules, where one of their names is known."""
-    given: Mapping[str, str] = field(default_factory=dict)
-    """Names given by hand, by the target of these rules."""
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NewName:
-    """An entity to be made."""
-
-    id: int
-    name: str
-    key: str
-    entity_type: str
-
-
-@dataclass(frozen=True, slots=True)
-class AliasMove:
-    """An alias that the store holds, and what its entity is to be and why."""
-
-    id: int
-    entity_id: int
-    method: AliasMethod
-    score: float
-    evidence: str
-
-
-@dataclass(frozen=True, kw_only=True, slots=True)
-class NamePlan:
-    """What is to be written."""
-
-    resolved: ResolvedNames
-    entities: Sequence[NewName]
-    aliases: Sequence[Alias]
-    """New ones."""
-    moves: Sequence[AliasMove]
-    types: Mapping[int, str]
-    """Types learnt, by the id of an entity that the store holds."""
-
-
-def names_by_key(given: Iterable[tuple[str, str]]) -> dict[str, Named]:
-    """Names given as (name, type) by key, in order of appearance, with their first telling type.
-
-    A name without letters or digits has no key and is left out.
-    """
-    found: dict[str, Named] = {}
-    for name, entity_type in given:
-        key = entity_key(name)
-        if key and (key not in found or found[key].entity_type == _UNKNOWN_TYPE):
-            first = found[key].name if key in found else name
-            found[key] = Named(name=first, entity_type=entity_type)
-    return found
+AMBIGUOUS = 0.0
+"""Score of an acronym that texts introduce for several things: outside of them it is none."""
 
 
 def plan_names(
@@ -128,6 +43,19 @@ def plan_names(
     return planner.plan()
 
 
+def _several(link: AliasEvidence) -> str:
+    return f"stands for several things, {link.name} among them"
+
+
+def _ambiguous(links: Sequence[AliasEvidence]) -> set[str]:
+    """Keys of the acronyms that the links introduce for several things."""
+    said: dict[str, set[tuple[str, ...]]] = {}
+    for link in links:
+        if link.method == "acronym":
+            said.setdefault(entity_key(link.alias), set()).add(tuple(terms(link.name)))
+    return {key for key, meanings in said.items() if len(meanings) > 1}
+
+
 class _Planner:
     """The working memory of one `plan_names`."""
 
@@ -141,6 +69,7 @@ class _Planner:
     ) -> None:
         self._names = names
         self._links = {entity_key(link.alias): link for link in reversed(links)}
+        self._ambiguous = _ambiguous(links)
         self._known = known
         self._targets = set(known.rules.values())
         self._groups = dict(known.groups)
@@ -194,6 +123,10 @@ class _Planner:
         if alias.method == "acronym" and written_otherwise(self._names[key].name, alias.name):
             apart = self._add_entity(self._names[key].name, key)
             return self._move(alias, apart, "exact", 1.0, "")
+        if alias.score == AMBIGUOUS:
+            return alias.entity_id
+        if link and link.method == "acronym" and self._is_another(alias, link):
+            return self._set_apart(alias, key, link)
         if link is None or alias.method != "exact":
             return alias.entity_id
         if link.method == "acronym" and written_otherwise(alias.name, link.alias):
@@ -204,6 +137,21 @@ class _Planner:
             return alias.entity_id
         assert target is not None
         return self._move(alias, target, link.method, link.score, link.evidence)
+
+    def _is_another(self, alias: KnownAlias, link: AliasEvidence) -> bool:
+        """Whether the acronym stands for something else here than what the store knows it for."""
+        if entity_key(link.alias) in self._ambiguous:
+            return alias.method == "acronym" or self._counts[alias.entity_id] == 1
+        if alias.method != "acronym" or terms(alias.entity_name) == terms(link.name):
+            return False
+        return self._linked_entity(link) != alias.entity_id
+
+    def _set_apart(self, alias: KnownAlias, key: str, link: AliasEvidence) -> int:
+        """Make an acronym of several things stand for itself."""
+        own = alias.entity_id
+        if alias.method == "acronym":
+            own = self._add_entity(alias.name, key)
+        return self._move(alias, own, "exact", AMBIGUOUS, _several(link))
 
     def _move(
         self, alias: KnownAlias, target: int, method: AliasMethod, score: float, evidence: str
@@ -221,6 +169,10 @@ class _Planner:
         if self._is_ruled(key):
             return self._place_ruled(key)
         name, link = self._names[key].name, self._links.get(key)
+        if link and key in self._ambiguous:
+            entity_id = self._add_entity(name, key)
+            self._add_alias(key, name, entity_id, "exact", AMBIGUOUS, _several(link))
+            return entity_id
         target = self._linked_entity(link) if link else None
         if link is None or target is None:
             entity_id = self._add_entity(name, key)
@@ -265,7 +217,7 @@ class _Planner:
         entity_id = self._next_entity
         self._next_entity += 1
         self._entities[entity_id] = (name, key)
-        self._types[entity_id] = _UNKNOWN_TYPE
+        self._types[entity_id] = UNKNOWN_TYPE
         return entity_id
 
     def _add_alias(
@@ -296,5 +248,5 @@ class _Planner:
 
     def _learn_type(self, entity_id: int, key: str) -> None:
         """The first type that says something stays."""
-        if self._types.get(entity_id) == _UNKNOWN_TYPE:
+        if self._types.get(entity_id) == UNKNOWN_TYPE:
             self._types[entity_id] = self._names[key].entity_type

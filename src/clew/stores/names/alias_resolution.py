@@ -7,14 +7,8 @@ from typing import NamedTuple
 
 from clew.spelling import lookup_keys
 from clew.stores.backend import Backend, Found, Row, Rows, pairs, values_of
-from clew.stores.names.alias_planner import (
-    KnownAlias,
-    KnownNames,
-    Named,
-    NamePlan,
-    ResolvedNames,
-    plan_names,
-)
+from clew.stores.names.alias_planner import plan_names
+from clew.stores.names.alias_plans import KnownAlias, KnownNames, Named, NamePlan, ResolvedNames
 from clew.stores.state import NEXT_IDS, NextIds
 from clew.stores.statements.merge import RULED_GROUPS, RULES_AROUND
 from clew.stores.statements.names import KNOWN_ALIASES, MOVE_ALIASES
@@ -64,9 +58,16 @@ def _known_names(
     return KnownNames(
         aliases={
             key: KnownAlias(
-                id=i, name=name, entity_id=e, method=method, entity_type=type_, aliases=count
+                id=i,
+                name=name,
+                entity_id=e,
+                method=method,
+                score=score,
+                entity_name=entity_name,
+                entity_type=type_,
+                aliases=count,
             )
-            for key, name, i, e, method, type_, count in known
+            for key, name, i, e, method, score, entity_name, type_, count in known
         },
         rules=rules,
         groups={group: entity_id for group, entity_id, _ in found if entity_id is not None},

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeAlias
 from clew.errors import NotFoundError
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import Backend, distinct, limited, now, writing
-from clew.stores.names.alias_planner import Named, ResolvedNames, names_by_key
+from clew.stores.names.alias_plans import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relation_plans import ASSISTANT, Plan, plan_found, plan_readings

@@ -15,7 +15,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
-from clew.stores.names.alias_planner import Named
+from clew.stores.names.alias_plans import Named
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans, unknown_entities
 from clew.stores.names.entity_merge import (

@@ -20,7 +20,7 @@ from clew.text import entity_key
 from clew.types import IndexedDocument, Relation
 
 if TYPE_CHECKING:
-    from clew.stores.names.alias_planner import ResolvedNames
+    from clew.stores.names.alias_plans import ResolvedNames
 
 _SAID = (
     "id weight is_causal confidence context valid_from valid_until stated_until sentence extractor"

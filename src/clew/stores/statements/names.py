@@ -170,10 +170,11 @@ MATCH (a:ClewAlias {namespace: $namespace, term: term})-[:NAMES {namespace: $nam
 RETURN [a.name, e.id, e.entity_type, e.tier] AS row ORDER BY a.id
 """,
 )
-# Columns: key, alias id, entity id, method, entity type, how many names its entity has.
+# Columns: key, name, alias id, entity id, method, score, the entity's name and type, how many
+# names it has.
 KNOWN_ALIASES = Statement(
     f"""
-SELECT a.key, a.name, a.id, a.entity_id, a.method, e.entity_type,
+SELECT a.key, a.name, a.id, a.entity_id, a.method, a.score, e.name, e.entity_type,
     (SELECT count(*) FROM aliases b WHERE b.entity_id = a.entity_id)
 FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {AMONG_KEYS}
 """,
@@ -181,7 +182,7 @@ FROM aliases a JOIN entities e ON e.id = a.entity_id WHERE a.key {AMONG_KEYS}
 UNWIND $keys AS key
 MATCH (a:ClewAlias {namespace: $namespace, key: key})
     -[:NAMES {namespace: $namespace}]->(e:ClewEntity {namespace: $namespace})
-RETURN [key, a.name, a.id, e.id, a.method, e.entity_type,
+RETURN [key, a.name, a.id, e.id, a.method, a.score, e.name, e.entity_type,
     COUNT { (e)<-[:NAMES {namespace: $namespace}]-() }] AS row
 """,
 )
