@@ -215,10 +215,7 @@ class Entities:
         return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
 
     def refuse(self, name: str, other: str) -> list[str]:
-        """Say that two entities are not one: no text links them, and none is suggested again.
-
-        The names that this says something of for the first time; `allow` takes it back.
-        """
+        """Keep two entities apart from now on; the names that this is new of, for `allow`."""
         with self._state.writing:
             return self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
 
