@@ -15,6 +15,7 @@ import json
 import random
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import clew
@@ -30,7 +31,7 @@ class People(ScriptedLanguageModel):
     """Answers with the steps that people wrote, some of them those of other questions."""
 
     def __init__(self, steps: Mapping[str, Sequence[str]], share: float) -> None:
-        super().__init__()
+        super().__init__(name=f"people, {share}")  # replies are kept by name
         chance = random.Random(1)
         others = [step for found in steps.values() for step in found]
         self.steps = {
@@ -40,7 +41,9 @@ class People(ScriptedLanguageModel):
 
     def reply(self, request: Request) -> Reply:
         """The steps of the question, a line each."""
-        lines = [f"- {step}" for step in self.steps[request.subject]] or [f"- {request.subject}"]
+        lines = [f"- {step}" for step in self.steps.get(request.subject, ())] or [
+            f"- {request.subject}"
+        ]
         return ScriptedLanguageModel(["\n".join(lines)]).reply(request)
 
 
@@ -59,8 +62,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("bench", type=Path, help="folder of BEIR data sets")
     parser.add_argument("--strategy", default="hybrid")
+    parser.add_argument("--questions", type=int, help="the first ones alone")
     given = parser.parse_args()
     data = load_beir(given.bench / "strategyqa")
+    data = replace(data, questions=data.questions[: given.questions])
     steps = read_steps(given.bench / "strategyqa")
     with tempfile.TemporaryDirectory(prefix="clew-parts-") as folder:
         with clew.open(folder) as store:

@@ -272,7 +272,7 @@ def make_ingest(
         split_settings=settings.split,
         link_settings=settings.link,
         runner=runner,
-        extension=extension.fingerprint,
+        extension=extension,
     )
 
 

@@ -13,7 +13,7 @@ import pytest
 from clew.settings import Neo4jSettings
 from clew.stores.copy import StoreCopy
 from clew.stores.neo4j.connection import Neo4jDatabase
-from clew.stores.neo4j.schema import keyword_index, vector_index
+from clew.stores.neo4j.schema import entity_index, keyword_index, vector_index
 from clew.stores.neo4j.store import Neo4jStore, open_for_copying
 from clew.testing.entries import EMBEDDER, FUNCTIONAL
 
@@ -68,8 +68,8 @@ class Place:
     def forget(self) -> None:
         """Delete the namespace with its indexes."""
         with self.database() as database:
-            for index in (vector_index(self.namespace), keyword_index(self.namespace)):
-                database.define(f"DROP INDEX `{index}` IF EXISTS")
+            for name in (vector_index, keyword_index, entity_index):
+                database.define(f"DROP INDEX `{name(self.namespace)}` IF EXISTS")
         self.empty()
 
 

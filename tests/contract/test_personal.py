@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -14,8 +14,13 @@ import pytest
 import clew.packs.personal
 from clew import Clew
 from clew.settings import Settings
+from clew.stores.neo4j.schema import entity_index, entity_label
+from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
 from tests.contract.pack_stores import open_with, pack_settings
+
+if TYPE_CHECKING:
+    from clew.types import Vector
 
 CORPUS = Path(clew.packs.personal.__file__).parent / "corpus"
 NOW = datetime(2024, 5, 22, 8, 0, tzinfo=ZoneInfo("Europe/Berlin"))
@@ -83,6 +88,13 @@ def test_contacts_are_found_by_any_of_their_names_with_their_meetings(store: Cle
     assert {one["name"] for one in at_acme} == {"Maria Lopez", "Deniz Kaya"}
 
 
+def test_contacts_are_searched_by_letters_or_digits(store: Clew) -> None:
+    answer = store.tools.call("contacts_search", {"query": "."})
+
+    assert answer.is_error
+    assert "neither letters nor digits" in answer.text
+
+
 def test_whoever_wrote_but_is_no_contact_is_found_too(store: Clew) -> None:
     (first, *_) = call(store, "contacts_search", query="Lena Fischer")["people"]
 
@@ -133,6 +145,14 @@ def test_an_exception_of_a_series_and_a_leap_day_are_kept(store: Clew) -> None:
     assert leap["events"][0]["start"] == "2024-02-29"
 
 
+def test_a_year_is_all_its_days(store: Clew) -> None:
+    found = call(store, "calendar_query", time_range="2024")
+
+    assert found["time_range"]["from"] == "2024-01-01T00:00:00+01:00"
+    assert found["time_range"]["until"] == "2025-01-01T00:00:00+01:00"
+    assert "Design review: packaging" in titles(found["events"])
+
+
 @pytest.mark.parametrize(
     "asked",
     [
@@ -173,6 +193,14 @@ def test_tasks_of_files_calendars_and_notes_are_asked_together(store: Clew) -> N
         ("2024-05-24", "Send the final leaflet to print"),
         ("2024-05-24", "New dielines for the narrower box"),
     ]
+    late = call(store, "tasks_query", due="overdue", limit=200)
+    every = call(store, "tasks_query", limit=200)["tasks"]
+    assert late["count"] > 0
+    assert sorted(titles(late["tasks"])) == sorted(
+        one["title"]
+        for one in every
+        if one["due"] and one["due"] < "2024-05-22" and one["status"] in ("open", "in_progress")
+    )
     done = call(store, "tasks_query", status="done", project="travel")["tasks"]
     assert titles(done) == ["Renew the passport"]
 
@@ -283,3 +311,56 @@ def test_the_server_shows_events_contacts_and_relations_in_its_own_terms(
     assert len(after) == len(before) - 1
     assert gone == []
     assert check.problems == ()
+
+
+def test_the_server_finds_entities_by_their_vectors_and_knows_types_and_days(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    for name in ("calendar.ics", "contacts.vcf"):
+        shutil.copy(CORPUS / name, tmp_path)
+    note = tmp_path / "Leaflet.md"
+    note.write_text("Deniz Kaya prints it. #printing\n")
+    # Of so few, the server's index finds the nearest only where it is asked for all.
+    nearest = (
+        "CALL db.index.vector.queryNodes($index, 100, $vector) YIELD node"
+        " RETURN node.name, labels(node) LIMIT 1"
+    )
+    with (
+        pack_settings(request, "neo4j", tmp_path) as settings,
+        open_with(settings, ["personal"]) as store,
+    ):
+        store.index([tmp_path / "calendar.ics", tmp_path / "contacts.vcf", note])
+        database = store.store.database  # type: ignore[attr-defined]
+        own = entity_label(database.namespace)
+
+        def found(vector: Vector) -> tuple[str, set[str]]:
+            index = entity_index(database.namespace)
+            ((name, labels),) = database.rows(nearest, index=index, vector=vector.tolist())
+            return name, set(labels) - {"ClewEntity", own}
+
+        def named(text: str) -> tuple[str, set[str]]:
+            return found(HashEmbedder().embed_documents([text])[0])
+
+        (review,) = [d for d in store.documents.list() if d.title == "Design review: packaging"]
+        (passage,) = store.store.document_chunks(review.id)
+        ids, vectors = store.store.embeddings()
+        by_passage, by_name = found(vectors[ids == passage.id][0]), named("Room Baltic")
+        tag = named("printing")
+        born = database.rows(
+            "MATCH (c:Contact {namespace: $namespace, name: 'Maria Lopez'})"
+            " RETURN valueType(c.birthday)"
+        )
+        tagged = database.rows(
+            "MATCH (:ClewEntity {namespace: $namespace})-[:tagged]->(t:Concept) RETURN t.name"
+        )
+        store.entities.rename("Room Baltic", "Quayside vault")
+        note.write_text("Deniz Kaya prints it again. #printing\n")
+        store.index([note])
+        renamed = named("Quayside vault")
+
+    assert by_passage == ("Design review: packaging", {"Event"})
+    assert by_name == ("Room Baltic", set())
+    assert tag == ("printing", {"Concept"})
+    assert tagged == [["printing"]]
+    assert born == [["DATE NOT NULL"]]
+    assert renamed == ("Quayside vault", set())

@@ -50,7 +50,8 @@ class Watched:
 def forgotten() -> Iterator[None]:
     """Each test has a pack of its own under the same name."""
     yield
-    sys.modules.pop("clew_pack_mine", None)
+    for name in ("clew_pack_mine", "clew_pack_clocks_v2_1"):
+        sys.modules.pop(name, None)
 
 
 def pack(folder: Path, declared: str) -> None:
@@ -128,3 +129,35 @@ def test_a_model_is_told_the_types_and_the_words_of_the_packs(tmp_path: Path) ->
     assert "dataset" in request.instructions
     assert "Clocks are works." in request.instructions
     assert types["Vell"] == "dataset"
+
+
+def test_what_a_model_states_by_the_inverse_is_stored_from_the_other_end(tmp_path: Path) -> None:
+    pack(tmp_path, "relation_types=(RelationType(name='made_by', inverse='made', causal=True),)")
+    model = Watched()
+    model.model = RecordedLanguageModel(
+        {
+            CASTLE: RecordedExtraction(
+                entities=[("Ada Morn", "person"), ("great clock", "work")],
+                facts=[("Ada Morn", "made", "great clock", CASTLE)],
+            )
+        }
+    )
+    with opened(tmp_path, "mine", model=model) as store:
+        store.add(CASTLE, source="castle")
+        store.enrich("extract")
+        ids = [int(i) for i in store.store.relation_rows().ids]
+        found = [r for r in store.store.relations_by_id(ids) if r.relation_type.startswith("made")]
+        (made,) = found
+        ends = store.store.entity_names([made.from_entity_id, made.to_entity_id])
+
+    assert (made.relation_type, made.is_causal) == ("made_by", True)
+    assert (ends[made.from_entity_id], ends[made.to_entity_id]) == ("great clock", "Ada Morn")
+
+
+def test_a_pack_of_a_folder_goes_by_the_name_that_it_declares(tmp_path: Path) -> None:
+    pack(tmp_path, "")
+    (tmp_path / "packs" / "mine").rename(tmp_path / "packs" / "clocks v2.1")
+    with opened(tmp_path, "mine") as store:
+        assert store.packs.enabled() == ["mine"]
+        assert "mine" in store.packs.available()
+        assert "clocks v2.1" not in store.packs.available()

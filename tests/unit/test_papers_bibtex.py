@@ -301,3 +301,14 @@ def test_other_encodings_are_read() -> None:
 
     assert read(text.encode("cp1252")).documents[0].title == "Größe"
     assert read(text.encode("utf-16")).documents[0].title == "Größe"
+
+
+def test_entries_without_a_key_are_papers_of_their_own() -> None:
+    papers, failed = read_bibtex(
+        "@article{, title={One}}\n@article{,\n title={Two}}\n@misc{k,title={Three}}"
+    )
+
+    assert [one.title for one in papers] == ["One", "Two", "Three"]
+    assert failed == []
+    (twice,) = read_bibtex("@misc{k, title={One}}\n@misc{k, title={Two}}")[1]
+    assert twice.reason == "the entry of line 1 has the same key"

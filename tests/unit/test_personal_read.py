@@ -246,3 +246,21 @@ def test_items_of_a_task_list() -> None:
         ("Done", "done", "2024-05-01"),
     ]
     assert found[0].people == ("bo",)
+
+
+def test_a_property_that_cannot_be_read_is_named_and_costs_nothing_else() -> None:
+    found = calendar(
+        *("BEGIN:VTODO", "UID:1", "SUMMARY:Paint the boat", "PRIORITY:high", "DUE:20240501"),
+        *("END:VTODO", "BEGIN:VEVENT", "UID:2", "SUMMARY:Launch", "DESCRIPTION:On the", "  pier."),
+        *("GEO:here", "DTSTART:20240502T100000Z", "END:VEVENT"),
+        *("BEGIN:VEVENT", "UID:3", "DTSTART:tomorrow", "END:VEVENT"),
+    )
+
+    task, event = found.documents
+    assert (task.title, task.metadata["due"]) == ("Paint the boat", "2024-05-01")
+    assert event.metadata["start"] == "2024-05-02T10:00:00+00:00"
+    assert "On the pier." in event.text
+    reasons = [one.reason for one in found.skipped]
+    assert reasons[0].startswith("line 5: 'PRIORITY:high' is left out")
+    assert reasons[1].startswith("line 13: 'GEO:here' is left out")
+    assert reasons[2].startswith("line 16: VEVENT DTSTART cannot be read")

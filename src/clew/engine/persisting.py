@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Snapshot
     from clew.packs.enabled import EnabledPacks
     from clew.packs.pack import EntityType, FieldKind
-    from clew.ports import Store
+    from clew.ports import Embedder, Store
     from clew.settings import Settings
 
-    Properties = tuple[str, str, dict[str, Any]]
+    Properties = tuple[str, str, str, dict[str, Any]]
 
 
 def persist(
@@ -49,17 +49,18 @@ def persist(
     store.write_indexes()
 
 
-def publish(store: Store, packs: EnabledPacks) -> None:
-    """Bring labels, properties and relationships of declared types up to date."""
+def publish(store: Store, packs: EnabledPacks, embedder: Embedder) -> None:
+    """Bring labels, properties, relationships and vectors of entities up to date."""
     types = packs.entity_types
     if packs.packs:
         labels = {name: one.label or _pascal_case(name) for name, one in types.items()}
-        declared = sorted({one.name for one in packs.relation_types.values()})
-        store.publish(labels, declared, list(_properties(store, types)))
+        is_own = store.embedder() == (embedder.name, embedder.dimension)
+        embed = embedder.embed_documents if is_own else None
+        store.publish(labels, list(_properties(store, types)), embed)
 
 
 def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Properties]:
-    """Key, type and properties of the entities that documents describe."""
+    """Key, type, document and properties of the entities that documents describe."""
     for document in store.documents():
         kind = types.get(str(document.metadata.get("entity_type", "")))
         if kind is not None:
@@ -67,7 +68,7 @@ def _properties(store: Store, types: Mapping[str, EntityType]) -> Iterator[Prope
                 field.name: _value(field.kind, document.metadata.get(field.name))
                 for field in kind.fields
             }
-            yield entity_key(document.title), kind.name, values
+            yield entity_key(document.title), kind.name, document.id, values
 
 
 def _pascal_case(name: str) -> str:

@@ -240,7 +240,7 @@ class EngineState:
         from clew.engine.persisting import persist, publish
 
         if self.settings.on_server:
-            publish(self.store, self.packs)
+            publish(self.store, self.packs, self.embedder)
         persist(self.store, self.vector_index, lambda: self.snapshot, self.settings)
 
     # --- indexing

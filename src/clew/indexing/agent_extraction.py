@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
 from clew.indexing.enrichment.validation import Passage, Validation
-from clew.types import Extraction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -65,9 +64,8 @@ class AgentExtraction:
         reading = Validation(self._passages(passage_ids), self.store)
         taken = [entity for entity in entities if reading.takes(entity)]
         found = sum(reading.relates(relation) for relation in relations)
-        chunks = reading.extractions()
         with self.writing:
-            links = self.pipeline().links(Extraction(chunks=tuple(chunks.values())))
+            chunks, links = self.pipeline().resolved(reading.extractions())
             new = self.store.record_readings(chunks, taken, links)
         return AgentExtractionReport(
             passages=len(chunks),

@@ -22,24 +22,26 @@ import time
 from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from clew.errors import ClewError
+from clew.indexing.extension import NoExtension
 from clew.indexing.inputs import DocumentInput
 from clew.indexing.isolation.requests import Prepare
 from clew.indexing.isolation.steps import Prepared
 from clew.indexing.linking.pruned_names import without_names
 from clew.indexing.linking.store_terms import StoreTerms
-from clew.types import IndexedDocument
+from clew.types import Extraction, IndexedDocument
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+    from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 
+    from clew.indexing.extension import Extension
     from clew.indexing.isolation.requests import Runner
     from clew.ports import Embedder, Extractor, Store
     from clew.settings import LinkSettings, SplitSettings
-    from clew.types import AliasEvidence, Document, Extraction, Vectors
+    from clew.types import AliasEvidence, ChunkExtraction, Document, Vectors
 
 
 GROUP_SECONDS = 0.5
@@ -68,8 +70,7 @@ class IndexingPipeline:
     link_settings: LinkSettings
     runner: Runner
     """Where documents are read, split and extracted, as `split_settings` say."""
-    extension: str = ""
-    """Fingerprint of what extends reading and extraction; see `indexing.extension`."""
+    extension: Extension = field(default_factory=NoExtension)
 
     @property
     def pipeline_fingerprint(self) -> str:
@@ -79,8 +80,8 @@ class IndexingPipeline:
             "embedder": self.embedder.name,
             "extractor": self.extractor.name,
         }
-        if self.extension:
-            parts["extension"] = self.extension
+        if self.extension.fingerprint:
+            parts["extension"] = self.extension.fingerprint
         return json.dumps(parts, sort_keys=True)
 
     def run(
@@ -190,6 +191,13 @@ class IndexingPipeline:
         from clew.indexing.linking.linker import Linker
 
         return Linker(self.store, self.link_settings).links(extraction)
+
+    def resolved(
+        self, readings: Mapping[int, ChunkExtraction]
+    ) -> tuple[dict[int, ChunkExtraction], tuple[AliasEvidence, ...]]:
+        """What a model read in stored passages, in the terms of declared relations; its links."""
+        found = self.extension.normalised(Extraction(chunks=tuple(readings.values())))
+        return dict(zip(readings, found.chunks, strict=True)), self.links(found)
 
     def linked(self, entry: IndexedDocument) -> IndexedDocument:
         """A document with the terms that the store knows, and its links to names there."""

@@ -28,7 +28,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 def available(folders: Sequence[Path]) -> list[str]:
     """Names of all packs that can be loaded, sorted."""
     found = {*_built_in(), *(point.name for point in entry_points(group=GROUP))}
-    found.update(path.parent.name for folder in folders for path in folder.glob("*/__init__.py"))
+    found.update(name for name, _ in _in_folders(folders))
     return sorted(name for name in found if _NAME.fullmatch(name))
 
 
@@ -57,11 +57,27 @@ def _places(name: str, folders: Sequence[Path]) -> Iterator[tuple[ModuleType, st
     """Where a pack of that name may be: module and attribute, in order."""
     if name in _built_in():
         yield importlib.import_module(f"clew.packs.{name}"), "PACK"
-    for folder in folders:
-        if (folder / name / "__init__.py").is_file():
-            yield _from_folder(folder / name), "PACK"
+    for declared, folder in _in_folders(folders):
+        if declared == name:
+            yield _from_folder(folder), "PACK"
     for point in entry_points(group=GROUP, name=name):
         yield _from_entry_point(point), point.attr or "PACK"
+
+
+def _in_folders(folders: Sequence[Path]) -> Iterator[tuple[str, Path]]:
+    """Names and folders of the packs there: as they declare it, else that of the folder.
+
+    A folder itself may be a pack, too. One that cannot be loaded goes by its folder's name, so that
+    who asks for it learns why.
+    """
+    for path in folders:
+        for init in (path / "__init__.py", *sorted(path.glob("*/__init__.py"))):
+            if init.is_file():
+                try:
+                    pack = getattr(_from_folder(init.parent), "PACK", None)
+                except InputError:
+                    pack = None
+                yield pack.name if isinstance(pack, Pack) else init.parent.name, init.parent
 
 
 def _from_entry_point(point: EntryPoint) -> ModuleType:
@@ -75,7 +91,7 @@ def _from_entry_point(point: EntryPoint) -> ModuleType:
 
 def _from_folder(folder: Path) -> ModuleType:
     """The package in a folder, under a name that no other module has."""
-    name = f"clew_pack_{folder.name}"
+    name = "clew_pack_" + re.sub(r"\W", "_", folder.name)
     if name in sys.modules:
         return sys.modules[name]
     spec = importlib.util.spec_from_file_location(

@@ -85,7 +85,7 @@ class Pack:
     """What a domain adds to the engine. All functions are importable by name from their module."""
 
     name: str
-    """Lower case: letters, digits and underscores; the name of the pack's folder or module."""
+    """Lower case: letters, digits and underscores."""
     title: str
     description: str = ""
     version: int = 1

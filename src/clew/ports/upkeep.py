@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from clew.types import CheckReport
+
+if TYPE_CHECKING:
+    from clew.types import Vectors
 
 
 class StoreUpkeep(Protocol):
@@ -54,14 +57,15 @@ class StoreUpkeep(Protocol):
     def publish(
         self,
         labels: Mapping[str, str],
-        relation_types: Sequence[str],
-        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+        properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
+        embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
-        """Show what is declared in the database's own terms, where people query it themselves.
+        """Show the graph in the database's own terms, where people query it themselves.
 
         `labels` by entity type; relation types become relationships of their own; properties with
-        the key and the type of their entity, times as `datetime` and `date`. Nothing that is stored
-        changes by it. A store that is a file does nothing.
+        the key and the type of their entity and the id of the document that describes it, times as
+        `datetime` and `date`. Entities get vectors, those that nothing describes by `embed`.
+        Nothing that is stored changes by it. A store that is a file does nothing.
         """
         ...
 

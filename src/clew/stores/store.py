@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from clew.stores.backend import Backend
@@ -85,8 +85,8 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
     def publish(
         self,
         labels: Mapping[str, str],
-        relation_types: Sequence[str],
-        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+        properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
+        embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
         """See `ports.StoreUpkeep`."""
 

@@ -17,7 +17,7 @@ KNOWN = (
     *(f"{which} {unit}" for unit in UNITS for which in ("this", "last", "next")),
 )
 _NEXT = {"this": 0, "last": -1, "next": 1}
-_DATE = r"\d{4}-\d{2}(?:-\d{2})?"
+_DATE = r"\d{4}(?:-\d{2}(?:-\d{2})?)?"
 _DATES = re.compile(rf"({_DATE})(?:(?:\s*(?:\.\.|/|,|–)\s*|\s+(?:to|until|and)\s+)({_DATE}))?")
 
 _AROUND = timedelta(days=7)
@@ -33,7 +33,7 @@ class Range(NamedTuple):
 def read_range(text: str, now: datetime) -> Range:
     """What a range means at a moment. Raises `InputError` that lists the known ones.
 
-    A week begins on Monday. Of two dates both are included; a month is all its days.
+    A week begins on Monday. Of two dates both are included; a month or a year is all its days.
     """
     key = " ".join(text.casefold().replace("_", " ").split())
     today = now.date()
@@ -54,7 +54,7 @@ def read_range(text: str, now: datetime) -> Range:
             pass
     raise InputError(
         f"the range {text[:80]!r} is not known; expected {', '.join(KNOWN)}, or one or two dates"
-        " such as 2024-03-01, 2024-03 or 2024-03-01..2024-03-31"
+        " such as 2024, 2024-03, 2024-03-01 or 2024-03-01..2024-03-31"
     )
 
 
@@ -74,6 +74,8 @@ def _month(year: int, month: int) -> tuple[date, date]:
 
 
 def _stated(text: str) -> tuple[date, date]:
+    if len(text) == 4:
+        return date(int(text), 1, 1), date(int(text) + 1, 1, 1)
     if len(text) == 7:
         return _month(int(text[:4]), date.fromisoformat(f"{text}-01").month)
     day = date.fromisoformat(text)

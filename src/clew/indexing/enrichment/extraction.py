@@ -177,7 +177,7 @@ class ModelExtraction:
             found.add(outcome)
         with self.writing:
             self._leave_out(found, self.store.pruned_names())
-            links = self.pipeline().links(Extraction(chunks=tuple(found.readings.values())))
+            found.readings, links = self.pipeline().resolved(found.readings)
             try:
                 self.total.new_relations += self.log.record_extraction(
                     found.readings, found.entities, links

@@ -47,9 +47,10 @@ PACK = Pack(
                 Field(name="nicknames", kind="list"),
                 Field(name="organisation"),
                 Field(name="role"),
-                Field(name="birthday"),
+                Field(name="birthday", kind="date"),
             ),
         ),
+        EntityType(name="concept"),
         EntityType(
             name="task",
             fields=(

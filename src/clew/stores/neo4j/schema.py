@@ -20,7 +20,8 @@ Nodes, with their properties beside `namespace`:
   sentences (JSON of ranges in the text), context, text, terms, vector (LIST<FLOAT>), uses,
   last_used, read_at, sketch (none for those that an older Clew wrote), enriched (JSON)
 - ClewTime: chunk_id, said (0 or 1), start, end, text, long (true, of more than a year)
-- ClewEntity: id, name, key, entity_type, content, tier
+- ClewEntity: id, name, key, entity_type, content, tier; where packs are enabled what `published`
+  adds: labels, fields, vector (LIST<FLOAT>), vector_of (what the vector is of)
 - ClewAlias: id, key, name, method, score, evidence, block and term (what it is looked up by; none
   where there is none)
 - ClewRule: key, target, name
@@ -142,6 +143,16 @@ def vector_index(namespace: str) -> str:
     return f"clew_vectors_{_checked(namespace)}"
 
 
+def entity_label(namespace: str) -> str:
+    """The label of a namespace's entities that have a vector."""
+    return f"ClewEntity_{_checked(namespace)}"
+
+
+def entity_index(namespace: str) -> str:
+    """Name of the vector index of a namespace's entities, for people's own Cypher."""
+    return f"clew_entities_{_checked(namespace)}"
+
+
 def keyword_index(namespace: str) -> str:
     """Name of the full-text index of a namespace; sent as a parameter."""
     return f"clew_keywords_{_checked(namespace)}"
@@ -166,8 +177,20 @@ def define_keywords(database: Neo4jDatabase) -> None:
 
 
 def define_vectors(database: Neo4jDatabase, dimension: int) -> None:
-    """Make the namespace's vector index, of cosine similarity, in place of one of another size."""
-    name = vector_index(database.namespace)
+    """Make the vector index of the namespace's chunks, in place of one of another size."""
+    namespace = database.namespace
+    _define_vectors(database, vector_index(namespace), chunk_label(namespace), dimension)
+
+
+def define_entity_vectors(database: Neo4jDatabase, dimension: int) -> None:
+    """Make the vector index of the namespace's entities, in place of one of another size."""
+    namespace = database.namespace
+    label = f"`{entity_label(namespace)}`"
+    _define_vectors(database, entity_index(namespace), label, dimension)
+
+
+def _define_vectors(database: Neo4jDatabase, name: str, label: str, dimension: int) -> None:
+    """Make an index of cosine similarity over the property `vector`; `label` is quoted."""
     options = database.value(
         "SHOW VECTOR INDEXES YIELD name, options WHERE name = $name RETURN options", name=name
     )
@@ -175,7 +198,7 @@ def define_vectors(database: Neo4jDatabase, dimension: int) -> None:
         database.define(f"DROP INDEX `{name}` IF EXISTS")
     database.define(
         f"CREATE VECTOR INDEX `{name}` IF NOT EXISTS"
-        f" FOR (c:{chunk_label(database.namespace)}) ON c.vector OPTIONS {{indexConfig: {{"
+        f" FOR (n:{label}) ON n.vector OPTIONS {{indexConfig: {{"
         f"`vector.dimensions`: {int(dimension)}, `vector.similarity_function`: 'cosine'}}}}"
     )
     database.rows("CALL db.awaitIndex($name, 60)", name=name)

@@ -6,7 +6,7 @@ A namespace is opened here, too, to copy it or to copy into it.
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,6 +25,7 @@ from clew.types import CheckReport
 
 if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
+    from clew.types import Vectors
 
 
 _LONGEST = 7000
@@ -104,13 +105,13 @@ class Neo4jStore(Neo4jSearch):
     def publish(
         self,
         labels: Mapping[str, str],
-        relation_types: Sequence[str],
-        properties: Sequence[tuple[str, str, Mapping[str, Any]]],
+        properties: Sequence[tuple[str, str, str, Mapping[str, Any]]],
+        embed: Callable[[Sequence[str]], Vectors] | None,
     ) -> None:
         """See `ports.StoreUpkeep`."""
         from clew.stores.neo4j.published import publish
 
-        publish(self.database, labels, relation_types, properties)
+        publish(self.database, labels, properties, embed, self.state().dimension)
 
     def check(self, repair: bool = False) -> CheckReport:
         """See `ports.StoreUpkeep`."""

@@ -6,14 +6,14 @@ from clew.indexing.reading.formats.pim.tasks import STATUSES
 from clew.packs.personal.tools.events import calendar_query
 from clew.packs.personal.tools.nodes import NODE_TYPES, graph_search_nodes
 from clew.packs.personal.tools.people import contacts_search
-from clew.packs.personal.tools.todo import tasks_query
+from clew.packs.personal.tools.todo import OVERDUE, tasks_query
 from clew.packs.personal.tools.update import tasks_update
 from clew.times.calendar_ranges import KNOWN
 from clew.tools.parameters import array, integer, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
 
-_RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024-03-01..2024-03-31."
+_RANGES = f"{', '.join(KNOWN)}, or one or two dates such as 2024, 2024-03-01..2024-03-31."
 _STATUSES = ", ".join(STATUSES)
 
 TOOLS: tuple[Tool, ...] = (
@@ -71,7 +71,7 @@ TOOLS: tuple[Tool, ...] = (
         description="Tasks of todo.txt, calendars and notes, the most urgent first.",
         parameters=(
             text("status", f"{_STATUSES}. Default: any.", choices=STATUSES),
-            text("due", f"When due: {_RANGES}"),
+            text("due", f"When due: {OVERDUE}, {_RANGES}"),
             text("project", "Only of this project."),
             integer("limit", "Tasks", 20, 1, 200),
             text("person", "Only those of somebody, by name or address."),

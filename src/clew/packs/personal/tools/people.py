@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
+from clew.errors import InputError
 from clew.indexing.reading.formats.entity_document import TYPE
 from clew.packs.personal.tools.events import Occurrence, attends, moment, occurrences
 from clew.text import entity_key
@@ -26,6 +27,11 @@ def contacts_search(call: Call, arguments: Arguments) -> Result:
     """People by name, nickname, address or organisation, contacts first, best first."""
     engine, limit = call.engine, arguments["limit"]
     query, organisation = arguments["query"], arguments["organisation"]
+    if not entity_key(query):
+        raise InputError(
+            f"query {query[:40]!r} has neither letters nor digits; expected a name, a nickname, an"
+            " address or an organisation"
+        )
     cards = [
         (_likeness(query, one), one)
         for one in engine.entities.described("person")

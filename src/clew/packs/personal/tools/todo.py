@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import date
+from datetime import date, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from clew.errors import InputError, NotFoundError
@@ -13,12 +13,16 @@ from clew.indexing.reading.formats.pim.people import name_of
 from clew.indexing.reading.formats.pim.tasks import Task, markdown_tasks
 from clew.packs.personal.tools.events import known_as
 from clew.text import entity_key
-from clew.times.calendar_ranges import read_range, shown
+from clew.times.calendar_ranges import Range, read_range, shown
 
 if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo
+
+OVERDUE = "overdue"
+"""What `due` may be beside a range: a day before today, of what is still to be done."""
+_UNDONE = (tasks.OPEN, tasks.DOING)
 
 
 class Found(NamedTuple):
@@ -34,12 +38,16 @@ def tasks_query(call: Call, arguments: Arguments) -> Result:
     """Tasks by status, due date and project, the most urgent first."""
     engine, now = call.engine, call.engine.state.now()
     status, project = arguments["status"], arguments["project"]
-    due = read_range(arguments["due"], now) if arguments["due"] else None
+    overdue = (arguments["due"] or "").strip().casefold() == OVERDUE
+    due = _until_today(now) if overdue else None
+    if arguments["due"] and not overdue:
+        due = read_range(arguments["due"], now)
+    wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
     people = known_as(engine, arguments["person"]) if arguments["person"] else None
     found = [
         one
         for one in all_tasks(engine)
-        if status in (None, one.task.status)
+        if one.task.status in wanted
         and (due is None or _is_due(one.task, due.start.date(), due.end.date()))
         and (not project or entity_key(project) == entity_key(one.task.project))
         and (
@@ -56,6 +64,10 @@ def tasks_query(call: Call, arguments: Arguments) -> Result:
         "due": {"asked": arguments["due"], **shown(due, now)} if due else None,
         "tasks": [_shown(one, known) for one in kept],
     }
+
+
+def _until_today(now: datetime) -> Range:
+    return Range(datetime(1970, 1, 1, tzinfo=now.tzinfo), read_range("today", now).start)
 
 
 def _is_due(task: Task, first: date, after: date) -> bool:

@@ -72,7 +72,12 @@ def read_bibtex(text: str) -> tuple[list[Paper], list[Failed]]:
 
 
 def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
-    from bibtexparser.model import DuplicateFieldKeyBlock, Entry, ParsingFailedBlock
+    from bibtexparser.model import (
+        DuplicateBlockKeyBlock,
+        DuplicateFieldKeyBlock,
+        Entry,
+        ParsingFailedBlock,
+    )
     from bibtexparser.splitter import Splitter
 
     with _quiet():
@@ -84,13 +89,16 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
     failed: list[Failed] = []
     for block in library.blocks:
         line = (block.start_line or 0) + 1
-        found = block.ignore_error_block if isinstance(block, DuplicateFieldKeyBlock) else block
+        is_sound = isinstance(block, DuplicateFieldKeyBlock) or (
+            isinstance(block, DuplicateBlockKeyBlock) and not block.key
+        )
+        found = block.ignore_error_block if is_sound else block  # type: ignore[attr-defined]
         if isinstance(found, ParsingFailedBlock):
             failed.append(Failed(line, _key(block), _reason(found)))
         elif isinstance(found, Entry):
             fields = {f.key.lower(): _value(f.value, strings) for f in reversed(found.fields)}
             entry = _Entry(found.key, found.entry_type.lower(), line, fields)
-            entries[entry.key.lower()] = entry
+            entries[entry.key.lower() or f"\n{line}"] = entry
     return entries, failed
 
 

@@ -7,11 +7,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from clew.indexing.reading.formats.common import check_limit
+from clew.text import one_line
 from clew.types import Document, Skipped
 
 if TYPE_CHECKING:
     from clew.indexing.reading.formats.common import RawFile
 
+_NEEDED = ("DTSTART", "RECURRENCE-ID")
+"""Without these an event would be another."""
 _BEGIN = re.compile(r"BEGIN:(\w{1,40})\s*", re.IGNORECASE)
 
 
@@ -59,10 +62,12 @@ def read_blocks(
     raw: RawFile, found: Sequence[Block], make: Callable[[Component], Document]
 ) -> tuple[list[Document], list[Skipped]]:
     """A document a component; what cannot be read is named by its line, and nothing else lost."""
-    documents, skipped = [], []
+    documents, skipped = list[Document](), list[Skipped]()
     for block in found:
         try:
-            documents.append(make(parsed(block)))
+            component, faults = parsed(block)
+            documents.append(make(component))
+            skipped += [Skipped(source=raw.source, reason=fault) for fault in faults]
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
             reason = f"line {block.line}: {block.name} {str(error)[:200] or type(error).__name__}"
             skipped.append(Skipped(source=raw.source, reason=reason))
@@ -70,15 +75,45 @@ def read_blocks(
     return documents, skipped
 
 
-def parsed(block: Block) -> Component:
-    """The component. Raises `ValueError` for one that cannot be read."""
-    from icalendar import Component as AnyComponent
+def parsed(block: Block) -> tuple[Component, list[str]]:
+    """The component, and what is wrong with the properties that were left out, by line.
 
+    Raises `ValueError` where the whole cannot be read.
+    """
     if not block.closed:
         raise ValueError("has no END; the next one begins within it")
     if "\ufffd" in block.text:
         raise ValueError("has bytes that are no text; save the file as UTF-8")
-    component = AnyComponent.from_ical(block.text)
+    try:
+        return _component(block.text), []
+    except ValueError:
+        return _without_faults(block)
+
+
+def _component(text: str) -> Component:
+    from icalendar import Component as AnyComponent
+
+    component = AnyComponent.from_ical(text)
     for name, error in component.errors:
         raise ValueError(f"{name} cannot be read ({error})")
     return cast("Component", component)
+
+
+def _without_faults(block: Block) -> tuple[Component, list[str]]:
+    """The component of those properties that can be read alone."""
+    begin, *properties, end = re.split(r"\r\n(?![ \t])", block.text.removesuffix("\r\n"))
+    kept, faults, line = [begin], list[str](), block.line + 1
+    for stated in properties:
+        name = re.split("[;:]", stated, maxsplit=1)[0].upper()
+        try:
+            if name not in ("BEGIN", "END"):
+                _component("\r\n".join([begin, stated, end, ""]))
+            kept.append(stated)
+        except ValueError as error:
+            if name in _NEEDED:
+                raise
+            faults.append(
+                f"line {line}: {one_line(stated)[:60]!r} is left out ({str(error)[:100]})"
+            )
+        line += stated.count("\n") + 1
+    return _component("\r\n".join([*kept, end, ""])), faults

@@ -58,7 +58,7 @@ def changes_in(blocks: Sequence[Block]) -> Mapping[str, Changes]:
 
 def _sound(block: Block) -> Component | None:
     try:
-        component = parsed(block)
+        component, _ = parsed(block)
         if "RECURRENCE-ID" in component:
             _ = component["RECURRENCE-ID"].dt
     except (ValueError, KeyError, AttributeError, TypeError, IndexError):
