@@ -29,7 +29,7 @@ PAIRS: dict[str, tuple[str, set[str], set[str]]] = {
     "list_communities": ("communities", set(), {"reports"}),
     "list_documents": ("documents", {"limit"}, {"versions"}),
     "get_document": ("show", {"document"}, {"entity", "text", "versions"}),
-    "audit": ("audit", set(), {"before"}),
+    "audit": ("audit", set(), {"before", "undo"}),
 }
 
 
