@@ -160,8 +160,11 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
         for index, name in (
             *(("title", "title_key"), ("file", "file_key")),
             ("language", "language"),
+            ("description", "describes"),
         ):
             connection.execute(f"DROP INDEX documents_by_{index}")
+            connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+        for name in ("begins", "ends"):
             connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
         for name in ("block", "term"):
