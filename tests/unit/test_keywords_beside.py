@@ -11,9 +11,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import clew
+from clew.settings import load_settings
 from clew.stores.keywords.derived import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
+from clew.testing.fakes import HashEmbedder
 
 WORDS = [f"w{i}" for i in range(200)]
 QUESTIONS = [["w1"], ["w0", "w7", "w150"], ["w3 w4", "w2"], ["w199"], ["unheard", "w5"]]
@@ -168,6 +171,7 @@ KILLED = """
 import sys, os, signal
 from pathlib import Path
 from clew.stores.keywords import derived, tantivy_folder
+import clew
 from clew.stores.keywords.derived import DerivedKeywords
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER
@@ -204,3 +208,17 @@ def test_killed_while_it_is_written(store: SqliteStore, kill: str, before: bool)
     assert same(other)
     assert other.check().problems == ()
     other.close()
+
+
+def test_an_engine_writes_and_asks_it_where_the_settings_say_so(tmp_path: Path) -> None:
+    settings = load_settings(large={"keywords": "always"})
+    with clew.open(tmp_path, settings=settings, embedder=HashEmbedder()) as engine:
+        engine.add("Ada Morn wrote to Piet Oss about lenses.", title="Letter")
+        assert isinstance(engine.store, SqliteStore)
+        assert len(list(engine.store.folder.glob("keywords-*.arrays"))) == 1
+        assert same(engine.store)
+        assert len(engine.search("lenses", strategy="keyword").hits) == 1
+    settings = load_settings(large={"keywords": "never"})
+    with clew.open(tmp_path, settings=settings, embedder=HashEmbedder()) as engine:
+        assert isinstance(engine.store, SqliteStore)
+        assert engine.store.keyword_index is None

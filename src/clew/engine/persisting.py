@@ -41,12 +41,12 @@ def persist(
     outdated = is_outdated(store.folder, KIND, store.generation())
     if outdated or settings.vectors != "store":
         vectors.persist()
+    store.write_indexes()
     if not keeps_snapshot(store, settings):
         return
     if outdated:
         write_snapshot(snapshot(), store.folder)
     persist_vocabulary(store, store.folder)
-    store.write_indexes()
 
 
 def publish(store: Store, packs: EnabledPacks, embedder: Embedder) -> None:

@@ -37,7 +37,10 @@ def current_snapshot(
         return previous
     with source.reading():
         nearest = previous or _newest(folder, source.generation())
-        return build(source, nearest)
+        snapshot = build(source, nearest)
+    if nearest is None:  # the next process need not read the whole store, too
+        write_snapshot(snapshot, folder)
+    return snapshot
 
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> None:

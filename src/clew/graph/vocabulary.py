@@ -88,7 +88,10 @@ def current_vocabulary(
             return known
         new = _extended(known, source, generation)
         # After many changes most words may be gone.
-        return _extended(None, source, generation) if new.chunks > 2 * present else new
+        new = _extended(None, source, generation) if new.chunks > 2 * present else new
+    if known is None:  # the next process need not read all texts, too
+        _write(new, folder)
+    return new
 
 
 def persist_vocabulary(source: SnapshotSource, folder: Path) -> None:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-COMMON = 100
+COMMON = 20
 """Chunks from which what is counted is remembered: counting costs as much as there are."""
 _MOST = 20_000
 """Entities and terms that are remembered, at most."""

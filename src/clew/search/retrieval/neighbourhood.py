@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 NEAR = 50
 """Best passages of a channel that are read: as many as have a prior."""
-MOST_MENTIONS = 30
+MOST_MENTIONS = 100
 """Mentions of a bridge, or of an entity further on, that is followed, at most."""
 ONWARD = 40
 """Entities further on whose own passages are read."""

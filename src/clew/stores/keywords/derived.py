@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 KIND = "keywords"
 FEW_CHANGES = 256
 """Chunks, saved and deleted, that a question takes in by itself."""
-_COMPARED = 32
+_COMPARED = 300  # more than may have been deleted without a new file
 
 _log = logging.getLogger("clew")
 
@@ -175,6 +175,11 @@ class DerivedKeywords:
 
     def _changes(self, held: _Held) -> tuple[Ids, Ids]:
         """Chunks that the store has and the folder has not, and the other way round."""
+        last = int(held.ids[-1]) if len(held.ids) else 0
+        new = self._source.chunk_ids_after(last)
+        there = any(self._source.chunk_terms(held.ids[-1:]))
+        if there and self._source.chunk_count() == len(held.ids) + len(new):  # none was deleted
+            return new, held.ids[:0]
         ids = self._source.chunk_ids()
         return ids[~np.isin(ids, held.ids)], held.ids[~np.isin(held.ids, ids)]
 
@@ -183,10 +188,10 @@ class DerivedKeywords:
 
         After a backup was brought back, the same ids may stand for other texts.
         """
-        living = np.flatnonzero(np.isin(held.ids, self._source.chunk_ids()))[-_COMPARED:]
-        found = dict(self._source.chunk_terms(held.ids[living]))
-        lengths = [len(tokens(found[i])) for i in held.ids[living].tolist() if i in found]
-        return bool(lengths) and lengths == held.lengths[living].tolist()
+        newest = dict(zip(held.ids[-_COMPARED:].tolist(), held.lengths[-_COMPARED:], strict=True))
+        found = self._source.chunk_terms(held.ids[-_COMPARED:])
+        same = [len(tokens(terms)) == newest[chunk_id] for chunk_id, terms in found]
+        return any(same) and all(same)
 
     # --- writing
 
@@ -194,7 +199,7 @@ class DerivedKeywords:
         from clew.stores.keywords.tantivy_folder import content_of, write_terms
 
         generation = self._source.generation()
-        if len(self._source.chunk_ids()) < self._least:
+        if self._source.chunk_count() < self._least:
             remove_files(derived_files(self._place, KIND))
             return
         held = self._newest(generation)

@@ -47,6 +47,14 @@ class TermSource(Protocol):
         """See `ports.VectorSource`."""
         ...
 
+    def chunk_ids_after(self, after: int) -> Ids:
+        """Ids of the chunks above an id, sorted."""
+        ...
+
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        ...
+
     def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
         """(id, terms) of those of the chunks that there are."""
         ...

@@ -34,6 +34,7 @@ from clew.stores.documents.metadata import COLUMNS, FIELDS, field_value, meets, 
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, open_database, schema_version
+from clew.stores.sqlite.tables import count_rows
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport, Condition
@@ -67,7 +68,8 @@ class SqliteStore(Store):
 
     Raises `StoreMismatchError` for a store of another embedder or of a newer Clew,
     `StoreCorruptError` for a damaged file, and `StoreBusyError` where another process keeps the
-    store locked for longer than `busy_seconds`.
+    store locked for longer than `busy_seconds`. Of `indexed_from` chunks or more, words are sought
+    in an index beside it, where that is up to the store.
     """
 
     backend: SqliteBackend
@@ -82,10 +84,7 @@ class SqliteStore(Store):
         keep_versions: int = KEEP_VERSIONS,
         indexed_from: int | None = None,
     ) -> None:
-        """Open the store in `folder`, made where it does not exist; the rest as in `Store`.
-
-        Of `indexed_from` chunks or more, words are searched in an index beside it.
-        """
+        """Open the store in `folder`, made where it does not exist; the rest as in `Store`."""
         backend = SqliteBackend(open_database(folder, busy_seconds, define_functions))
         super().__init__(
             backend, embedder=embedder, functional=functional, keep_versions=keep_versions
@@ -150,10 +149,15 @@ class SqliteStore(Store):
     def chunk_terms(self, chunk_ids: Ids) -> Iterator[tuple[int, str]]:
         """(id, terms) of those of the chunks that there are."""
         sql = "SELECT rowid, terms FROM keywords WHERE rowid IN (SELECT value FROM json_each(?))"
-        for start in range(0, len(chunk_ids), _CHUNKS):
-            some = json.dumps(chunk_ids[start : start + _CHUNKS].tolist())
-            with self.database.read() as connection:
+        with self.database.read() as connection:
+            for start in range(0, len(chunk_ids), _CHUNKS):
+                some = json.dumps(chunk_ids[start : start + _CHUNKS].tolist())
                 yield from connection.execute(sql, (some,)).fetchall()
+
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        with self.database.read() as connection:
+            return count_rows(connection, "chunks")
 
     def write_indexes(self) -> None:
         """See `ports.StoreUpkeep`."""
