@@ -161,6 +161,13 @@ def _apart(store: Store, name: str, other: str) -> None:
     store.keep_apart(_entity(store, name), _entity(store, other))
 
 
+def _together(store: Store, name: str, other: str) -> list[str]:
+    """Kept apart, and that taken back."""
+    said = store.keep_apart(_entity(store, name), _entity(store, other))
+    store.forget_rules(said)
+    return said
+
+
 def _rename(store: Store, name: str, other: str) -> None:
     store.rename(_entity(store, name), other)
 
@@ -168,6 +175,13 @@ def _rename(store: Store, name: str, other: str) -> None:
 def _retract(store: Store, name: str, number: int) -> int:
     held = store.relations([_entity(store, name)])
     return store.retract([relation.id for relation in held[number : number + 1]])
+
+
+def _restore(store: Store, name: str, number: int) -> tuple[int, int]:
+    """All of an entity that was retracted, by the ids of before."""
+    held = [r.id for r in store.relations([_entity(store, name)])]
+    taken = store.retract(held[number : number + 1])
+    return taken, store.restore_relations(held)
 
 
 def _make(store: Store, names: Sequence[str], entity_type: str) -> list[bool]:
@@ -278,6 +292,8 @@ any_steps: st.SearchStrategy[list[Step]] = st.lists(
         _call(_apart, _names, _names),
         _call(_rename, _names, st.one_of(_names, st.just("Anna Morn"))),
         _call(_retract, _names, _numbers),
+        _call(_together, _names, _names),
+        _call(_restore, _names, _numbers),
         _call(_make, _some(_names), st.sampled_from(("name", "person"))),
         _call(_unmake, _some(_names)),
         _call(_relate, _triples, st.sampled_from((0.25, 1.0)), _years, _years),

@@ -4,6 +4,7 @@ dropped, sentences of the texts stand where it fails, and all is taken back."""
 from __future__ import annotations
 
 import json
+import random
 import re
 import sqlite3
 from collections.abc import Callable, Iterator
@@ -14,6 +15,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.errors import ReplyError
 from clew.indexing.enrichment import subjects
 from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
@@ -22,7 +24,7 @@ from clew.ports.language_model import Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import Description
-from tests.unit.test_enrich_reports import Writing, sentence
+from tests.unit.test_enrich_reports import Writing, faithful, sentence
 
 NAMES = ("Ada Morn", "Tobias Fenn", "Brida Kall")
 NOTES = (
@@ -439,3 +441,47 @@ def test_no_tenant_sees_what_another_one_asked(tmp_path: Path) -> None:
         assert len(other.enriching.all_failures()) == asked
         other.enriching.undo("documents")
         assert all(info.summary for info in store.documents.list())
+
+
+def mutated(chance: random.Random, texts: list[str]) -> str:
+    """A sound reply with something cut out, put in, or repeated."""
+    reply = json.dumps(faithful(texts))
+    for _ in range(chance.randrange(1, 5)):
+        start = chance.randrange(len(reply))
+        end = min(len(reply), start + chance.randrange(12))
+        junk = chance.choice(["", "", '"', "{", "[]", "\x00", "\\u202e", "null", "9" * 30, "é"])
+        reply = reply[:start] + junk * chance.randrange(1, 4) + reply[end:]
+    return reply
+
+
+def test_ten_thousand_malformed_replies_lose_nothing_and_cite_what_is_there(folder: Path) -> None:
+    chance = random.Random(5)
+
+    class Malformed(ScriptedLanguageModel):
+        count = 0
+
+        def reply(self, request: Request) -> Reply:
+            self.count += 1
+            texts = _BLOCK.findall(request.messages[0].text)
+            return Reply(text=mutated(chance, texts), finish="stop", model="m")
+
+    model = Malformed()
+    with opened(folder, model, cache=False) as store:
+        before, client, failed = shown(store), store.state.language_model, 0
+        assert client is not None
+        ids = [info.id for info in store.documents.list()]
+        tasks = [store.enriching._task(kind, client) for kind in KINDS]
+        works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
+        there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
+        while model.count < 10_000:
+            task, work = works[model.count % len(works)]
+            try:
+                made = task.ask(work).made
+            except ReplyError:
+                failed += 1
+                continue
+            assert set(made.sources) <= there
+            assert made.documents
+            assert not re.search("[\x00\u202e]", f"{made.title}{made.text}")
+        assert failed > 3000
+        assert shown(store) == before

@@ -17,6 +17,7 @@ from clew.sentences import sentences
 from clew.spelling import block_of
 from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.first_tables import m001_documents_and_graph
+from clew.stores.sqlite.jobs.audit import SqliteAudit
 from clew.stores.sqlite.jobs.conversations import SqliteConversations
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import SqliteStore
@@ -218,7 +219,28 @@ def test_passages_that_an_agent_has_read_stay_read(tmp_path: Path) -> None:
     store.close()
 
 
+def _take_back_to_20(connection: sqlite3.Connection) -> None:
+    connection.execute("ALTER TABLE audit DROP COLUMN undo")
+    connection.execute("UPDATE meta SET value = 20 WHERE name = 'schema_version'")
+
+
+def test_changes_of_before_are_known_and_cannot_be_taken_back(tmp_path: Path) -> None:
+    store = SqliteStore(tmp_path, embedder=EMBEDDER)
+    SqliteAudit(store.database).record("ada", "rename_entity", {"entity_id": 1})
+    store.close()
+    with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        _take_back_to_20(connection)
+    store = SqliteStore(tmp_path)
+    log = SqliteAudit(store.database)
+    (entry,) = log.entries()
+    assert (entry.subjects, entry.undo) == ({"entity_id": 1}, None)
+    log.keep_undo(entry.id, {"before": "x"})
+    assert log.entries()[0].undo == {"before": "x"}
+    store.close()
+
+
 def _take_back_to_19(connection: sqlite3.Connection) -> None:
+    _take_back_to_20(connection)
     connection.execute("DROP TABLE descriptions")
     connection.execute("UPDATE meta SET value = 19 WHERE name = 'schema_version'")
 

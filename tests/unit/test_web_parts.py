@@ -15,6 +15,7 @@ from clew import Clew
 from clew.errors import InputError
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.web.difference import difference
 from clew.web.graph_view import Wanted, places, view
 from clew.web.marks import Mark, find_names, flowing, segments
 from clew.web.treemap import squarified
@@ -160,3 +161,35 @@ def test_assets_are_small_and_have_their_licences() -> None:
     for script in (VENDORED / "vendor").glob("*.js"):
         licence = script.with_name(script.name.removesuffix(".min.js") + ".LICENSE")
         assert licence.is_file()
+
+
+@given(*[st.lists(st.sampled_from(["a b c", "a x c", "d", "e f", "a"]), max_size=12)] * 2)
+def test_a_difference_holds_both_texts(before: list[str], after: list[str]) -> None:
+    lines = list(difference("\n".join(before), "\n".join(after)))
+
+    for kind, text in (("gone", before), ("new", after)):
+        rest = "\n".join(text).splitlines()
+        for line in lines:
+            if line and line[0].kind == "left_out":
+                del rest[: int(line[0].text)]
+            elif any(piece.kind in ("same", kind) for piece in line):
+                told = "".join(piece.text for piece in line if piece.kind in ("same", kind))
+                assert rest.pop(0) == told
+        assert rest == []
+
+
+def test_of_a_difference_only_what_is_near_is_shown() -> None:
+    lines = [f"line {n}" for n in range(40)]
+    changed = [*lines[:20], "line twenty", *lines[21:]]
+
+    found = list(difference("\n".join(lines), "\n".join(changed)))
+
+    assert [[(p.kind, p.text) for p in line] for line in found] == [
+        [("left_out", "18")],
+        [("same", "line 18")],
+        [("same", "line 19")],
+        [("same", "line "), ("gone", "20"), ("new", "twenty")],
+        [("same", "line 21")],
+        [("same", "line 22")],
+        [("left_out", "17")],
+    ]

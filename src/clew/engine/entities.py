@@ -214,10 +214,15 @@ class Entities:
         found = suggest_merges(store.known_names(), store.link_rules())
         return with_verdicts(found, descriptions_of(store).descriptions("link"))[: max(0, limit)]
 
-    def refuse(self, name: str, other: str) -> None:
-        """Say that two entities are not one: no text links them, and none is suggested again."""
+    def refuse(self, name: str, other: str) -> list[str]:
+        """Keep two entities apart from now on; the names that this is new of, for `allow`."""
         with self._state.writing:
-            self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
+            return self._state.store.keep_apart(self.resolve(name).id, self.resolve(other).id)
+
+    def allow(self, names: Sequence[str]) -> None:
+        """Let texts link names again that `refuse` gave back."""
+        with self._state.writing:
+            self._state.store.forget_rules([entity_key(name) for name in names])
 
     def split(self, name: str | Entity, alias_names: Sequence[str]) -> Entity:
         """Take names out of an entity, into one of their own."""

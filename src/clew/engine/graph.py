@@ -64,6 +64,11 @@ class Graph:
 
         return delete_relation(self._state, relation_id)
 
+    def restore_relations(self, relation_ids: Sequence[int]) -> int:
+        """Take back that what texts state was deleted or retracted; how many statements were."""
+        with self._state.writing:
+            return self._state.store.restore_relations(relation_ids)
+
     def prune(self, *, below: float, dry_run: bool = True, entities: bool = False) -> PruneReport:
         """Take back the relations of texts whose weight is below a bound (above 0 to 1).
 

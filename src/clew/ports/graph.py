@@ -109,6 +109,10 @@ class EntityEditor(Protocol):
         """
         ...
 
+    def restore_relations(self, relation_ids: Sequence[int]) -> int:
+        """Take back that relations were wrong; the number that were retracted. Remembered."""
+        ...
+
     def delete_fact(self, relation_id: int) -> int:
         """Take a relation back, with all that states the same; the number taken back.
 
@@ -126,8 +130,15 @@ class EntityEditor(Protocol):
         """Take the aliases of those keys out into an entity of their own; its id. Remembered."""
         ...
 
-    def keep_apart(self, entity_id: int, other_id: int) -> None:
-        """Say that two entities are not one; no text links their names by itself. Remembered."""
+    def keep_apart(self, entity_id: int, other_id: int) -> list[str]:
+        """Say that two entities are not one; no text links their names by itself. Remembered.
+
+        The keys of names of which nothing was said before: `forget_rules` takes it back.
+        """
+        ...
+
+    def forget_rules(self, keys: Sequence[str]) -> None:
+        """Let texts link the names of those keys again."""
         ...
 
     def rename(self, entity_id: int, name: str) -> None:

@@ -165,13 +165,19 @@ class AuditEntry:
     tool: str
     subjects: Mapping[str, Any]
     """Ids and names that it was about; never texts."""
+    undo: Mapping[str, Any] | None = None
+    """What takes it back (`clew.tools.undoing`); None for what cannot be, or was."""
 
 
 class AuditLog(Protocol):
     """Who changed what, when, through which tool."""
 
-    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> None:
-        """Add an entry, at this moment."""
+    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> int:
+        """Add an entry, at this moment; its id."""
+        ...
+
+    def keep_undo(self, entry: int, undo: Mapping[str, Any] | None) -> None:
+        """Say what takes the change of an entry back, or that nothing does any more."""
         ...
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:

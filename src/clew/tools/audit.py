@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from clew.ports import AuditLog
-    from clew.tools.spec import Arguments, Caller, Tool
+    from clew.tools.spec import Arguments, Caller, Result, Tool
     from clew.tools.toolbox import Audit
 
 SUBJECTS = frozenset(
     """confirm deletions document entities entityName entityNames entityType entity_id entity_ids
-    entity_type from id is_causal job_id limit name namespace names observations path relationType
-    relation_id relation_type relations source source_id target_id title to url weight""".split()
+    entity_type entry_id from id is_causal job_id limit name namespace names observations
+    other_id path relationType relation_id relation_type relations source source_id target_id
+    title to url weight""".split()
 )
 """Parameters, and fields of their objects, whose values say what a call was about."""
 SHOWN = 200
@@ -24,8 +26,8 @@ SHOWN = 200
 def audit_to(log: AuditLog) -> Audit:
     """The hook of a `Toolbox` that writes every change down before it is made."""
 
-    def record(caller: Caller, tool: Tool, arguments: Arguments) -> None:
-        log.record(caller.name, tool.name, subjects(arguments))
+    def record(caller: Caller, tool: Tool, arguments: Arguments) -> Callable[[Result], None]:
+        return partial(log.keep_undo, log.record(caller.name, tool.name, subjects(arguments)))
 
     return record
 

@@ -63,6 +63,7 @@ def make_toolbox(
     """
     from clew.jobs.kinds import make_runner
     from clew.tools.audit import audit_to
+    from clew.tools.graph.undoing import UNDOS
     from clew.tools.toolbox import Toolbox
     from clew.wiring import make_audit
 
@@ -72,6 +73,7 @@ def make_toolbox(
         profile=None,
         services={"jobs": jobs or make_runner(engine)},
         audit=audit_to(make_audit(engine.state.journal)),
+        undos=UNDOS,
         known=TOOLS,
         further=partial(pack_tools, engine) if packs else None,
     )

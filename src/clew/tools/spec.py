@@ -91,6 +91,17 @@ Run: TypeAlias = Callable[[Call, Arguments], Result]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
+class Undo:
+    """The way back from what a tool did, which the audit log keeps."""
+
+    take_back: Run
+    """Given what `before` told with the arguments and the result of the call; raises `ClewError`
+    where it cannot be any more."""
+    before: Run | None = None
+    """What has to be known of before, as JSON."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
 class Tool:
     """One tool, as every client sees it."""
 

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 
     from clew.engine import Engine
     from clew.tools.formats import Format
-    from clew.tools.spec import Arguments, Profile, Result, Tool
+    from clew.tools.spec import Arguments, Profile, Result, Tool, Undo
 
-    Audit = Callable[[Caller, Tool, Arguments], None]
-    """Told of every write that is about to happen."""
+    Audit = Callable[[Caller, Tool, Arguments], Callable[[Result], None]]
+    """Told of every write that is about to happen; then, what takes it back."""
 
 logger = logging.getLogger("clew")
 
@@ -59,11 +59,13 @@ class Toolbox:
         profile: Profile | None = "core",
         services: Mapping[str, Any] | None = None,
         audit: Audit | None = None,
+        undos: Mapping[str, Undo] | None = None,
         known: Sequence[Tool] = (),
         further: Callable[[], Sequence[Tool]] | None = None,
     ) -> None:
-        """`known` are the tools of all profiles, which errors speak of.
+        """`undos` are the ways back from changes, by tool, which the audit log keeps.
 
+        `known` are the tools of all profiles, which errors speak of.
         `further` gives tools that come and go, such as those of packs.
         """
         self._engine = engine
@@ -71,6 +73,7 @@ class Toolbox:
         self._further = further
         self._services = dict(services or {})
         self._audit = audit
+        self._undos = undos or {}
         self._profiles = {tool.name: sorted(tool.profiles) for tool in (*known, *tools)}
 
     @property
@@ -123,9 +126,16 @@ class Toolbox:
         """Run a tool; what it writes and what the audit log says of it reach the disk together."""
         together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
         with together:
-            if not tool.read_only and self._audit is not None:
-                self._audit(call.caller, tool, arguments)
-            return tool.run(call, arguments)
+            if tool.read_only or self._audit is None:
+                return tool.run(call, arguments)
+            keep = self._audit(call.caller, tool, arguments)
+            undo = self._undos.get(tool.name)
+            known = undo.before(call, arguments) if undo and undo.before else {}
+            result = tool.run(call, arguments)
+            if undo:
+                given = {name: value for name, value in arguments.items() if value is not None}
+                keep({**known, **given, **result})
+            return result
 
     def _check_room(self) -> None:
         reason = self._engine.documents.quota_reached()

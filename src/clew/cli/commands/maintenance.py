@@ -70,9 +70,16 @@ def audit(
     before: Annotated[
         int | None, typer.Option(metavar="ID", min=1, help="Only entries older than that one.")
     ] = None,
+    undo: Annotated[
+        int | None, typer.Option(metavar="ID", min=1, help="Take that change back first.")
+    ] = None,
 ) -> None:
     """List what was changed through tools, when and by whom, the newest first."""
     with common.open() as engine:
+        if undo is not None:
+            done = engine.tools.call("undo_change", {"entry_id": undo})
+            if done.error is not None:
+                raise done.error
         entries = engine.maintenance.audit(before=before, limit=limit)
     if common.json:
         write_json(entries)
@@ -80,10 +87,14 @@ def audit(
         from clew.cli.tables import table
 
         rows = [
-            (e.id, e.recorded_at, e.caller, e.tool, json.dumps(e.subjects, ensure_ascii=False))
+            (
+                *(e.id, e.recorded_at, e.caller, e.tool),
+                *(json.dumps(e.subjects, ensure_ascii=False), "" if e.undo is None else "yes"),
+            )
             for e in entries
         ]
-        stdout_console().print(table(("id", "when", "caller", "tool", "about"), rows))
+        names = ("id", "when", "caller", "tool", "about", "can be undone")
+        stdout_console().print(table(names, rows))
 
 
 def evaluate(

@@ -122,7 +122,7 @@ class EntityMerging(Entities):
         return new_id
 
     @writing
-    def keep_apart(self, entity_id: int, other_id: int) -> None:
+    def keep_apart(self, entity_id: int, other_id: int) -> list[str]:
         """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity."""
         if entity_id == other_id:
             raise InputError(f"entity {entity_id!r} is one with itself; give two entities")
@@ -131,6 +131,13 @@ class EntityMerging(Entities):
         for held in both:
             group = rules.get(held.key, held.key)
             _write_rules(self.backend, joined_rules(rules, held.keys, group))
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        return sorted(key for held in both for key in held.keys if key not in rules)
+
+    @writing
+    def forget_rules(self, keys: Sequence[str]) -> None:
+        """See `ports.EntityEditor`."""
+        self.backend.delete("rules", list(keys))
         self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
     @writing

@@ -13,7 +13,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from clew.errors import InputError
-from clew.stores.backend import distinct, limited, now, pairs, writing
+from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
 from clew.stores.names.alias_plans import Named
 from clew.stores.names.alias_resolution import resolve_names
@@ -37,6 +37,7 @@ from clew.stores.statements.evidence import STATEMENTS_OF_FACT
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (
     RELATION_ENDS,
+    RESTORE,
     RETRACT,
     SHOWN_ALIASES,
     UNSTATED_IDS,
@@ -192,16 +193,27 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
     @writing
     def retract(self, relation_ids: Sequence[int]) -> int:
         """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
+        return self._set_retracted(relation_ids, RETRACT, moment=now())
+
+    @writing
+    def restore_relations(self, relation_ids: Sequence[int]) -> int:
+        """See `ports.EntityEditor`."""
+        return self._set_retracted(relation_ids, RESTORE)
+
+    def _set_retracted(
+        self, relation_ids: Sequence[int], statement: Statement, **moment: str
+    ) -> int:
+        """Retract relations at a moment, or restore them without one; how many that changed."""
         ids = distinct(relation_ids)
         rows, state = self.backend.gather(RELATION_ENDS, STATE, ids=ids)
-        living = [row for row in rows if not row[4]]
-        if living:
-            self.backend.execute(RETRACT, ids=ids, moment=now())
-            heads: Collection[int] = {row[1] for row in living}
+        changed = [row for row in rows if bool(row[4]) != bool(moment)]
+        if changed:
+            self.backend.execute(statement, ids=ids, **moment)
+            heads: Collection[int] = {row[1] for row in changed}
             self._recompute_ends(heads, State(state).functional)
-            recompute_weights(self.backend, {(row[1], row[5], row[2]) for row in living})
+            recompute_weights(self.backend, {(row[1], row[5], row[2]) for row in changed})
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
-        return len(living)
+        return len(changed)
 
     @writing
     def delete_fact(self, relation_id: int) -> int:

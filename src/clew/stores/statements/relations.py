@@ -192,6 +192,14 @@ MATCH ()-[r:RELATES {namespace: $namespace, id: id}]->() WHERE r.retracted_at IS
 SET r.retracted_at = $moment, r.valid_until = r.stated_until
 """,
 )
+RESTORE = Statement(
+    f"UPDATE relations SET retracted_at = NULL WHERE retracted_at IS NOT NULL AND id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH ()-[r:RELATES {namespace: $namespace, id: id}]->() WHERE r.retracted_at IS NOT NULL
+REMOVE r.retracted_at
+""",
+)
 # Columns: id, head, tail, whether a text states it, whether it is retracted, relation type.
 RELATION_ENDS = Statement(
     f"""

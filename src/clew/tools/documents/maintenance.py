@@ -133,6 +133,7 @@ def _entry(entry: AuditEntry) -> Result:
         "caller": entry.caller,
         "tool": entry.tool,
         "subjects": dict(entry.subjects),
+        "can_undo": entry.undo is not None,
     }
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.tools.graph.reading import known_entity
+from clew.tools.graph.undoing import UNDO_CHANGE
 from clew.tools.parameters import array, integer, positive, text
 from clew.tools.schema import shape
 from clew.tools.spec import FULL, Tool
@@ -22,8 +23,8 @@ def suggest_merges(call: Call, arguments: Arguments) -> Result:
 def refuse_merge(call: Call, arguments: Arguments) -> Result:
     """`refuse_merge`."""
     one, other = (known_entity(call, arguments[name]) for name in ("entity_id", "other_id"))
-    call.engine.entities.refuse(one.name, other.name)
-    return {"entity_id": one.id, "other_id": other.id}
+    names = call.engine.entities.refuse(one.name, other.name)
+    return {"entity_id": one.id, "other_id": other.id, "names": names}
 
 
 def merge_entities(call: Call, arguments: Arguments) -> Result:
@@ -68,6 +69,7 @@ def restore_pruned_names(call: Call, arguments: Arguments) -> Result:
 
 
 MERGING_TOOLS: tuple[Tool, ...] = (
+    UNDO_CHANGE,
     Tool(
         name="suggest_merges",
         title="Entities that may be one",
@@ -86,7 +88,7 @@ MERGING_TOOLS: tuple[Tool, ...] = (
             positive("entity_id", "From suggest_merges."),
             positive("other_id", "From suggest_merges."),
         ),
-        result=shape(entity_id="integer", other_id="integer"),
+        result=shape(entity_id="integer", other_id="integer", names="array"),
         run=refuse_merge,
         scope="write",
         profiles=FULL,

@@ -11,6 +11,8 @@ from clew.web.passages import best_scores, shown_hits
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from starlette.responses import Response
 
     from clew.types import Hit, SearchResult
@@ -59,8 +61,16 @@ def ask(page: PageRequest) -> Response:
         hits=hits,
         graph_data=page.url("/api/v1/graph", **drawn),
         graph_page=page.url("graph", **drawn),
+        asking=_asking(page, question, where),
         **common,
     )
+
+
+def _asking(page: PageRequest, question: str, where: Sequence[str]) -> dict[str, object]:
+    """The arguments of the tool `ask` for the answer of this page; it chooses its own strategy."""
+    times = {name: page.text(name) for name in ("since", "until", "as_of") if page.text(name)}
+    limit = page.number("limit", 10, 100)
+    return {"query": question, "top_k": min(limit, 30), "where": list(where), **times}
 
 
 def suggest(page: PageRequest) -> Response:

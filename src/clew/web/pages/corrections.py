@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from clew.errors import InputError
+from clew.web.pages.changes import changes, last
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
@@ -22,8 +23,8 @@ def merge(page: PageRequest) -> Response:
     """Make the entity of the address one with another; from then on that one is shown."""
     source = page.id("entity")
     target = page.engine.entities.get(page.sent("target"))
-    done = page.call("merge_entities", source_id=source, target_id=target.id)
-    return _back(page, target.id, done="merged", names=done["names"])
+    page.call("merge_entities", source_id=source, target_id=target.id)
+    return _back(page, target.id, "merge_entities")
 
 
 def split(page: PageRequest) -> Response:
@@ -32,31 +33,27 @@ def split(page: PageRequest) -> Response:
     if not names:
         raise InputError("no name is ticked; go back and tick those that are another's")
     done = page.call("split_entity", entity_id=page.id("entity"), names=names)
-    return _back(page, done["new_entity_id"], done="split", other=done["entity_id"])
+    return _back(page, done["new_entity_id"], "split_entity")
 
 
 def rename(page: PageRequest) -> Response:
     """Show it under another name."""
     entity = page.id("entity")
-    done = page.call("rename_entity", entity_id=entity, name=page.sent("name"))
-    return _back(page, entity, done="renamed", before=done["before"])
+    page.call("rename_entity", entity_id=entity, name=page.sent("name"))
+    return _back(page, entity, "rename_entity")
 
 
 def retype(page: PageRequest) -> Response:
     """Say what it is."""
     entity = page.id("entity")
-    done = page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
-    return _back(page, entity, done="retyped", before=done["before"])
+    page.call("retype_entity", entity_id=entity, entity_type=page.sent("entity_type"))
+    return _back(page, entity, "retype_entity")
 
 
 def delete_relation(page: PageRequest) -> Response:
     """Take a relation back, with all that states it."""
-    wanted = page.id("relation")
-    known = page.engine.store.relations_by_id([wanted])
-    page.call("delete_relation", relation_id=wanted, confirm=True)
-    fact = {"one": known[0].from_entity_id, "other": known[0].to_entity_id} if known else {}
-    said = known[0].relation_type if known else ""
-    return _back(page, _entity(page), done="deleted", relation=said, **fact)
+    page.call("delete_relation", relation_id=page.id("relation"), confirm=True)
+    return _back(page, _entity(page), "delete_relation")
 
 
 def state_relation(page: PageRequest) -> Response:
@@ -67,13 +64,18 @@ def state_relation(page: PageRequest) -> Response:
         target_id=page.engine.entities.get(page.sent("target")).id,
         relation_type=page.sent("relation_type"),
     )
-    return _back(page, _entity(page), done="stated")
+    return _back(page, _entity(page), "add_entity_relationship")
 
 
 def suggestions(page: PageRequest) -> Response:
     """Pairs that may be one."""
     found = page.call("suggest_merges", limit=PAIRS)["suggestions"]
-    return render_page(page, "merges.html", suggestions=found)
+    return render_page(
+        page,
+        "merges.html",
+        suggestions=found,
+        refused=[change for change in changes(page) if change.tool == "refuse_merge"],
+    )
 
 
 def refuse(page: PageRequest) -> Response:
@@ -88,6 +90,6 @@ def _entity(page: PageRequest) -> int:
     return page.engine.entities.get(page.sent("entity")).id
 
 
-def _back(page: PageRequest, entity: int, **done: object) -> Response:
+def _back(page: PageRequest, entity: int, tool: str) -> Response:
     """To the entity's page, which says what was done and offers to undo it."""
-    return RedirectResponse(page.url(f"entities/{entity}", **done), 303)
+    return RedirectResponse(page.url(f"entities/{entity}", change=last(page, tool)), 303)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.web.difference import MOST_LINES, difference
 from clew.web.passages import named_segments
 from clew.web.render import render_page
 
@@ -40,6 +41,27 @@ def documents(page: PageRequest) -> Response:
         pages=-(-len(found) // LISTED),
         where=where,
         wanted=page.text("name"),
+    )
+
+
+def versions(page: PageRequest) -> Response:
+    """What changed from one text of a document to another."""
+    documents = page.engine.documents
+    info = documents.get(page.params["document"])
+    older = page.number("from", max(info.version - 1, 1), info.version)
+    newer = page.number("to", info.version, info.version)
+    texts = [documents.earlier_text(info.id, version) for version in (older, newer)]
+    lines = list(difference(*texts))
+    return render_page(
+        page,
+        "versions.html",
+        info=info,
+        versions=[v for v in documents.versions(info.id) if v.is_kept],
+        pair=(older, newer),
+        lines=lines,
+        changed=any(piece.kind in ("gone", "new") for line in lines for piece in line),
+        cut=max(text.count("\n") for text in texts) >= MOST_LINES,
+        most=MOST_LINES,
     )
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from starlette.responses import RedirectResponse
 
 from clew.search.answer.explain import read_relations
+from clew.web.pages.changes import changes
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def entity(page: PageRequest) -> Response:
     """Names and why they are, relations with their sentences, passages, time."""
     engine = page.engine
     found = engine.entities.get(str(page.id("entity")))
+    told = changes(page, found.id)
     ranked = engine.graph.importance([found.name], limit=1)
     return render_page(
         page,
@@ -60,6 +62,8 @@ def entity(page: PageRequest) -> Response:
         ranked=ranked[0] if ranked else None,
         aliases=engine.entities.aliases(found),
         relations=shown_relations(page, found),
+        done=[change for change in told if str(change.id) == page.text("change")],
+        changes=[change for change in told if str(change.id) != page.text("change")],
         passages=engine.store.chunks(engine.store.entity_chunks(found.id)[:PASSAGES].tolist()),
         timeline=engine.graph.timeline(found, limit=MOMENTS),
         graph_data=page.url("/api/v1/graph", entities=found.id, limit=NEARBY),

@@ -9,6 +9,7 @@ from textwrap import wrap
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
+from clew.web.pages.changes import changes
 from clew.web.render import render_page
 from clew.web.treemap import Rectangle, squarified
 
@@ -130,6 +131,7 @@ def statistics(page: PageRequest) -> Response:
         growth=growth(engine.documents.list()),
         overview=engine.graph.statistics(8),
         model=engine.maintenance.language_model() if page.may("audit") else {},
+        undoable={change.id: change for change in changes(page)},
         changes=page.engine.maintenance.audit(limit=LISTED) if page.may("audit") else [],
     )
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from clew.web.pages import (
     ask,
+    changes,
     corrections,
     documents,
     entities,
@@ -34,6 +35,7 @@ PAGES = (
     Page(path="/compare", run=ask.compare, right="query_documents"),
     Page(path="/documents", run=documents.documents, right="list_documents"),
     Page(path="/documents/{document}", run=documents.document, right="get_document"),
+    Page(path="/documents/{document}/versions", run=documents.versions, right="get_document"),
     Page(path="/entities", run=entities.entities, right="graph_enhanced_search"),
     Page(path="/entity", run=entities.named, right="graph_enhanced_search"),
     Page(path="/entities/{entity}", run=entities.entity, right="graph_enhanced_search"),
@@ -52,6 +54,7 @@ PAGES = (
     _form("/relations", corrections.state_relation, "add_entity_relationship"),
     _form("/relations/{relation}/delete", corrections.delete_relation, "delete_relation"),
     _form("/merges/refuse", corrections.refuse, "refuse_merge"),
+    _form("/changes/{change}/undo", changes.undo, "undo_change"),
     _form("/documents", jobs.upload, "ingest_document"),
     _form("/documents/{document}/delete", jobs.delete, "delete_document"),
     _form("/addresses", jobs.add_address, "ingest_document"),

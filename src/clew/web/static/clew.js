@@ -44,7 +44,7 @@ async function answer(place, button, text) {
   button.hidden = true;
   text.textContent = "…";
   try {
-    const sent = await fetch(place.dataset.ask, { method: "POST", body: JSON.stringify({ query: place.dataset.question }), headers: { "Content-Type": "application/json", Accept: "text/event-stream", "X-Form-Token": document.body.dataset.formToken } });
+    const sent = await fetch(place.dataset.ask, { method: "POST", body: place.dataset.arguments, headers: { "Content-Type": "application/json", Accept: "text/event-stream", "X-Form-Token": document.body.dataset.formToken } });
     if (!sent.ok) throw new Error((await sent.json()).detail || (await sent.text()));
     const reader = sent.body.pipeThrough(new TextDecoderStream()).getReader();
     let rest = "", begun = false;
@@ -82,4 +82,5 @@ function settle(place, text, data) {
     return line;
   });
   if (data.answered) text.replaceChildren(...statements); else text.textContent = data.answer;
+  for (const note of data.notes ?? []) text.after(Object.assign(document.createElement("p"), { className: "note", textContent: note }));
 }

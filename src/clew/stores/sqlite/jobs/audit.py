@@ -21,19 +21,26 @@ class SqliteAudit:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> None:
+    def record(self, caller: str, tool: str, subjects: Mapping[str, Any]) -> int:
         """See `ports.AuditLog`."""
         row = (now(), caller, tool, json.dumps(subjects, ensure_ascii=False, sort_keys=True))
         with self._database.write() as connection:
-            connection.execute(
+            added = connection.execute(
                 "INSERT INTO audit (recorded_at, caller, tool, subjects) VALUES (?, ?, ?, ?)", row
             )
+        return int(added.lastrowid or 0)
+
+    def keep_undo(self, entry: int, undo: Mapping[str, Any] | None) -> None:
+        """See `ports.AuditLog`."""
+        kept = None if undo is None else json.dumps(undo, ensure_ascii=False)
+        with self._database.write() as connection:
+            connection.execute("UPDATE audit SET undo = ? WHERE id = ?", (kept, entry))
 
     def entries(self, *, before: int | None = None, limit: int = 100) -> list[AuditEntry]:
         """See `ports.AuditLog`."""
         with self._database.read() as connection:
             rows = connection.execute(
-                "SELECT id, recorded_at, caller, tool, subjects FROM audit"
+                "SELECT id, recorded_at, caller, tool, subjects, undo FROM audit"
                 " WHERE ? IS NULL OR id < ? ORDER BY id DESC LIMIT ?",
                 (before, before, limit),
             )
@@ -44,8 +51,9 @@ class SqliteAudit:
                     caller=caller,
                     tool=tool,
                     subjects=json.loads(subjects),
+                    undo=None if undo is None else json.loads(undo),
                 )
-                for entry, moment, caller, tool, subjects in rows
+                for entry, moment, caller, tool, subjects, undo in rows
             ]
 
     def forget(self, before: datetime) -> int:
@@ -57,6 +65,11 @@ class SqliteAudit:
                 return 0
         with self._database.write() as connection:
             return connection.execute("DELETE FROM audit WHERE recorded_at < ?", moment).rowcount
+
+
+def m021_undo(connection: sqlite3.Connection) -> None:
+    """What takes a change back; unknown of those made until now."""
+    connection.execute("ALTER TABLE audit ADD COLUMN undo TEXT")
 
 
 # --- refusals: documents that took more than a limit allows ------------------------------

@@ -1,0 +1,165 @@
+"""Ways back from what the graph tools change; the audit log keeps what each needs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from clew.errors import InputError, NotFoundError
+from clew.tools.graph.reading import known_entity
+from clew.tools.parameters import positive
+from clew.tools.schema import shape
+from clew.tools.spec import FULL, Tool, Undo
+from clew.wiring import make_audit
+
+if TYPE_CHECKING:
+    from clew.engine import Engine
+    from clew.tools.spec import Arguments, Call, Result
+    from clew.types import Relation
+
+ALL = 2**31
+"""Relations of an entity that a deletion is looked for among: every one."""
+
+
+def undo_change(call: Call, arguments: Arguments) -> Result:
+    """`undo_change`."""
+    number = arguments["entry_id"]
+    log = make_audit(call.engine.state.journal)
+    entry = next((e for e in log.entries(before=number + 1, limit=1) if e.id == number), None)
+    if entry is None:
+        raise NotFoundError(f"no change {number}; the ids of changes come from audit")
+    if entry.undo is None or entry.tool not in UNDOS:
+        raise InputError(f"change {number} ({entry.tool}) was taken back already, or cannot be")
+    if call.caller.tools is not None and entry.tool not in call.caller.tools:
+        raise InputError(f"taking this back needs the right to call {entry.tool}; ask for it")
+    UNDOS[entry.tool].take_back(call, entry.undo)
+    log.keep_undo(number, None)
+    return {"entry_id": number, "tool": entry.tool}
+
+
+def _part(call: Call, known: Arguments) -> Result:
+    call.engine.entities.split(known_entity(call, known["entity_id"]), known["names"])
+    return {}
+
+
+def _join(call: Call, known: Arguments) -> Result:
+    one, other = (known_entity(call, known[name]) for name in ("new_entity_id", "entity_id"))
+    call.engine.entities.merge(one, other)
+    return {}
+
+
+def _rename(call: Call, known: Arguments) -> Result:
+    call.engine.entities.rename(known_entity(call, known["entity_id"]), known["before"])
+    return {}
+
+
+def _retype(call: Call, known: Arguments) -> Result:
+    call.engine.entities.retype(known_entity(call, known["entity_id"]), known["before"])
+    return {}
+
+
+def _allow(call: Call, known: Arguments) -> Result:
+    call.engine.entities.allow(known["names"])
+    return {}
+
+
+def _by_hand(engine: Engine, head: int, kind: str, tail: int) -> list[Result]:
+    """What was stated of a fact by hand, as JSON."""
+    return [
+        {
+            "id": one.id,
+            "weight": one.weight,
+            "is_causal": one.is_causal,
+            "context": dict(one.context),
+            "valid_from": one.valid_from and one.valid_from.isoformat(),
+            "valid_until": one.valid_until and one.valid_until.isoformat(),
+        }
+        for one in engine.store.unstated_relations([head])
+        if _is_fact(one, head, kind, tail)
+    ]
+
+
+def _is_fact(one: Relation, head: int, kind: str, tail: int) -> bool:
+    return (one.from_entity_id, one.relation_type, one.to_entity_id) == (head, kind, tail)
+
+
+def _stated_before(call: Call, arguments: Arguments) -> Result:
+    fact = [arguments[name] for name in ("source_id", "relation_type", "target_id")]
+    return {"by_hand": _by_hand(call.engine, *fact)}
+
+
+def _unstate(call: Call, known: Arguments) -> Result:
+    """Take back what was stated by hand; what texts state of it stays."""
+    memory = call.engine.entities.memory
+    memory.delete_relations([known["relationship_id"]])
+    _state_again(call, known)
+    return {}
+
+
+def _deleted_before(call: Call, arguments: Arguments) -> Result:
+    store = call.engine.store
+    found = store.relations_by_id([arguments["relation_id"]])
+    if not found:
+        return {}
+    head, kind, tail = found[0].from_entity_id, found[0].relation_type, found[0].to_entity_id
+    same = [r for r in store.relations([head], ALL) if _is_fact(r, head, kind, tail)]
+    return {
+        "source_id": head,
+        "relation_type": kind,
+        "target_id": tail,
+        "ids": [r.id for r in same if r.chunk_id is not None],
+        "by_hand": _by_hand(call.engine, head, kind, tail),
+    }
+
+
+def _undelete(call: Call, known: Arguments) -> Result:
+    restored = call.engine.graph.restore_relations(known["ids"]) if known["ids"] else 0
+    if not restored and not known["by_hand"]:
+        raise InputError(
+            "the texts that stated this were indexed anew since; state the relation by hand instead"
+        )
+    _state_again(call, known)
+    return {}
+
+
+def _state_again(call: Call, known: Arguments) -> None:
+    """What was stated by hand before, as it was."""
+    for one in known["by_hand"]:
+        times = {
+            name: datetime.fromisoformat(one[name])
+            for name in ("valid_from", "valid_until")
+            if one[name]
+        }
+        call.engine.entities.add_relation(
+            known["source_id"],
+            known["target_id"],
+            known["relation_type"],
+            weight=one["weight"],
+            is_causal=one["is_causal"],
+            context=one["context"] or None,
+            **times,
+        )
+
+
+UNDOS: Mapping[str, Undo] = {
+    "merge_entities": Undo(take_back=_part),
+    "split_entity": Undo(take_back=_join),
+    "rename_entity": Undo(take_back=_rename),
+    "retype_entity": Undo(take_back=_retype),
+    "refuse_merge": Undo(take_back=_allow),
+    "add_entity_relationship": Undo(take_back=_unstate, before=_stated_before),
+    "delete_relation": Undo(take_back=_undelete, before=_deleted_before),
+}
+"""By tool."""
+
+UNDO_CHANGE = Tool(
+    name="undo_change",
+    title="Undo a change",
+    description="Take a change of the graph back: a merge, split, name, type, refusal or relation.",
+    parameters=(positive("entry_id", "From audit."),),
+    result=shape(entry_id="integer", tool="string"),
+    run=undo_change,
+    scope="write",
+    profiles=FULL,
+)
