@@ -166,6 +166,7 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
         ):
             connection.execute(f"DROP INDEX documents_by_{index}")
             connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+        connection.execute("ALTER TABLE audit DROP COLUMN undo")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
         for name in ("block", "term"):
             connection.execute(f"DROP INDEX aliases_by_{name}")
