@@ -157,18 +157,28 @@ def test_a_store_of_before_finds_them_too(tmp_path: Path) -> None:
     assert expected == {1: sketch(LICENCE)}
     store.close()
     with closing(sqlite3.connect(tmp_path / "clew.db")) as connection, connection:
+        connection.execute("DROP INDEX documents_by_description")
+        for name in ("describes", "begins", "ends"):
+            connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
         for index, name in (
             *(("title", "title_key"), ("file", "file_key")),
             ("language", "language"),
         ):
             connection.execute(f"DROP INDEX documents_by_{index}")
             connection.execute(f"ALTER TABLE documents DROP COLUMN {name}")
+        connection.execute("ALTER TABLE audit DROP COLUMN undo")
         connection.execute("ALTER TABLE chunks DROP COLUMN sketch")
         for name in ("block", "term"):
             connection.execute(f"DROP INDEX aliases_by_{name}")
             connection.execute(f"ALTER TABLE aliases DROP COLUMN {name}")
         connection.execute("DROP INDEX documents_by_digest")
-        for name in ("conversation_messages", "enrichments", "earlier_texts", "llm_cache"):
+        for name in (
+            "descriptions",
+            "conversation_messages",
+            "enrichments",
+            "earlier_texts",
+            "llm_cache",
+        ):
             connection.execute(f"DROP TABLE {name}")
         connection.execute("UPDATE meta SET value = 10 WHERE name = 'schema_version'")
     store = SqliteStore(tmp_path)
