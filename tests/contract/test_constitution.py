@@ -114,6 +114,21 @@ def test_a_check_says_what_a_text_touches_and_what_it_denies(store: Clew) -> Non
     assert "Use free licences" not in conflicts
 
 
+def test_a_check_compares_with_the_sentence_that_the_text_is_about(tmp_path: Path) -> None:
+    """A reason that holds a "not" makes no prohibition of a duty."""
+    (tmp_path / "duty.yaml").write_text(
+        "values:\n  - name: Honesty\n    principles:\n      - name: Tell customers about defects\n"
+        "        rationale: Those who learn of them from others do not come back.\n"
+    )
+    with open_with(clew.load_settings(store=tmp_path / "duty"), ["constitution"]) as store:
+        store.index([tmp_path / "duty.yaml"])
+        denied = call(store, "constitution_check", text="We do not tell customers about defects.")
+        followed = call(store, "constitution_check", text="We tell customers about defects.")
+
+    assert [one["name"] for one in denied["conflicts"]] == ["Tell customers about defects"]
+    assert followed["conflicts"] == []
+
+
 def test_a_check_names_what_conflicts_with_what_a_text_follows(store: Clew) -> None:
     found = call(store, "constitution_check", text="We delete raw interviews after a year.")
 

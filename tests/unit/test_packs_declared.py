@@ -154,6 +154,30 @@ def test_what_a_model_states_by_the_inverse_is_stored_from_the_other_end(tmp_pat
     assert (ends[made.from_entity_id], ends[made.to_entity_id]) == ("great clock", "Ada Morn")
 
 
+def test_a_relation_known_by_another_name_is_stored_and_asked_as_the_pack_names_it(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "one.bib").write_text(
+        "@article{one, title={A Study of Weirs}, author={Ada Morn and Ben Rook}, year={2020}}"
+    )
+    with opened(tmp_path, "papers") as store:
+        store.index([tmp_path / "one.bib"])
+        ids = [int(i) for i in store.store.relation_rows().ids]
+        types = [one.relation_type for one in store.store.relations_by_id(ids)]
+        (paper, *_) = store.entities.find("A Study of Weirs", 1)
+        asked = {
+            name: store.tools.call(
+                "get_entity_neighbors", {"entity_id": paper.id, "relation_type": name}
+            ).content["neighbors"]
+            for name in ("written_by", "authored_by")
+        }
+
+    assert types.count("written_by") == 2
+    assert "authored_by" not in types
+    assert asked["written_by"] == asked["authored_by"]
+    assert len(asked["written_by"]) == 2
+
+
 def test_a_pack_of_a_folder_goes_by_the_name_that_it_declares(tmp_path: Path) -> None:
     pack(tmp_path, "")
     (tmp_path / "packs" / "mine").rename(tmp_path / "packs" / "clocks v2.1")

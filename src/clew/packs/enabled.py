@@ -75,10 +75,11 @@ class EnabledPacks:
 
     @cached_property
     def relation_types(self) -> Mapping[str, RelationType]:
-        """By name, and by the name of the inverse."""
+        """By name, by the name of the inverse, and by synonyms."""
         declared = [one for pack in reversed(self.packs) for one in pack.relation_types]
         inverses = {one.inverse: one for one in declared if one.inverse}
-        return {**inverses, **{one.name: one for one in declared}}
+        synonyms = {name: one for one in declared for name in one.synonyms}
+        return {**inverses, **synonyms, **{one.name: one for one in declared}}
 
     @cached_property
     def entity_types(self) -> Mapping[str, EntityType]:
@@ -118,7 +119,7 @@ class EnabledPacks:
         if not self.relation_types:
             return extraction
         chunks = tuple(
-            replace(chunk, relations=tuple(map(self._normalised, chunk.relations)))
+            replace(chunk, relations=_once(tuple(map(self._normalised, chunk.relations))))
             if chunk.relations
             else chunk
             for chunk in extraction.chunks
@@ -130,8 +131,8 @@ class EnabledPacks:
         if declared is None:
             return relation
         causal = relation.is_causal or declared.causal
-        if relation.relation_type == declared.name:
-            return replace(relation, is_causal=causal)
+        if relation.relation_type != declared.inverse:
+            return replace(relation, relation_type=declared.name, is_causal=causal)
         return replace(
             relation,
             head=relation.tail,
@@ -140,3 +141,13 @@ class EnabledPacks:
             is_causal=causal,
             tail_type="name",
         )
+
+
+def _once(relations: Sequence[ExtractedRelation]) -> tuple[ExtractedRelation, ...]:
+    """Without those that say, undated, what the same sentence says by another name with a date."""
+    dated = {_said(one) for one in relations if one.valid_from}
+    return tuple(one for one in relations if one.valid_from or _said(one) not in dated)
+
+
+def _said(one: ExtractedRelation) -> tuple[str, str, str, int | None]:
+    return one.head, one.relation_type, one.tail, one.sentence

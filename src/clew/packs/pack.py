@@ -72,6 +72,8 @@ class RelationType:
     inverse: str = ""
     """The same relation seen from its other end ("wrote" of `written_by`). One that is found is
     stored under `name`, from the other end; `get_entity_neighbors` knows both names."""
+    synonyms: tuple[str, ...] = ()
+    """Other names of it: what every store reads as `authored_by` is `written_by` of papers."""
     description: str = ""
 
 

@@ -79,10 +79,10 @@ def _touched(elements: Elements, chunk: StoredChunk, sentence: str, score: float
     entity_id = elements.resolve(chunk.title) or 0
     elements.by_id.update({one.id: one for one in elements.engine.store.entities([entity_id])})
     kind = str(chunk.metadata["entity_type"])
-    denial = _DENIES.search(sentence)
-    opposed = (denial is None) != (
-        _DENIES.search(f"{chunk.title}. {own_words(chunk.text)}") is None
-    )
+    denial, own = _DENIES.search(sentence), own_words(chunk.text)
+    stated = [chunk.title, *(own[start:end] for start, end in sentences(own))]
+    meant = max(stated, key=lambda one: _named(sentence, one))
+    opposed = (denial is None) != (_DENIES.search(meant) is None)
     return {
         "id": entity_id,
         "name": chunk.title,

@@ -45,7 +45,7 @@ PACK = Pack(
         RelationType(
             name="precedes", inverse="follows", description="Cited, and of a year before."
         ),
-        RelationType(name="written_by", inverse="wrote"),
+        RelationType(name="written_by", inverse="wrote", synonyms=("authored_by",)),
         RelationType(name="published_in"),
         RelationType(name="about"),
         RelationType(name="introduces", inverse="introduced_by"),

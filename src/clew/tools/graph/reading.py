@@ -115,10 +115,10 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
     options["min_weight"] = arguments["min_weight"]
     declared = engine.state.packs.relation_types.get(options["relation_type"])
-    if declared is not None and options["relation_type"] == declared.inverse:
-        # Stored from the other end, under the name of the relation that it is the inverse of.
+    if declared is not None:
+        if options["relation_type"] == declared.inverse:
+            options["direction"] = _INVERSE[options["direction"]]  # stored from the other end
         options["relation_type"] = declared.name
-        options["direction"] = _INVERSE[options["direction"]]
     # One more than is shown tells whether there is more.
     last = start + limit + 1
     stated, notes = related(engine.store, entity.id, limit=last, **options)
