@@ -121,7 +121,7 @@ def test_a_whole_is_as_near_as_the_mean_of_its_passages(books: clew.Clew, layer:
 
 
 def test_an_unknown_layer_lists_those_there_are(books: clew.Clew) -> None:
-    with pytest.raises(InputError, match=r"unknown layer 'page' .* document, section, passage"):
+    with pytest.raises(InputError, match=r"unknown layer 'page'.* document, section, passage"):
         context(books, "bell", layer="page")
 
 

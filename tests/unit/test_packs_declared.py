@@ -108,7 +108,10 @@ def test_a_layer_of_a_declared_hierarchy_is_followed_up_and_down(tmp_path: Path)
         (block,) = [part for part in found.context.parts if part.kind == "hierarchy"]
         assert "Honesty" in block.text
         assert "Show error bars" in block.text
-        with pytest.raises(InputError, match="unknown layer 'planet'"):
+        with pytest.raises(
+            InputError,
+            match="unknown layer 'planet'; expected one of document, section, passage, value, pri",
+        ):
             store.search("What is known?", strategy="hierarchical", layer="planet")
 
 

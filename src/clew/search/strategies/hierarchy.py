@@ -48,9 +48,11 @@ def by_outline(session: QuerySession) -> RetrievalResult:
     """The documents, sections or passages nearest as wholes, each with its chain up and down."""
     layer = session.options.layer
     if layer not in LAYERS:
+        of_packs = map(parse_hierarchy, session.resources.preferences.hierarchies)
+        known = (*LAYERS, *(one for hierarchy in of_packs for one in hierarchy.types))
         raise InputError(
-            f"unknown layer {layer!r} of the outline; expected one of {', '.join(LAYERS)}, or"
-            " declare a hierarchy of entity types, such as 'person -works_at-> organisation'"
+            f"unknown layer {layer!r}; expected one of {', '.join(known)}, or declare a hierarchy"
+            " of entity types, such as 'person -works_at-> organisation'"
         )
     nearest = session.channels.by_vector()
     if layer == "passage":
