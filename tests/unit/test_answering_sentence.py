@@ -57,6 +57,10 @@ def answered(folder: Path, text: str, name: str = "a.md") -> str:
             "# The clock of Vell\n\nThe clock stands in Ostby.",
             "The clock stands in Ostby.",
         ),
+        (
+            "THE CLOCK OF VELL STANDS\n========================\n\n********\n\nIn Ostby, by now.",
+            "In Ostby, by now.",
+        ),
     ],
 )
 def test_what_tells_answers(tmp_path: Path, text: str, answer: str) -> None:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _ON_THREAD = 0.3
 """What it counts that the thread to the passage ends in a sentence, as a share of all words."""
-_FROM_QUESTION = 0.5
-"""Of what a question in a passage counts, what the sentence behind it does."""
+_HANDED_ON = 0.5
+"""Of what a question or a heading in a passage counts, what the sentence behind it does."""
 _ASKS = tuple("?\uff1f\u061f")
 
 
@@ -28,9 +28,9 @@ def answering_sentences(
     A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
     among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
     of sentences, by chunk id. A question says nothing: half of what it counts goes to the sentence
-    behind it. Nor do headers of a message, or lines quoted from another. A heading names what is
-    told below it and answers only where no sentence does. Passages without any such sign have no
-    answering sentence.
+    behind it. So does a heading, which answers only where no sentence does. Headers of a message
+    say nothing, nor do lines quoted from another, and lines without letters and digits. Passages
+    without any such sign have no answering sentence.
     """
     languages = {passage.chunk.language for passage in passages}
     asked = frozenset(question_terms(question, languages))
@@ -73,18 +73,26 @@ def _best(
     header_end = _header_end(passage)
     for place, (text, value) in enumerate(zip(passage.sentences, values, strict=True)):
         line = text.strip()
-        if line.startswith("#") or line == passage.chunk.title:
-            headings[place] = value
-        elif passage.sentence_ranges[place][0] < header_end or line.startswith(">"):
+        in_header = passage.sentence_ranges[place][0] < header_end
+        if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
             continue
+        if line.startswith("#") or line == passage.chunk.title or _is_title(line):
+            headings[place] = value
+            handed_on = max(handed_on, _HANDED_ON * value)
         elif line.rstrip("\"'”») ").endswith(_ASKS):
-            handed_on = max(handed_on, _FROM_QUESTION * value)
+            handed_on = max(handed_on, _HANDED_ON * value)
         else:
             told[place], handed_on = max(value, handed_on), 0.0
     for counted in (told, headings):
         if max(counted, default=0.0) > 0:
             return counted.index(max(counted))
     return None
+
+
+def _is_title(line: str) -> bool:
+    """Whether a line is written as titles are: "The Debian Linux Manifesto", ruled or not."""
+    name = line.rstrip("*=-~^_ \n")
+    return name[-1:].isalnum() and all(w[0].isupper() for w in name.split() if len(w) > 3)
 
 
 def _header_end(passage: PassageRecord) -> int:
