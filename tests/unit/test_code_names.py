@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+import clew
 from clew.indexing.ner.patterns.code_names import find_code_names, find_ticked
 from clew.indexing.ner.patterns.run_together import is_compound, is_run_together
 from clew.indexing.ner.patterns.standards import find_standards
 from clew.indexing.ner.patterns.technical_words import technical_words
+from clew.testing.fakes import HashEmbedder
 from tests.unit.test_extract import names, types
 
 
@@ -149,3 +153,20 @@ def test_instructions_about_constants_do_not_begin_names() -> None:
 @pytest.mark.parametrize("word", ["Section", "Sezione", "Kapitel", "Capítulo"])
 def test_a_numbered_part_of_a_text_has_no_version(word: str) -> None:
     assert names(f"It says so in {word} 7.8 of it.") == []
+
+
+def test_plain_words_of_code_are_not_its_names_in_prose(tmp_path: Path) -> None:
+    """What "HTML" and "State" mean in a text is not the class of some program."""
+    (tmp_path / "web.py").write_text(
+        "class Html:\n    class State:\n        pass\n\n\nclass Client:\n    pass\n\n\n"
+        "def parse_page():\n    pass\n"
+    )
+    (tmp_path / "a.md").write_text(
+        "# Notes\n\nWe print HTML in the State of Ohio. A Client calls `parse_page` of HTML.\n"
+    )
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as store:
+        store.index([tmp_path / "web.py", tmp_path / "a.md"])
+        of_notes = store.search("HTML State Ohio Client parse_page", where=["type=md"]).hits[0]
+    named = {name.partition("web.")[2] or name for name in of_notes.entities}
+    assert {"Client", "parse_page", "HTML"} <= named
+    assert not named & {"Html", "Html.State"}

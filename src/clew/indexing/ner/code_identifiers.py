@@ -30,6 +30,8 @@ _DEFINED = re.compile(
 )
 _COMPOUND = re.compile(r"[a-z0-9][A-Z]|[A-Za-z0-9]_[A-Za-z0-9]")
 _STANDARD = re.compile(r"[A-Z]{3,4} \d{3,5}")
+_CLASS = 5
+"""Letters of a class's name that stands for it alone, at least."""
 _TOLD = frozenset({"person", "organisation", "place", "work"})
 """Types of names that count in a comment."""
 _SCORE = 0.9
@@ -105,14 +107,17 @@ def _definitions(
 def _aliases(syntax: Syntax, entities: Entities) -> Iterator[AliasEvidence]:
     """Names within the file, and single ones where one definition has them.
 
-    A single small word ("get", "open") is the name of too much to stand for one thing.
+    A plain word ("get", "Use", "Html") is the name of too much to stand for one thing, but for a
+    class of the module itself with a longer name ("Client", "Response").
     """
     once = Counter(syntax.definitions[place].path[-1] for place in entities.names)
     for place, name in entities.names.items():
-        path = syntax.definitions[place].path
+        one = syntax.definitions[place]
+        path, last = one.path, one.path[-1]
         said = [".".join(path)] if len(path) > 1 else []
-        if once[path[-1]] == 1 and (path[-1][:1].isupper() or _COMPOUND.search(path[-1])):
-            said.append(path[-1])
+        is_class = one.kind == "class" and len(path) == 1 and last[:1].isupper()
+        if once[last] == 1 and (_COMPOUND.search(last) or (is_class and len(last) >= _CLASS)):
+            said.append(last)
         for alias in said:
             if entity_key(alias) and entity_key(alias) != entity_key(name):
                 evidence = f"{alias} is defined in {entities.module}"
