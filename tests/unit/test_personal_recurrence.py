@@ -188,8 +188,6 @@ def test_a_series_of_thirty_years_costs_what_the_window_holds() -> None:
         ("RRULE:FREQ=SECONDLY", "recurs secondly without an end"),
         ("RRULE:FREQ=MINUTELY;COUNT=20000", "recurs minutely without an end"),
         ("RRULE:FREQ=DAILY;BYMONTH=2;BYMONTHDAY=30;COUNT=3", "never happens"),
-        ("RRULE:FREQ=SOMETIMES", "RRULE cannot be read"),
-        ("EXDATE:never", "EXDATE"),
         ("DTEND:20240101", "starts with a time and ends with a day"),
     ],
 )
@@ -205,6 +203,16 @@ def test_a_series_that_cannot_be_is_named_by_its_line_and_nothing_else_lost(
     (skipped,) = found.skipped
     assert skipped.reason.startswith("line 9: VEVENT")
     assert reason in skipped.reason
+
+
+@pytest.mark.parametrize("line", ["RRULE:FREQ=SOMETIMES", "EXDATE:never"])
+def test_a_property_that_cannot_be_read_is_named_and_costs_itself_alone(line: str) -> None:
+    found = read(ics(event("UID:1", "SUMMARY:Review", "DTSTART:20240101T090000Z", line)))
+
+    assert [one.title for one in found.documents] == ["Review"]
+    (skipped,) = found.skipped
+    assert line in skipped.reason
+    assert skipped.reason.startswith("line ")
 
 
 @pytest.mark.parametrize("zone", ZONES)
