@@ -55,15 +55,15 @@ def _take_in(page: PageRequest, file: UploadFile) -> None:
     page.call("ingest_document", url=UPLOAD + begun.id, source=f"upload/{name}")
 
 
-def add_address(page: PageRequest) -> Response:
-    """Fetch and index a web page; also again, where that failed."""
-    page.call("ingest_document", url=page.sent("url"))
-    return RedirectResponse(page.url("jobs"), 303)
-
-
 def cancel(page: PageRequest) -> Response:
     """Stop a job."""
     page.call("cancel_job", job_id=page.params["job"])
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def retry(page: PageRequest) -> Response:
+    """Try again what a job did not do."""
+    page.call("retry_job", job_id=page.params["job"])
     return RedirectResponse(page.url("jobs"), 303)
 
 
