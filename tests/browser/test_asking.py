@@ -79,6 +79,7 @@ def test_a_passage_that_was_not_first_is_compared(page: Page, lights: Site) -> N
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#comparison")).to_contain_text("It is number")
     expect(page.locator("#comparison tbody tr")).not_to_have_count(0)
+    expect(page.locator("#comparison")).to_contain_text("nearness in meaning")
     page.get_by_label("A passage or document").fill("no such thing")
     page.get_by_role("button", name="Compare").click()
     expect(page.locator("#comparison")).to_contain_text("no such thing")
