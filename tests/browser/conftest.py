@@ -116,7 +116,11 @@ def settings_in(folder: Path, token_hash: str, *namespaces: str) -> Settings:
     }
     serve = {"tokens": [told], "rate_per_minute": 100_000}
     return load_settings(
-        store=folder, namespace=namespaces[0], serve=serve, limits={"isolation": "none"}
+        store=folder,
+        namespace=namespaces[0],
+        serve=serve,
+        limits={"isolation": "none"},
+        access={"roots": [folder.parent]},
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from playwright.sync_api import Page, expect
 
+from clew.errors import InputError
+from clew.jobs.uploads import Uploads
+from clew.wiring import make_jobs
 from tests.browser.conftest import Site, site_in
 
 TEXTS = {
@@ -117,21 +121,81 @@ def test_files_are_dropped_and_the_job_watched(page: Page, mills: Site, tmp_path
     page.goto(f"{mills.url}/ui/documents")
     page.get_by_label("Drop files here").set_input_files(file)
     page.get_by_role("button", name="Add", exact=True).click()
-    page.wait_for_url("**/ui/jobs*")
     expect(page.locator(".status").first).to_have_text("completed", timeout=20_000)
+    expect(page.get_by_role("region", name="Documents")).to_contain_text("upload/bell.md")
     page.goto(f"{mills.url}/ui/?q=Who cast the bell of Port Anselm?")
     expect(page.locator(".hit").first).to_contain_text("Edda Rowe")
 
 
-def test_what_cannot_be_read_is_told(page: Page, mills: Site, tmp_path: Path) -> None:
-    file = tmp_path / "broken.pdf"
-    file.write_bytes(b"%PDF-1.7 nothing of it is right")
+def test_a_file_that_fails_is_sent_again_from_the_page(
+    page: Page, mills: Site, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def away(*_: object) -> bytes:
+        raise InputError("the disk is away")
+
+    file = tmp_path / "rope.md"
+    file.write_text("Edda Rowe made the bell rope.", encoding="utf-8")
     page.goto(mills.door())
     page.goto(f"{mills.url}/ui/documents")
-    page.get_by_label("Drop files here").set_input_files(file)
-    page.get_by_role("button", name="Add", exact=True).click()
-    expect(page.locator("#jobs")).to_contain_text("broken.pdf")
-    expect(page.get_by_role("link", name="Drop the file again")).to_be_visible(timeout=20_000)
+    again = page.get_by_role("link", name="Send rope.md again")
+    with monkeypatch.context() as broken:
+        broken.setattr(Uploads, "read", away)
+        page.get_by_label("Drop files here").set_input_files(file)
+        page.get_by_role("button", name="Add", exact=True).click()
+        again.wait_for(timeout=20_000)
+        expect(page.locator("#jobs")).to_contain_text("the disk is away")
+    again.click()
+    expect(page.locator(".status")).to_have_text("completed", timeout=20_000)
+    expect(page.get_by_role("region", name="Documents")).to_contain_text("upload/rope.md")
+    page.get_by_role("link", name="Jobs").click()
+    expect(page.get_by_role("link", name="Send rope.md again")).to_be_visible()
+
+
+def test_a_file_that_was_mended_since_is_chosen_again(
+    page: Page, mills: Site, tmp_path: Path
+) -> None:
+    file = tmp_path / "broken.json"
+    file.write_text("{ no", encoding="utf-8")
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/documents")
+    chooser, add = (
+        page.get_by_label("Drop files here"),
+        page.get_by_role("button", name="Add", exact=True),
+    )
+    chooser.set_input_files(file)
+    add.click()
+    again = page.get_by_role("link", name="Send broken.json again")
+    again.wait_for(timeout=20_000)
+    file.write_text('{"text": "Edda Rowe mended the bell rope."}', encoding="utf-8")
+    os.utime(file, (1, 1))
+    again.click()
+    expect(page.locator("#said")).to_contain_text("choose it again")
+    chooser.set_input_files(file)
+    add.click()
+    expect(page.locator(".status")).to_have_text("completed", timeout=20_000)
+
+
+def test_what_failed_of_a_folder_is_tried_again(
+    page: Page, mills: Site, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = tmp_path_factory.mktemp("ropes")
+    (folder / "rope.md").write_text("Edda Rowe made the rope.", encoding="utf-8")
+    broken = folder / "broken.json"
+    broken.write_text("{ no", encoding="utf-8")
+    made = make_jobs(mills.engine.state.journal)
+    made.submit("ingest", {"path": str(folder), "roots": [str(folder)]}, description="read ropes")
+    page.goto(mills.door())
+    page.goto(f"{mills.url}/ui/jobs")
+    again = page.get_by_role("button", name="Try again read ropes")
+    again.wait_for(timeout=20_000)
+    broken.write_text('{"text": "Edda Rowe mended the winch."}', encoding="utf-8")
+    again.click()
+    newest = page.get_by_role("row").nth(1)
+    expect(newest).to_contain_text("1 of 1", timeout=20_000)
+    expect(newest.locator(".status")).to_have_text("completed")
+    expect(page.get_by_role("row").nth(2)).to_contain_text("tried again")
+    page.goto(f"{mills.url}/ui/?q=Who mended the winch?")
+    expect(page.locator(".hit").first).to_contain_text("mended the winch")
 
 
 def test_the_versions_of_a_document_are_compared(page: Page, mills: Site) -> None:

@@ -115,6 +115,10 @@ def test_what_failed_is_told_by_document(folder: Path) -> None:
     with Desk(folder, Patient(999)) as desk:
         job = desk.runner.wait(desk.call()["job"]["job_id"], 20)
         (failed,) = desk.runner.failures(job.id, 10)
+        again = desk.tools.call("retry_job", {"job_id": job.id}).content
+        second = desk.runner.wait(again["job_id"], 20)
+    # Its outcome was recorded: without trying again, nothing would be left.
+    assert (second.total, second.failed) == (1, 1)
     assert (job.status, failed.name) == ("completed", "00")
     assert "1 of its passages failed; the first: malformed" in failed.error
 

@@ -261,6 +261,50 @@ def test_jobs_can_be_cancelled_and_unknown_ones_are_errors(desk: Desk) -> None:
     assert desk.call("cancel_job", job_id=waiting.id)["status"] in ("cancelled", "completed")
 
 
+def test_what_failed_is_tried_again_and_nothing_else(desk: Desk, folder: Path) -> None:
+    broken = folder / "broken.json"
+    broken.write_text("{ no")
+    first = desk.finished(desk.call("ingest_document", path="notes")["job_id"])
+    assert (first["status"], len(first["errors"]), first["can_retry"]) == ("completed", 1, True)
+    broken.write_text('{"title": "A weir", "text": "Piet Oss mended the weir."}')
+    again = desk.call("retry_job", job_id=first["job_id"])
+    assert desk.call("retry_job", job_id=first["job_id"])["job_id"] == again["job_id"]
+    done = desk.finished(again["job_id"])
+    assert (done["status"], done["total"], done["errors"]) == ("completed", 1, [])
+    assert desk.call("query_documents", query="Who mended the weir?")["answered"]
+    known = desk.call("query_job_status", job_id=first["job_id"])
+    assert (known["retried_by"], known["can_retry"]) == (again["job_id"], False)
+    assert "did all it was asked for" in desk.refused("retry_job", job_id=again["job_id"])
+
+
+def test_a_folder_that_was_not_there_is_read_whole_when_it_is(desk: Desk) -> None:
+    missing = desk.root / "later"
+    job = desk.runner.submit("ingest", {"path": str(missing)}, description="read later")
+    assert desk.finished(job.id)["status"] == "failed"
+    assert "later" in desk.refused("retry_job", job_id=job.id)
+    missing.mkdir()
+    (missing / "one.md").write_text(MILL)
+    done = desk.finished(desk.call("retry_job", job_id=job.id)["job_id"])
+    assert (done["status"], done["total"]) == ("completed", 1)
+
+
+def test_a_job_is_tried_again_by_whoever_could_have_begun_it(desk: Desk) -> None:
+    """A right to write is none to index again; a path outside the folders of now is none at all."""
+    job = desk.runner._store.submit("reindex", {}, description="index again")[0]
+    desk.call("cancel_job", job_id=job.id)
+    writer = Caller(scopes=frozenset({"read", "write"}))
+    refused = desk.toolbox.call("retry_job", {"job_id": job.id}, caller=writer)
+    assert "the right to call reindex" in refused.text
+    outside = {"path": "/etc/hostname", "roots": ["/etc"]}
+    store = desk.runner._store
+    job = store.submit("ingest", outside, description="read", lease_seconds=60)[0]
+    store.finish(job.id, job.owner, error="away")
+    assert "outside the folders" in desk.refused("retry_job", job_id=job.id)
+    job = store.submit("ingest", {"upload": "0" * 32}, description="read", lease_seconds=60)[0]
+    store.finish(job.id, job.owner, error="away")
+    assert "send the file again" in desk.refused("retry_job", job_id=job.id)
+
+
 # --- reading -------------------------------------------------------------------------------
 
 

@@ -17,7 +17,7 @@ from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 from clew.web.difference import difference
 from clew.web.graph_view import Wanted, places, view
-from clew.web.marks import Mark, find_names, flowing, segments
+from clew.web.marks import Mark, find_names, flowing, headings, plain, segments
 from clew.web.treemap import squarified
 from tests.unit.test_web_login import OWNER, explorer, log_in
 
@@ -35,9 +35,19 @@ def test_pieces_make_up_the_text(
 ) -> None:
     pieces = segments(text, [Mark(*mark) for mark in marks], answer)
 
-    assert "".join(piece.text for piece in pieces) == flowing(text)
+    hidden = {place for begin, words, _ in headings(text) for place in range(begin, words)}
+    shown = [(n, c) for n, c in enumerate(flowing(text)) if n not in hidden]
+    assert "".join(piece.text for piece in pieces) == "".join(c for _, c in shown)
     marked = "".join(piece.text for piece in pieces if piece.answer)
-    assert marked == flowing(text)[max(0, answer[0]) : max(0, answer[1])]
+    assert marked == "".join(c for n, c in shown if answer[0] <= n < answer[1])
+
+
+def test_headings_show_as_such_and_comments_of_code_as_they_are() -> None:
+    text = "# The bell\n\nEdda cast it.\n\n## Later\n\n# comment\nx = 1\n#tag\n### End"
+    titles = [piece.text for piece in segments(text, [Mark(6, 10, 7)]) if piece.heading]
+
+    assert titles == ["The ", "bell", "Later", "End"]
+    assert plain(text) == "The bell\n\nEdda cast it.\n\nLater\n\n# comment\nx = 1\n#tag\nEnd"
 
 
 def test_lines_that_were_broken_for_their_width_flow() -> None:

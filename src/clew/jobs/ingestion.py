@@ -8,17 +8,21 @@ from typing import TYPE_CHECKING, Any, TypedDict, cast
 from clew.errors import InputError
 from clew.indexing.access import existing_path, is_clews_own, permitted_path
 from clew.jobs.uploads import Uploads
+from clew.wiring import make_jobs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.indexing.inputs import Input
+    from clew.ports.jobs import ItemStatus
     from clew.settings import Settings
     from clew.types import Skipped
 
 TEXT_MEDIA_TYPE = "text/markdown"
 """What assistants write; plain text is Markdown without marks."""
+_ALL = 2**31
+"""Documents of a job at most: every one."""
 
 
 class Given(TypedDict, total=False):
@@ -33,6 +37,8 @@ class Given(TypedDict, total=False):
     source: str
     title: str
     metadata: dict[str, Any]
+    retries: str
+    """The job whose files that are not done are all that is to be done."""
 
 
 class Ingestion:
@@ -46,7 +52,7 @@ class Ingestion:
         """The source of the text or the upload, the address, or the files at the path."""
         given = cast("Given", arguments)
         if "path" in given:
-            return self._files(given)
+            return self._left(given) or self._files(given)
         return [given.get("source") or given.get("url") or "text"]
 
     def run(
@@ -90,6 +96,12 @@ class Ingestion:
             inputs = [self._input(given, name) for name in names]
             skipped = self._engine.documents.add_inputs(inputs, progress=progress).skipped
         return [_failure(name, skipped, "path" in given) for name in names]
+
+    def _left(self, given: Given) -> list[str]:
+        """Files that the job tried again has not done; none where it failed before any."""
+        job, jobs = given.get("retries", ""), make_jobs(self._engine.state.journal)
+        states: tuple[ItemStatus, ...] = ("failed", "waiting")
+        return [item.name for state in states for item in jobs.items(job, status=state, limit=_ALL)]
 
     def _files(self, given: Given) -> list[str]:
         """Paths below the given one, as sources, but for what links lead to beside it."""

@@ -9,6 +9,8 @@ from typing import Any, Literal, Protocol
 
 JobStatus = Literal["queued", "running", "completed", "failed", "cancelled"]
 ItemStatus = Literal["waiting", "done", "failed"]
+RETRY = "retry:"
+"""What the idempotency key of a job that tries another again begins with; its id follows."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -34,12 +36,27 @@ class Job:
     attempts: int
     """Claims since anything was last settled, or since a runner let go of its own accord."""
     arguments: Mapping[str, Any]
-    """Empty once the job has ended: a text is not kept twice."""
+    """Empty once all is done, since a text is not kept twice; and of a job that ended otherwise,
+    where they are too long to be kept."""
+    retried_by: str = ""
+    """The job that tries again what this one did not do; else empty."""
 
     @property
     def ended(self) -> bool:
         """Whether nothing will be done any more."""
         return self.status in ("completed", "failed", "cancelled")
+
+    @property
+    def can_retry(self) -> bool:
+        """Whether something is left to do that a new job can do; the bytes of uploads are gone."""
+        left = self.failed or self.status in ("failed", "cancelled")
+        known = self.kind == "reindex" or (self.arguments and "upload" not in self.arguments)
+        return bool(left and known) and self.ended and not self.retried_by
+
+    @property
+    def retry_key(self) -> str:
+        """Idempotency key of the job that tries this one again."""
+        return f"{RETRY}{self.id}"
 
     @property
     def progress(self) -> float:

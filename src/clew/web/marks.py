@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from dataclasses import dataclass
 from itertools import pairwise
@@ -12,6 +13,28 @@ if TYPE_CHECKING:
 
 WRAPPED = 50
 """Characters of a line that was broken for its width alone, at least."""
+
+
+_HEADING = re.compile(r"#{1,6} +(?=\S)")
+
+
+def headings(text: str) -> list[tuple[int, int, int]]:
+    """Where the marks of each heading of Markdown begin, where its words do, and where they end.
+
+    A line that text follows at once may be a comment of code, and is none.
+    """
+    found, start = [], 0
+    for line, after in pairwise([*text.split("\n"), ""]):
+        marks = _HEADING.match(line)
+        if marks and not after.strip():
+            found.append((start, start + marks.end(), start + len(line)))
+        start += len(line) + 1
+    return found
+
+
+def plain(text: str) -> str:
+    """The text as it flows, without the marks of its headings."""
+    return "".join(piece.text for piece in segments(text))
 
 
 def flowing(text: str) -> str:
@@ -33,6 +56,8 @@ class Segment:
     """Whether it belongs to the answering sentence."""
     entity: int | None = None
     """Id of the entity that it names."""
+    heading: bool = False
+    """Whether it belongs to a heading."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +74,9 @@ def segments(
 ) -> list[Segment]:
     """The text in pieces, cut where a mark begins or ends; of marks that overlap the first counts.
 
-    All offsets are of `text`; what lies outside is left out.
+    All offsets are of `text`; what lies outside is left out, and so are the marks of headings.
     """
+    titles = headings(text)
     text = flowing(text)
     kept: list[Mark] = []
     for mark in sorted(names, key=lambda m: (m.start, -m.end)):
@@ -58,14 +84,19 @@ def segments(
             kept.append(mark)
     first, last = max(0, answer[0]), min(len(text), answer[1])
     cuts = {0, len(text), *(edge for m in kept for edge in (m.start, m.end))}
+    cuts |= {edge for title in titles for edge in title}
     if first < last:
         cuts |= {first, last}
-    pieces, marks = [], deque(kept)
+    pieces, marks, ahead = [], deque(kept), deque(titles)
     for start, end in pairwise(sorted(cuts)):
         while marks and marks[0].end <= start:
             marks.popleft()
         entity = marks[0].entity if marks and marks[0].start <= start else None
-        pieces.append(Segment(text[start:end], first <= start < last, entity))
+        while ahead and ahead[0][2] <= start:
+            ahead.popleft()
+        begin, words, _ = ahead[0] if ahead else (len(text), len(text), 0)
+        if not begin <= start < words:
+            pieces.append(Segment(text[start:end], first <= start < last, entity, start >= words))
     return pieces
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.responses import HTMLResponse
 
-from clew.web.marks import flowing
+from clew.web.marks import plain
 
 if TYPE_CHECKING:
     from clew.web.request import PageRequest
@@ -43,7 +43,7 @@ def environment() -> Environment:
         auto_reload=False,
     )
     made.globals.update(static=static, menu=MENU)
-    made.filters.update(percent=percent, count=count, day=day, flowing=flowing)
+    made.filters.update(percent=percent, count=count, day=day, plain=plain)
     return made
 
 

@@ -152,7 +152,32 @@ class JobStoreSuite:
         assert not jobs.settle(job.id, job.owner, {1: None})
         assert jobs.items(job.id, status="waiting") == []
 
-    def test_a_job_that_ended_holds_no_arguments(self, jobs: JobStore) -> None:
+    def test_a_job_that_did_all_holds_no_arguments(self, jobs: JobStore) -> None:
+        job = submitted(jobs)
+        assert jobs.finish(job.id, claimed(jobs).owner)
+        assert known(jobs, job).arguments == {}
+        assert not known(jobs, job).can_retry
+
+    def test_what_a_job_did_not_do_is_tried_again_once(self, jobs: JobStore) -> None:
+        given = {"name": "one"}
+        job = submitted(jobs)
+        owner = claimed(jobs).owner
+        jobs.plan(job.id, owner, ["a", "b"])
+        jobs.settle(job.id, owner, {0: None, 1: "no such file"})
+        assert not known(jobs, job).can_retry
+        assert jobs.finish(job.id, owner)
+        ended = known(jobs, job)
+        assert (ended.status, ended.arguments, ended.can_retry) == ("completed", given, True)
+        again, new = jobs.submit("read", ended.arguments, description="", key=ended.retry_key)
+        assert new
+        assert (known(jobs, job).retried_by, known(jobs, job).can_retry) == (again.id, False)
+        # Arguments of any length cannot pile up.
+        long, _ = jobs.submit("read", {"text": "x" * 1_000_000}, description="")
+        assert jobs.cancel(long.id)
+        assert known(jobs, long).arguments == {}
+        assert not known(jobs, long).can_retry
+
+    def test_a_job_that_did_not_do_all_keeps_its_arguments(self, jobs: JobStore) -> None:
         for end in ("finish", "cancel"):
             job = submitted(jobs)
             if end == "finish":
@@ -162,7 +187,8 @@ class JobStoreSuite:
             else:
                 assert jobs.cancel(job.id)
             assert known(jobs, job).ended
-            assert known(jobs, job).arguments == {}
+            assert known(jobs, job).arguments == {"name": "one"}
+            assert known(jobs, job).can_retry
             assert not jobs.cancel(job.id)
         assert jobs.claim(LONG) is None
 

@@ -6,14 +6,13 @@ from typing import get_args
 
 from clew.search.options import RAG_TYPES
 from clew.tools.documents import asking, maintenance, querying, reading, writing
+from clew.tools.documents.retrying import RETRY_JOB
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
 from clew.types.answers import AnswerMode
 
 _JOB = shape(job_id="string", status="string", errors="array")
-
-
 _QUERY = text("query", "The question, in words.", max_length=10_000, required=True, blank=False)
 _WHERE = array(
     "where",
@@ -177,6 +176,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
         profiles=FULL,
         frees=True,
     ),
+    RETRY_JOB,
     Tool(
         name="list_documents",
         title="Documents",

@@ -41,7 +41,7 @@ def ingest(call: Call, arguments: Arguments) -> Result:
     """`ingest_document` and `ingest_with_context`."""
     runner = jobs_of(call)
     given = _given(arguments)
-    source, document = _identity(call.engine, given)
+    source, document = identity(call.engine, given)
     text = given.get("text")
     job = runner.submit(
         "ingest",
@@ -84,9 +84,10 @@ def _given(arguments: Arguments) -> Given:
     return cast("Given", given)
 
 
-def _identity(engine: Engine, given: Given) -> tuple[str, str | None]:
+def identity(engine: Engine, given: Given) -> tuple[str, str | None]:
     """Source and document id of what is taken in, no id where a folder is.
 
+    A path in `given` is made whole and gets the folders that the caller may read.
     Raises `InputError` now for what could only fail later.
     """
     # Here, since a list of tools needs no reader.
@@ -157,6 +158,8 @@ def status_of(runner: JobRunner, job: Job) -> Result:
             for item in failures
         ],
         "errors_left_out": job.failed - len(failures),
+        "can_retry": job.can_retry,
+        "retried_by": job.retried_by or None,
     }
 
 

@@ -42,6 +42,7 @@ ENDPOINTS = (
     _endpoint("GET /jobs", "list_jobs"),
     _endpoint("GET /jobs/{job_id}", "query_job_status"),
     _endpoint("DELETE /jobs/{job_id}", "cancel_job"),
+    _endpoint("POST /jobs/{job_id}/retry", "retry_job", 202),
     _endpoint("GET /entities", "graph_enhanced_search"),
     _endpoint("GET /entities/{entity_id}/neighbors", "get_entity_neighbors"),
     _endpoint("GET /entities/{entity}/timeline", "entity_timeline"),

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
 from clew.search.strategies import STRATEGIES
-from clew.web.passages import best_scores, shown_hits
+from clew.web.comparison import compare_passages
+from clew.web.passages import shown_hits
 from clew.web.render import render_page
 
 if TYPE_CHECKING:
@@ -25,15 +25,6 @@ EXAMPLES = 6
 DEEP = 200
 """Hits that a comparison looks through for the passage that was missed."""
 FILTERS = ("strategy", "since", "until", "as_of", "limit", "max_tokens")
-
-
-@dataclass(frozen=True, slots=True)
-class Feature:
-    """A score of the first hit beside that of another passage."""
-
-    channel: str
-    first: float | None
-    other: float | None
 
 
 def ask(page: PageRequest) -> Response:
@@ -88,27 +79,30 @@ def suggest(page: PageRequest) -> Response:
 
 
 def compare(page: PageRequest) -> Response:
-    """Why a passage was not the first: its scores beside those of the first hit."""
+    """Why a passage was not the first: what the ranker saw of it, beside the first hit."""
     question, wanted = page.text("q"), page.text("passage")
     result = _search(page, question, limit=DEEP)
     place = next((n for n, hit in enumerate(result.hits) if _is(hit, wanted)), None)
-    document = None
-    if place is None:
+    other, document = None if place is None else result.hits[place], None
+    if other is None:
         try:
             document = page.engine.documents.get(wanted.rpartition("#")[0] or wanted)
         except NotFoundError as error:
             return render_page(page, "error_part.html", message=str(error))
+    compared = None
+    if result.hits:
+        chunks = page.engine.documents.chunks(document.id) if document else []
+        ids = [other.chunk.id] if other else [chunk.id for chunk in chunks]
+        compared = compare_passages(page.engine, question, result.hits[0].chunk.id, ids)
     return render_page(
         page,
         "compare.html",
-        question=question,
         first=result.hits[0] if result.hits else None,
-        other=None if place is None else result.hits[place],
+        other=other,
         place=None if place is None else place + 1,
         document=document,
         looked=len(result.hits),
-        features=[] if place is None else _features(result.hits[0], result.hits[place]),
-        best=best_scores(result.hits),
+        compared=compared,
     )
 
 
@@ -140,12 +134,3 @@ def _is(hit: Hit, wanted: str) -> bool:
     """Whether a hit is the passage, or of the document, that was named."""
     chunk = hit.chunk
     return wanted in (chunk.public_id, chunk.document_id, chunk.source, chunk.title)
-
-
-def _features(first: Hit, other: Hit) -> list[Feature]:
-    channels = dict.fromkeys((*first.scores, *other.scores))
-    return [
-        Feature("all together", first.score, other.score),
-        Feature("confidence", first.confidence, other.confidence),
-        *(Feature(c, first.scores.get(c), other.scores.get(c)) for c in channels),
-    ]

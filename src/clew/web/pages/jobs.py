@@ -24,11 +24,16 @@ LISTED = 30
 
 
 def jobs(page: PageRequest) -> Response:
-    """Jobs, the newest first, as a page or as the part of it that is asked for again."""
-    found = page.call("list_jobs", limit=LISTED)["jobs"]
+    """Jobs, the newest first, or those just sent; as a page or as the part that is asked again."""
+    sent = page.query.getlist("sent")[:LISTED]
+    found = (
+        [page.call("query_job_status", job_id=job) for job in sent]
+        if sent
+        else page.call("list_jobs", limit=LISTED)["jobs"]
+    )
     going = any(job["status"] in ("queued", "running") for job in found)
     template = "jobs_part.html" if page.text("part") else "jobs.html"
-    return render_page(page, template, jobs=found, going=going)
+    return render_page(page, template, jobs=found, going=going, sent=sent)
 
 
 def upload(page: PageRequest) -> Response:
@@ -38,12 +43,12 @@ def upload(page: PageRequest) -> Response:
     if not sent:
         raise InputError("no file came with this form; choose or drop one")
     page.need("ingest_document")
-    for one in sent:
-        _take_in(page, one)
-    return RedirectResponse(page.url("jobs"), 303)
+    jobs = [_take_in(page, one) for one in sent]
+    return RedirectResponse(page.url("jobs", sent=jobs), 303)
 
 
-def _take_in(page: PageRequest, file: UploadFile) -> None:
+def _take_in(page: PageRequest, file: UploadFile) -> str:
+    """The id of the job that reads it."""
     data = file.file.read()
     if not data:
         raise InputError(f"{file.filename!r} is empty; choose another file")
@@ -52,18 +57,19 @@ def _take_in(page: PageRequest, file: UploadFile) -> None:
     digest = hashlib.sha256(data).hexdigest()
     begun = uploads.begin(name=name, size=len(data), sha256=digest, part_bytes=len(data))
     uploads.write(begun, 1, data)
-    page.call("ingest_document", url=UPLOAD + begun.id, source=f"upload/{name}")
-
-
-def add_address(page: PageRequest) -> Response:
-    """Fetch and index a web page; also again, where that failed."""
-    page.call("ingest_document", url=page.sent("url"))
-    return RedirectResponse(page.url("jobs"), 303)
+    job = page.call("ingest_document", url=UPLOAD + begun.id, source=f"upload/{name}")
+    return str(job["job_id"])
 
 
 def cancel(page: PageRequest) -> Response:
     """Stop a job."""
     page.call("cancel_job", job_id=page.params["job"])
+    return RedirectResponse(page.url("jobs"), 303)
+
+
+def retry(page: PageRequest) -> Response:
+    """Try again what a job did not do."""
+    page.call("retry_job", job_id=page.params["job"])
     return RedirectResponse(page.url("jobs"), 303)
 
 

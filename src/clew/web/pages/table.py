@@ -57,7 +57,7 @@ PAGES = (
     _form("/changes/{change}/undo", changes.undo, "undo_change"),
     _form("/documents", jobs.upload, "ingest_document"),
     _form("/documents/{document}/delete", jobs.delete, "delete_document"),
-    _form("/addresses", jobs.add_address, "ingest_document"),
     _form("/jobs/{job}/cancel", jobs.cancel, "cancel_job"),
+    _form("/jobs/{job}/retry", jobs.retry, "retry_job"),
     _form("/demo", jobs.add_demo, "ingest_document"),
 )

@@ -18,26 +18,36 @@ function say(text) {
   say.timer = setTimeout(() => { place.textContent = ""; }, 8000);
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  const drop = document.getElementById("drop");
-  if (!drop) return;
+const drop = document.getElementById("drop");
+if (drop) {
+  const input = drop.elements.files, send = (files) => { input.files = files; drop.requestSubmit(); };
   const over = (event) => { event.preventDefault(); drop.classList.add("over"); };
   document.addEventListener("dragover", over);
   document.addEventListener("dragleave", () => drop.classList.remove("over"));
   document.addEventListener("drop", (event) => {
     over(event);
-    drop.querySelector("input[type=file]").files = event.dataTransfer.files;
-    if (event.dataTransfer.files.length) drop.requestSubmit();
+    if (event.dataTransfer.files.length) send(event.dataTransfer.files);
   });
-});
+  // Kept to be sent again where it failed.
+  const kept = new Map();
+  drop.addEventListener("submit", () => { for (const file of input.files) kept.set(file.name, file); });
+  document.addEventListener("click", async (event) => {
+    const file = kept.get(event.target.dataset.again);
+    if (!file) return;
+    event.preventDefault();
+    try { await file.slice(0, 1).arrayBuffer(); } catch { return say("The file has changed: choose it again."); }
+    const files = new DataTransfer();
+    files.items.add(file);
+    send(files.files);
+  });
+}
 
-document.addEventListener("DOMContentLoaded", () => {
-  const place = document.getElementById("answer");
-  if (!place) return;
-  const button = place.querySelector("button"), text = place.querySelector(".passage");
-  button.addEventListener("click", () => answer(place, button, text));
-  if (place.dataset.now) answer(place, button, text);
-});
+const asked = document.getElementById("answer");
+if (asked) {
+  const button = asked.querySelector("button"), ask = () => answer(asked, button, asked.querySelector(".passage"));
+  button.addEventListener("click", ask);
+  if (asked.dataset.now) ask();
+}
 
 /** Ask for the answer and show it as it is written; at the end each statement with its sources. */
 async function answer(place, button, text) {

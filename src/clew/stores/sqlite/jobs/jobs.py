@@ -37,6 +37,14 @@ _OURS = "id = :id AND owner = :owner AND status = 'running'"
 _CLAIMABLE = """
 status = 'queued' OR (status = 'running' AND lease_until NOT BETWEEN :now AND :latest)
 """
+_ENDED = """
+status = :status, owner = '', arguments = CASE WHEN length(arguments) <= :kept AND (
+    :status <> 'completed'
+    OR EXISTS (SELECT 1 FROM job_items WHERE job_id = :id AND status = 'failed')
+) THEN arguments ELSE '{}' END
+"""
+_KEPT = 65_536
+"""Characters of arguments that are kept of a job that did not do all, to try it again."""
 _CLOCK_SLACK = 2.0
 """Of how many leases the clock may be set back without ending one that is kept."""
 
@@ -118,9 +126,11 @@ class SqliteJobs:
         with self._database.write() as connection:
             return changed(
                 connection,
-                "status = 'cancelled', arguments = '{}', owner = ''",
+                _ENDED,
                 "id = :id AND status IN ('queued', 'running')",
                 id=job_id,
+                status="cancelled",
+                kept=_KEPT,
             )
 
     def forget(self, before: datetime) -> int:
@@ -218,12 +228,13 @@ class SqliteJobs:
         with self._database.write() as connection:
             return changed(
                 connection,
-                "status = :status, error = :error, arguments = '{}', owner = ''",
+                f"{_ENDED}, error = :error",
                 _OURS,
                 id=job_id,
                 owner=owner,
                 error=error,
                 status="failed" if error else "completed",
+                kept=_KEPT,
             )
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from clew.errors import InputError
 from clew.ports import Job
+from clew.ports.jobs import RETRY
 from clew.stores.backend import now
 
 _JOBS_AND_AUDIT = """
@@ -61,10 +62,11 @@ _COLUMNS = (
     *("id", "kind", "status", "completed", "total", "description", "created_at", "updated_at"),
     *("error", "owner", "attempts", "arguments"),
 )
-_SHOWN = (*_COLUMNS, "failed")
+_SHOWN = (*_COLUMNS, "failed", "retried_by")
 JOB = f"""
 SELECT {", ".join(_COLUMNS)},
-    (SELECT count(*) FROM job_items i WHERE i.job_id = jobs.id AND i.status = 'failed')
+    (SELECT count(*) FROM job_items i WHERE i.job_id = jobs.id AND i.status = 'failed'),
+    coalesce((SELECT r.id FROM jobs r WHERE r.idempotency_key = '{RETRY}' || jobs.id), '')
 FROM jobs
 """
 """A job as `job_of_row` takes it."""
