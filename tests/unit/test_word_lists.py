@@ -9,7 +9,8 @@ import clew
 from clew.word_lists import read_word_lists, word_list
 
 PACKAGE = Path(clew.__file__).parent
-FILES = sorted(PACKAGE.rglob("*.toml"))
+FILES = sorted(set(PACKAGE.rglob("*.toml")) - set((PACKAGE / "attach").iterdir()))
+"""Word lists; those of `attach` are examples of questions."""
 
 
 def strings(value: object) -> Iterator[str]:

@@ -20,13 +20,16 @@ if TYPE_CHECKING:
 
 ALL = 2**31
 """Relations of an entity that a deletion is looked for among: every one."""
+_MOST = 2**62
+"""Ids are smaller, and the next number is one that databases hold."""
 
 
 def undo_change(call: Call, arguments: Arguments) -> Result:
     """`undo_change`."""
     number = arguments["entry_id"]
     log = make_audit(call.engine.state.journal)
-    entry = next((e for e in log.entries(before=number + 1, limit=1) if e.id == number), None)
+    last = log.entries(before=min(number, _MOST) + 1, limit=1)
+    entry = next((e for e in last if e.id == number), None)
     if entry is None:
         raise NotFoundError(f"no change {number}; the ids of changes come from audit")
     if entry.undo is None or entry.tool not in UNDOS:
