@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import socket
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -255,6 +256,26 @@ def test_a_part_larger_than_a_request_may_be(alice: Sender) -> None:
     assert "send parts" in error_of(whole, 413)
     assert "send parts" in error_of(streamed, 413)
     assert alice.state(upload).json()["missing"] == [1, 2, 3, 4]
+
+
+def test_what_was_on_its_way_costs_no_connection(here: Site, alice: Sender) -> None:
+    """The answer may come before the rest of a body that is too large."""
+    upload = alice.begin(MILL).json()["upload"]
+    url = httpx2.URL(f"{here.url}/{upload}")
+    headers = f"Host: {url.host}:{url.port}\r\nAuthorization: Bearer {ALICE[0]}\r\n"
+    put = f"PUT {url.path}?part=1 HTTP/1.1\r\n{headers}Content-Length: {9 * PART}\r\n\r\n"
+    get = f"GET {url.path} HTTP/1.1\r\n{headers}\r\n"
+    with socket.create_connection((url.host, url.port or 80), timeout=30) as connection:
+        connection.sendall(put.encode() + b"x" * 2 * PART)
+        refused = connection.recv(65536)
+        for _ in range(7):
+            connection.sendall(b"x" * PART)
+            time.sleep(0.02)  # each comes alone
+        connection.sendall(get.encode())
+        answered = connection.recv(65536)
+
+    assert refused.startswith(b"HTTP/1.1 413 ")
+    assert answered.startswith(b"HTTP/1.1 200 ")
 
 
 @pytest.mark.parametrize(

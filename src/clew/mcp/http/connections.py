@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 HEADER_BYTES = 32 * 1024
 """Size of a request's headers, at most."""
+ON_THE_WAY = 64 * 1024
+"""Bytes that a client has often sent before it can see an answer, whatever a body may have."""
 SPARE = 50
 """Connections beyond the limit that are still told why; more are dropped at once."""
 _TOO_SLOW = (
@@ -57,7 +59,7 @@ class LimitedProtocol(H11Protocol):
     def data_received(self, data: bytes) -> None:
         """Take what comes; what nobody reads any more has an end, too."""
         answered = self.conn.our_state is h11.DONE and self.conn.their_state is h11.SEND_BODY
-        if answered and self._unread > self._serve.body_megabytes * 1024 * 1024:
+        if answered and self._unread > max(ON_THE_WAY, self._serve.body_megabytes * 1024 * 1024):
             self.transport.close()
             return
         # With the end of one body, the next request may come.
