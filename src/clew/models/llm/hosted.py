@@ -141,6 +141,8 @@ class Hosted:
                 f"{self.name} did not answer within {request.parameters.seconds:g} s", reached=True
             ) from error
         except theirs.ModelConnectionError as error:
+            if (passed := _bound_passed(error)) is not None:
+                raise passed from error
             if error.phase in (None, "connect", "pool") and not error.in_stream:
                 raise self._away(_short(error)) from error
             raise ModelUnavailableError(f"{self.name} broke off its reply", reached=True) from error
@@ -210,6 +212,12 @@ def _check_installed() -> None:
 
     if find_spec("pydantic_ai") is None:
         raise MissingExtraError("a hosted language model", "llm")
+
+
+def _bound_passed(error: BaseException) -> ReplyError | None:
+    """Our own error, where a reply was cut off since it was too much."""
+    cause = error.__cause__
+    return cause if cause is None or isinstance(cause, ReplyError) else _bound_passed(cause)
 
 
 def _short(error: object) -> str:
