@@ -141,11 +141,7 @@ class Hosted:
                 f"{self.name} did not answer within {request.parameters.seconds:g} s", reached=True
             ) from error
         except theirs.ModelConnectionError as error:
-            if (passed := _bound_passed(error)) is not None:
-                raise passed from error
-            if error.phase in (None, "connect", "pool") and not error.in_stream:
-                raise self._away(_short(error)) from error
-            raise ModelUnavailableError(f"{self.name} broke off its reply", reached=True) from error
+            raise self._broken_off(error) from error
         except theirs.ContentFilterError as error:
             raise ReplyError(f"{self.name} would not answer", "refused") from error
         except theirs.ModelContextWindowExceededError as error:
@@ -181,6 +177,13 @@ class Hosted:
                 for call in response.tool_calls
             ),
         )
+
+    def _broken_off(self, error: Any) -> ModelError:  # noqa: ANN401 - imported late
+        if (passed := _bound_passed(error)) is not None:
+            return passed
+        if error.phase in (None, "connect", "pool") and not error.in_stream:
+            return self._away(_short(error))
+        return ModelUnavailableError(f"{self.name} broke off its reply", reached=True)
 
     def _busy(self, error: Any) -> ModelUnavailableError:  # noqa: ANN401 - imported late
         return ModelUnavailableError(
