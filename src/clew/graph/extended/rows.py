@@ -36,8 +36,8 @@ class Computed:
         return self._size
 
     def __getitem__(self, at: Any) -> Any:  # noqa: ANN401 - as numpy has it
-        """At a row, at rows, or where a mask (size,) holds."""
-        rows = np.asarray(at)
+        """At a row, at rows, at a slice, or where a mask (size,) holds."""
+        rows = np.arange(self._size)[at] if isinstance(at, slice) else np.asarray(at)
         if rows.ndim == 0:
             rows = rows[None] if rows >= 0 else rows[None] + self._size
             return self._of(rows)[0]
