@@ -128,3 +128,10 @@ class Description:
     """A statement ends with the number of its source: `[1]` is the first."""
     sources: tuple[str, ...]
     """Public ids of passages."""
+
+    @property
+    def sourced(self) -> str:
+        """The text with the ids of passages in the place of their numbers."""
+        from clew.types.answers import with_sources
+
+        return with_sources(self.text, self.sources)
