@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -18,23 +18,11 @@ DO_NOT_SAY = "The documents do not say."
 OPENING, CLOSING = "[\uff3b\u3010", "]\uff3d\u3011"
 """Brackets that citations are written in."""
 _CITATION = re.compile(rf"[\{OPENING}]([\s\d,;–-]{{1,40}})[\{CLOSING}]")
-NUMBER = re.compile(r"\[(\d{1,4})\]")
-"""Of a source, behind the statement that rests on it."""
 
 
 def statement_text(text: str) -> str:
     """A text on one line, without what could pass for a citation: `[2]` becomes `(2)`."""
     return _CITATION.sub(r"(\1)", " ".join(text.split()))
-
-
-def with_sources(text: str, names: Sequence[str]) -> str:
-    """A text with its sources' names in the place of their numbers: of `[1]`, the first name."""
-
-    def name(found: re.Match[str]) -> str:
-        place = int(found[1]) - 1
-        return f"({names[place]})" if 0 <= place < len(names) else f"({found[1]})"
-
-    return NUMBER.sub(name, text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

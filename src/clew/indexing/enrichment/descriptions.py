@@ -33,7 +33,8 @@ from clew.indexing.enrichment.validation import name_pattern
 from clew.ports.enrichment import StoredDescription
 from clew.quotations import find_words
 from clew.text import plain, terms
-from clew.types.answers import NUMBER, statement_text
+from clew.types.answers import statement_text
+from clew.types.values import NUMBER
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager

@@ -16,7 +16,8 @@ from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_entities
 from clew.text import entity_key, one_line
-from clew.types.answers import statement_text, with_sources
+from clew.types.answers import statement_text
+from clew.types.values import with_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
