@@ -77,7 +77,7 @@ def test_a_killed_merge_is_completed(tmp_path: Path) -> None:
 def test_a_killed_worker_is_started_again(clew: Run, tmp_path: Path) -> None:
     notes = write_notes(tmp_path / "notes")
     store = tmp_path / "store"
-    command = [sys.executable, LAUNCHER, notes, "--shards", "2", "--into", store]
+    command = [sys.executable, str(LAUNCHER), str(notes), "--shards", "2", "--into", str(store)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
         assert launcher.stdout is not None
         first = re.fullmatch(r"shard (\d)/2: process (\d+)\n", launcher.stdout.readline())
