@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from clew.indexing.reading.formats.bibliography.exports import papers_in
 from clew.indexing.reading.formats.bibliography.ris import read_ris
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.formats.pdf.article import cited_work
+from clew.packs.papers.pdf import described
 from clew.packs.papers.reading import read_json, read_lines
 from clew.settings import ReadSettings
+from clew.types import Document
 
 SCHOLAR = {
     "paperId": "abc",
@@ -192,3 +195,19 @@ def test_a_reference_is_read_in_the_usual_styles(entry: str) -> None:
     work = cited_work(entry)
 
     assert (work.title, work.year) == ("Walking is all you need", 2017)
+
+
+def test_a_pdf_that_states_no_year_has_none() -> None:
+    made = datetime(2020, 5, 1, tzinfo=UTC)
+    text = (
+        "Walking Graphs\n\nAda Morn\n\n{}Abstract\nWe walk.\n\nReferences\n[1] Lund. Paths. 2016."
+    )
+
+    def year(imprint: str) -> object:
+        paper = Document(source="a.pdf", text=text.format(imprint), created_at=made)
+        return described(paper).metadata.get("year")
+
+    assert year("") is None, "when the file was made is not when the paper was published"
+    assert year("Proceedings of Vell, 2018\n\n") == 2018
+    assert year("arXiv:2001.03762\n\n") == 2020
+    assert year("doi:10.1999/w.2001\n\n") is None
