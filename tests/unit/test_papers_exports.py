@@ -181,6 +181,30 @@ def test_ris_is_read_and_a_record_without_end_named() -> None:
     assert [(one.line, one.reason) for one in failed] == [(8, "the record has no end (ER)")]
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_the_feed_of_arxiv_turned_into_json_is_read(single: bool) -> None:
+    entry = {
+        "id": "http://arxiv.org/abs/2305.14314v1",
+        "published": "2023-05-23T17:50:33Z",
+        "title": "QLoRA: Efficient Finetuning\n  of Quantized LLMs",
+        "summary": "QLoRA builds on LoRA.",
+        "author": {"name": "Tim Dettmers"} if single else [{"name": "Tim Dettmers"}],
+        "arxiv:comment": {"@xmlns:arxiv": "http://arxiv.org/schemas/atom", "#text": "Preprint"},
+        "category": {"@term": "cs.LG"} if single else [{"@term": "cs.LG"}],
+    }
+
+    found = papers_in({"feed": {"title": "ArXiv Query", "entry": entry if single else [entry]}})
+
+    assert found is not None
+    (paper,) = found
+    assert paper is not None
+    assert (paper.title, paper.authors, paper.date, paper.note) == (
+        *("QLoRA: Efficient Finetuning of Quantized LLMs", ("Tim Dettmers",)),
+        *("2023-05-23", "Preprint"),
+    )
+    assert (paper.identifiers, paper.topics) == (("arXiv:2305.14314",), ("cs.LG",))
+
+
 @pytest.mark.parametrize(
     "entry",
     [
