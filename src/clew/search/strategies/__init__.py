@@ -19,7 +19,7 @@ from clew.search.strategies.asked_section import asked_sections
 from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
-from clew.text import entity_key
+from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -221,6 +221,8 @@ def _describing(side: QuerySession, ranking: Ranking) -> Ids:
     """The passage that says what a side is that is the name of an entity."""
     from clew.search.strategies.local import defining
 
-    named = side.resources.store.resolve([entity_key(side.question)]).values()
+    words = " ".join(word for word in side.question.split() if terms(word))
+    keys = [entity_key(side.question), entity_key(words)]
+    named = side.resources.store.resolve(keys).values()
     is_name = not {seed.entity_id for seed in side.analysis.seeds}.isdisjoint(named)
     return defining(side, ranking)[: 1 if is_name else 0]
