@@ -158,7 +158,7 @@ class _Group(TyperGroup):
         try:
             return super().invoke(ctx)
         except typer.BadParameter as error:
-            found = getattr(error.__cause__, "errors", list)()
+            found: list[Any] = getattr(error.__cause__, "errors", list)()
             if found:  # pydantic's; its message names no value
                 error.message += f", not {found[0]['input']!r}"
             raise
