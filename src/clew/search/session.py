@@ -92,20 +92,15 @@ class QuerySession:
 
     def for_question(self, question: str) -> QuerySession:
         """A session for another question under the same filters."""
-        return replace(
-            self,
-            question=question,
-            evidence=None,
-            confidences={},
-            found_analysis=None,
-            found_time=None,
-        )
+        fresh = replace(self, evidence=None, second_hop=None, found_analysis=None)
+        return replace(fresh, question=question, confidences={}, found_time=None)
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
         allowed = chunk_ids[self.allows(chunk_ids)]
         found = self.found_analysis if self.views.in_memory else None  # by rows of the snapshot
-        return replace(self, allowed=allowed, evidence=None, found_analysis=found)
+        fresh = replace(self, evidence=None, second_hop=None)
+        return replace(fresh, allowed=allowed, found_analysis=found)
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
