@@ -57,8 +57,8 @@ def find_second_hop(
 ) -> SecondHop | None:
     """The second hop of the best passage, if one of the next ones is it.
 
-    `order` (n,) are places of the candidates, best first; `vectors` (n, dim) their embeddings. Where
-    the best passage's names lead to several others, the ranker itself must hold the one for likely.
+    `order` (n,) are places of the candidates, best first; `vectors` (n, dim) their embeddings.
+    Where the best passage's names lead to several others, the ranker itself must be for it.
     """
     best, others = order[0], order[1:LOOKED_AT]
     first = int(evidence.rows[best])
