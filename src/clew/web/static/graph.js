@@ -52,14 +52,15 @@ class Picture {
   draw(data) {
     this.graph = new graphology.MultiGraph();
     const used = threads(), box = this.place, tall = Math.min(Math.max(box.clientHeight / box.clientWidth / 0.55, 1), 1.6);
+    const small = Math.min(1, Math.max(0.4, Math.sqrt(120 / data.nodes.length)));
     for (const node of data.nodes) {
       const led = used.has(String(node.id));
-      this.graph.addNode(node.id, { x: node.x, y: node.y * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: 4 + 9 * node.importance, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
+      this.graph.addNode(node.id, { x: node.x, y: node.y * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: (4 + 9 * node.importance) * small, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
     }
     data.edges.forEach((edge, at) => {
       if (edge.source === edge.target) return;
       const led = used.has(`${edge.source} ${edge.target}`);
-      this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: 1 + 2 * edge.weight + led, color: led ? thread : line, type: edge.id === null ? "line" : "arrow", zIndex: +led });
+      this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: (1 + 2 * edge.weight) * small + led, color: led ? thread : line, type: edge.id === null ? "line" : "arrow", zIndex: +led });
     });
     this.sigma = new Sigma(this.graph, this.place, {
       labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
@@ -154,6 +155,7 @@ class Picture {
   }
 
   png() {
+    if (!this.sigma) return say("The picture is still being drawn.");
     const whole = document.createElement("canvas"), pen = whole.getContext("2d");
     const layers = this.place.querySelectorAll("canvas");
     [whole.width, whole.height] = [layers[0].width, layers[0].height];
