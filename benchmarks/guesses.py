@@ -106,9 +106,9 @@ def misspelt(data: BeirDataset, names: Mapping[str, Sequence[str]]) -> BeirDatas
     """The questions, two letters within the longest word of a name exchanged."""
     return replace(
         data,
-        questions=[
+        questions=tuple(
             replace(one, text=_misspelt(one.text, names[one.text])) for one in data.questions
-        ],
+        ),
     )
 
 
