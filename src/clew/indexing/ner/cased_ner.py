@@ -220,7 +220,8 @@ def _person_of(tokens: Sequence[Token]) -> int:
     """Where "of the" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    return at if at > 1 and words[at + 1] == "the" and words[0].casefold() in FIRST_NAMES else 0
+    follows = words[at + 1 : at + 2] == ["the"]
+    return at if at > 1 and follows and words[0].casefold() in FIRST_NAMES else 0
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
