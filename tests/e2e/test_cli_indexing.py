@@ -52,6 +52,23 @@ def test_a_dry_run_says_what_a_run_then_does(in_process: Run, notes: Path, tmp_p
     assert [report[name] for name in ("added", "changed", "unchanged", "pruned")] == [1, 1, 1, 1]
 
 
+def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
+    in_process: Run, notes: Path
+) -> None:
+    (notes / "Papers.BIB").write_text("@article{a, title={The Clock}, author={Ada Morn}}\n")
+    (notes / "todo.txt").write_text("(A) Oil the clock due:2026-05-04\n")
+    (notes / "people.vcf").write_text("BEGIN:VCARD\nVERSION:3.0\nFN:Ada Morn\nEND:VCARD\n")
+    said = in_process("index", notes).stderr
+    assert "1 file was read as plain text; the pack papers knows its format" in said
+    assert "2 files were read as plain text; the pack personal knows their format" in said
+    assert "constitution" not in said
+
+    (notes / "ada.txt").write_text("Another text.")
+    report = json.loads(in_process("index", notes, "--pack", "papers", "--json").stdout)
+    assert report["for_packs"] == {"personal": 2}
+    assert "plain text" not in in_process("index", notes).stderr
+
+
 def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     in_process: Run, notes: Path
 ) -> None:

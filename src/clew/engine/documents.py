@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -66,7 +67,13 @@ class Documents:
         if only is not None:
             wanted = {os.path.realpath(path) for path in only}
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
-        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        done = self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        if not done.added + done.changed:
+            return done
+        from clew.packs.load import unread_formats
+
+        names = (item.path.name.lower() for item in inputs)
+        return replace(done, for_packs=unread_formats(names, self._state.store.packs()))
 
     def preview(
         self,

@@ -163,6 +163,12 @@ def print_report(report: IndexReport) -> None:
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
+    for pack, files in sorted(report.for_packs.items()):
+        were, their = ("file was", "its") if files == 1 else ("files were", "their")
+        note(
+            f"{files:,} {were} read as plain text; the pack {pack} knows {their} format:"
+            f" clew index … --pack {pack}"
+        )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     if report.skipped:
