@@ -16,6 +16,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
@@ -47,7 +48,8 @@ def main() -> None:
     parser.add_argument("--shards", type=int, default=4)
     given = parser.parse_args()
     datasets = [load_beir(folder) for folder in given.folders]
-    documents = [document for dataset in datasets for document in dataset.documents]
+    # As if each were a file: what one file holds is never in two shards.
+    documents = [replace(d, origin="") for dataset in datasets for d in dataset.documents]
     documents = sorted(documents, key=lambda d: d.source.split("/"))[: given.passages]
     questions = [q.text for dataset in datasets for q in dataset.questions[:50]]
     with tempfile.TemporaryDirectory(prefix="clew-merging-") as folder:
