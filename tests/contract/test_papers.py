@@ -115,6 +115,15 @@ def test_a_comparison_of_two_papers_begins_with_both(library: Clew, question: st
     }
 
 
+def test_a_timeline_tells_more_of_a_paper_than_its_year(library: Clew) -> None:
+    call = {"query": "How did attention evolve from 2017 to 2022?", "top_k": 10}
+    parts = library.tools.call("query_documents", call).content["context"]["parts"]
+    (timeline,) = [part["text"] for part in parts if part["text"].startswith("[1] In order")]
+
+    assert ATTENTION in timeline
+    assert not re.findall(r": (?:Year: )?\d{4} \(", timeline)
+
+
 def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     hits = library.search("What papers built on BERT?", where=["year>=2020", "citations>5000"]).hits
 

@@ -45,9 +45,12 @@ class Maintenance:
         """Requests to language models that failed, the latest first."""
         return [e for e in make_replies(self._state.store).entries() if e.reason]
 
-    def check(self, repair: bool = False) -> CheckReport:
-        """Verify every invariant of the store; with `repair`, mend what is derived."""
-        return self._state.store.check(repair=repair)
+    def check(self, repair: bool = False, *, progress: Progress | None = None) -> CheckReport:
+        """Verify every invariant of the store; with `repair`, mend what is derived.
+
+        `progress` is called with each invariant, its number from 0, and how many there are.
+        """
+        return self._state.store.check(repair=repair, progress=progress)
 
     def export(self, format: Literal["graphml", "jsonl"]) -> Iterator[str]:
         """The store as pieces of text: the graph as GraphML, or everything as JSON Lines."""

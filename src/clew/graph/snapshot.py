@@ -39,12 +39,12 @@ ABOUT_WEIGHT = 6
 
 
 ARRAYS = (
-    *("sentence_starts", "sentence_chunk", "vocabulary", "term_counts", "chunk_terms"),
-    *("term_frequency", "term_idf", "entity_ids", "entity_frequency", "entity_idf"),
-    *("passage_strengths", "entity_about", "entity_strengths"),
+    *("sentence_starts", "sentence_chunk", "term_starts", "vocabulary", "term_counts"),
+    *("chunk_terms", "term_frequency", "term_idf", "entity_ids", "entity_frequency"),
+    *("entity_idf", "passage_strengths", "entity_about", "entity_strengths"),
 )
 ADJACENCIES = (
-    *("postings", "sentence_terms", "sentence_entities", "entity_sentences"),
+    *("postings", "sentence_entities", "entity_sentences"),
     *("passage_entities", "entity_passages"),
 )
 """Attributes of a snapshot that are computed from its columns."""
@@ -102,6 +102,7 @@ class Snapshot:
         for name in ADJACENCIES:
             rows = Adjacency(arrays[f"{name}.starts"], arrays[f"{name}.items"])
             setattr(snapshot, name, rows)
+        snapshot.sentence_terms = Adjacency(snapshot.term_starts, columns.term_hashes)
         return snapshot
 
     def arrays(self) -> dict[str, NDArray[Any]]:
@@ -131,7 +132,8 @@ class Snapshot:
         self.sentence_starts: Ints = narrow(starts_of(columns.sentence_counts))
         rows: Ints = narrow(np.arange(self.size))
         self.sentence_chunk: Ints = np.repeat(rows, columns.sentence_counts)
-        self.sentence_terms = Adjacency(starts_of(columns.term_counts), columns.term_hashes)
+        self.term_starts: Ints = narrow(starts_of(columns.term_counts))
+        self.sentence_terms = Adjacency(self.term_starts, columns.term_hashes)
         """By row of sentences: the hashes of its terms, in order."""
 
     def _index_terms(self, terms: TermPostings, counts: StoreCounts | None) -> None:

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from clew.ports import SnapshotSource
 
-FORMAT = 4
+FORMAT = 5
 """Grows whenever what is stored means something else."""
 KIND, CHANGES = "snapshot", "changes"
 """Of the file of a snapshot, and of that of what was added to it and is gone since."""

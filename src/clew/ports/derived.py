@@ -103,7 +103,11 @@ class VectorSource(Protocol):
         ...
 
     def chunk_ids(self) -> Ids:
-        """Ids of all chunks, sorted."""
+        """Ids of all chunks, sorted; reads them all."""
+        ...
+
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
         ...
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
@@ -116,10 +120,6 @@ class SnapshotSource(VectorSource, Protocol):
 
     def mentions_version(self) -> int:
         """A number that grows when mentions of old chunks change hands (merge, split)."""
-        ...
-
-    def chunk_count(self) -> int:
-        """How many chunks there are."""
         ...
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:

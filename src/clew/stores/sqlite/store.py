@@ -39,6 +39,7 @@ from clew.stores.store import Store
 from clew.types import CheckReport, Condition
 
 if TYPE_CHECKING:
+    from clew.ports.upkeep import Progress
     from clew.stores.keywords.derived import DerivedKeywords
     from clew.types import Ids, Scores, Vectors
 
@@ -105,11 +106,11 @@ class SqliteStore(Store):
             row = connection.execute("SELECT value FROM meta WHERE name = 'store_id'").fetchone()
         return str(row[0])
 
-    def check(self, repair: bool = False) -> CheckReport:
+    def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
         """See `ports.StoreUpkeep`."""
         from clew.stores.sqlite.check import SqliteCheck
 
-        return SqliteCheck(self.backend).run(repair=repair)
+        return SqliteCheck(self.backend, progress).run(repair=repair)
 
     # --- searching
 
