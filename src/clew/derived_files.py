@@ -103,12 +103,21 @@ def damaged_files(folder: Path) -> Iterator[Path]:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of the files in a folder; one that vanishes meanwhile counts for nothing."""
+    """Bytes of all files below a folder; one that vanishes meanwhile counts for nothing."""
     size = 0
-    for path in folder.iterdir():
+    for path in folder.rglob("*"):
         with suppress(OSError):
-            size += path.stat().st_size
+            size += path.stat().st_size if path.is_file() else 0
     return size
+
+
+def checksum(path: Path) -> list[int]:
+    """Size and CRC-32 of a file."""
+    size = value = 0
+    with path.open("rb") as file:
+        while block := file.read(BLOCK):
+            size, value = size + len(block), zlib.crc32(block, value)
+    return [size, value]
 
 
 def remove_files(paths: Iterable[Path]) -> None:

@@ -17,7 +17,7 @@ from clew.settings import Settings
 from clew.stores.neo4j.schema import entity_index, entity_label
 from clew.testing.fakes import HashEmbedder
 from clew.tools.spec import Caller
-from tests.contract.pack_stores import open_with, pack_settings
+from tests.contract.pack_stores import each_back_end, open_with, pack_settings
 
 if TYPE_CHECKING:
     from clew.types import Vector
@@ -201,6 +201,9 @@ def test_tasks_of_files_calendars_and_notes_are_asked_together(store: Clew) -> N
         for one in every
         if one["due"] and one["due"] < "2024-05-22" and one["status"] in ("open", "in_progress")
     )
+    unknown = store.tools.call("tasks_query", {"due": "soon"})
+    assert unknown.is_error
+    assert "expected overdue, today, yesterday" in unknown.text
     done = call(store, "tasks_query", status="done", project="travel")["tasks"]
     assert titles(done) == ["Renew the passport"]
 
@@ -364,3 +367,29 @@ def test_the_server_finds_entities_by_their_vectors_and_knows_types_and_days(
     assert tagged == [["printing"]]
     assert born == [["DATE NOT NULL"]]
     assert renamed == ("Quayside vault", set())
+
+
+@each_back_end
+def test_a_meeting_of_long_ago_is_the_last_one_where_there_was_none_since(
+    request: pytest.FixtureRequest, back_end: str, tmp_path: Path
+) -> None:
+    (tmp_path / "people.vcf").write_text(
+        "BEGIN:VCARD\nVERSION:3.0\nFN:Ada Morn\nN:Morn;Ada;;;\nEMAIL:ada@x.example\nEND:VCARD\n"
+    )
+    (tmp_path / "old.ics").write_text(
+        "BEGIN:VCALENDAR\nBEGIN:VEVENT\nUID:1\nSUMMARY:Tea\nDTSTART:20090301T090000Z\n"
+        "RRULE:FREQ=WEEKLY;COUNT=3\nATTENDEE;CN=Ada Morn:mailto:ada@x.example\nEND:VEVENT\n"
+        "END:VCALENDAR\n"
+    )
+    with (
+        pack_settings(request, back_end, tmp_path) as settings,
+        open_with(settings, ["personal"]) as store,
+    ):
+        store.index([tmp_path / "people.vcf", tmp_path / "old.ics"])
+        (ada,) = call(store, "contacts_search", query="Ada")["people"]
+
+    assert ada["next_meeting"] is None
+    assert (ada["last_meeting"]["title"], ada["last_meeting"]["start"][:10]) == (
+        "Tea",
+        "2009-03-15",
+    )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import shlex
 from collections.abc import Iterator, Sequence
@@ -44,7 +45,11 @@ def test_the_page_gives_its_notes(name: str) -> None:
     assert sum(block.startswith(f"<!-- notes/{name} -->\n") for block in blocks("markdown")) == 1
 
 
-def test_every_example_prints_what_the_page_says(in_process: Run, tmp_path: Path) -> None:
+def test_every_example_prints_what_the_page_says(
+    in_process: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # A slow machine would say how far it is.
+    monkeypatch.setattr("clew.cli.progress.SECONDS_BETWEEN_LINES", math.inf)
     (tmp_path / "notes").mkdir()
     for block in blocks("markdown"):
         place, _, text = block.partition("\n")

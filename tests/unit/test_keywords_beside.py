@@ -115,6 +115,35 @@ def test_another_process_reads_the_folder_before_it_asks_it(store: SqliteStore) 
     other.close()
 
 
+def test_a_check_reads_the_folder_and_says_what_it_examines(store: SqliteStore) -> None:
+    store.write_indexes()
+    told: list[tuple[str, int, int | None]] = []
+    report = store.check(progress=lambda *said: told.append(said))
+    assert report.problems == ()
+    assert [step for step, _, _ in told] == [f"checking {name}" for name in report.checked]
+    assert [at for _, at, _ in told] == list(range(len(report.checked)))
+    path = max((store.folder / "keywords").glob("*.idx"), key=lambda file: file.stat().st_size)
+    path.write_bytes(path.read_bytes()[:-1])
+    (problem,) = store.check().problems
+    assert problem.invariant == "derived files"
+    assert f"keywords/{path.name} is damaged" in problem.detail
+    report = store.check(repair=True)
+    assert report.problems == ()
+    assert report.repaired
+    store.write_indexes()
+    assert same(store)
+    assert store.check().problems == ()
+
+
+def test_the_size_of_a_store_counts_the_folder(store: SqliteStore) -> None:
+    before = store.statistics()["bytes"]
+    store.write_indexes()
+    files = [path for path in (store.folder / "keywords").iterdir() if path.is_file()]
+    added = sum(path.stat().st_size for path in files)
+    assert added > 0
+    assert store.statistics()["bytes"] >= before + added
+
+
 def test_a_small_store_has_none(store: SqliteStore) -> None:
     store.write_indexes()
     drop(store, *range(30))

@@ -127,6 +127,7 @@ def test_what_is_stressed_or_code_is_no_title(text: str) -> None:
         ("It goes by TCP/IP there.", ["TCP/IP"]),
         ("All under the Apache-2.0 license.", ["Apache-2.0"]),
         ("It was Ann Lee of the Zorblax Society.", ["Ann Lee", "Zorblax Society"]),
+        ("It was the Zorblax Storm of January 2000.", ["Zorblax Storm", "January 2000", "2000"]),
         ("Then Thefunctionsof and Asanexample came.", []),
         ("HowcanyouhelpZorblax is what Mainbuildingscript says.", []),
     ],
@@ -143,3 +144,9 @@ def test_lines_of_an_address_are_no_single_name() -> None:
 def test_a_shouted_word_is_an_acronym_only_where_the_text_has_no_such_word() -> None:
     assert names("They fight AIDS there.") == ["AIDS"]
     assert names("This aids nobody. It AIDS them.") == []
+
+
+def test_a_name_may_be_cut_off_behind_of() -> None:
+    found = names("The 1998 Eastern Tornado Outbreak of June 2, 1998, was a significant one.")
+
+    assert any("Eastern Tornado Outbreak" in name for name in found)

@@ -40,6 +40,9 @@ class Held:
     def chunk_ids(self) -> Ids:
         return self.ids
 
+    def chunk_count(self) -> int:
+        return len(self.ids)
+
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         new = self.ids > after
         return self.ids[new], self.rows[new]

@@ -235,7 +235,7 @@ class EngineState:
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        graphs = self.snapshot, self.entity_graph
+        graphs = self.snapshot.whole, self.entity_graph
         refresh_communities(self.store, self.kept_communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:

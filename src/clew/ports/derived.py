@@ -103,7 +103,11 @@ class VectorSource(Protocol):
         ...
 
     def chunk_ids(self) -> Ids:
-        """Ids of all chunks, sorted."""
+        """Ids of all chunks, sorted; reads them all."""
+        ...
+
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
         ...
 
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:

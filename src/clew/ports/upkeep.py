@@ -12,6 +12,9 @@ from clew.types import CheckReport
 if TYPE_CHECKING:
     from clew.types import Vectors
 
+    Progress = Callable[[str, int, int | None], None]
+    """Called with a step, how much is done, and of how much (None: unknown)."""
+
 
 class StoreUpkeep(Protocol):
     """What there is to know and to do of a whole store."""
@@ -87,8 +90,11 @@ class StoreUpkeep(Protocol):
         """Counts by name, `relation_types` by type, `embedder`, `generation`, `bytes` here."""
         ...
 
-    def check(self, repair: bool = False) -> CheckReport:
-        """Verify every invariant; with `repair`, mend whatever can be derived from the texts."""
+    def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
+        """Verify every invariant; with `repair`, mend whatever can be derived from the texts.
+
+        `progress` is called with each invariant, its number, and how many there are.
+        """
         ...
 
     def close(self) -> None:

@@ -20,6 +20,7 @@ from clew.stores.snapshot import Snapshots
 from clew.stores.state import COUNT_CHANGE, REMEMBER
 
 if TYPE_CHECKING:
+    from clew.ports.upkeep import Progress
     from clew.types import CheckReport, Ids, Scores, Vectors
 
 
@@ -104,5 +105,5 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
         """See `ports.SnapshotSource`."""
 
     @abstractmethod
-    def check(self, repair: bool = False) -> CheckReport:
+    def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
         """See `ports.StoreUpkeep`."""

@@ -30,6 +30,27 @@ class IndexReport:
     embedding_seconds: float = 0.0
     moved: tuple[tuple[str, str], ...] = ()
     """(source that is gone and still stored, new source with the same content)"""
+    for_packs: Mapping[str, int] = field(default_factory=dict)
+    """Files that were read as plain text though a pack knows their format, by the pack, which is
+    not enabled."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class MergeReport:
+    """What merging stores into one did."""
+
+    shards: int
+    documents: int
+    """Linked and saved."""
+    unchanged: int
+    """Held already."""
+    chunks: int
+    contradictions: tuple[str, ...] = ()
+    """A sentence for each thing that the stores say in several ways."""
+    left: tuple[str, ...] = ()
+    """What the stores hold beside texts and what people said, which is not merged."""
+    skipped: tuple[Skipped, ...] = ()
+    seconds: float = 0.0
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

@@ -18,7 +18,7 @@ from clew.cli.options import WhereOption
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import BINARY, EMPTY, InputError, NotFoundError
-from clew.text import one_line
+from clew.text import one_line, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
+RECORDS_SHOWN = 20
+"""Records of one file that are listed as skipped."""
 IncludeOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
@@ -61,6 +63,14 @@ def index(
             metavar="NAME", help="Enable this pack first; repeatable.", show_default=False
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only the I-th of N parts of the files, for a worker with a store of its own.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read; change nothing.")
     ] = False,
@@ -76,10 +86,15 @@ def index(
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
+    part = _parsed_shard(shard) if shard is not None else None
     if dry_run:
         with _opened_or_empty(common) as engine:
             found = engine.documents.preview(
-                paths, include=include or (), exclude=exclude or (), follow_links=follow_links
+                paths,
+                include=include or (),
+                exclude=exclude or (),
+                follow_links=follow_links,
+                shard=part,
             )
         _print_preview(common, found)
         return
@@ -92,6 +107,7 @@ def index(
             prune=prune,
             retry=retry,
             follow_links=follow_links,
+            shard=part,
             progress=progress,
         )
     if common.json:
@@ -100,6 +116,14 @@ def index(
         print_report(report)
     if any(item.reason != EMPTY for item in report.skipped):
         raise typer.Exit(INCOMPLETE)
+
+
+def _parsed_shard(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    shard, shards = whole_number(number), whole_number(of)
+    if not shard or not shards or shard > shards:
+        raise typer.BadParameter(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
+    return shard, shards
 
 
 @contextmanager
@@ -163,6 +187,12 @@ def print_report(report: IndexReport) -> None:
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
+    for pack, files in sorted(report.for_packs.items()):
+        were, their = ("file was", "its") if files == 1 else ("files were", "their")
+        note(
+            f"{files:,} {were} read as plain text; the pack {pack} knows {their} format:"
+            f" clew index … --pack {pack}"
+        )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     if report.skipped:
@@ -175,12 +205,25 @@ def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
     binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
     kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
     rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
+    records: Counter[str] = Counter()
+    for item in skipped:
+        if item.reason != BINARY or PurePath(item.source).suffix not in kinds:
+            file = _file_of(item.source)
+            records[file] += 1
+            if records[file] <= RECORDS_SHOWN:
+                rows.append((shown_source(item.source), item.reason))
     rows += [
-        (shown_source(item.source), item.reason)
-        for item in skipped
-        if item.reason != BINARY or PurePath(item.source).suffix not in kinds
+        (shown_source(file), f"{count - RECORDS_SHOWN:,} more of its records; --json lists them")
+        for file, count in records.items()
+        if count > RECORDS_SHOWN
     ]
     stdout_console().print(table(("skipped", "reason"), rows))
+
+
+def _file_of(source: str) -> str:
+    """The file that a source, or the record that it names behind `#`, is in."""
+    file, _, record = source.rpartition("#")
+    return source if not file or "/" in record else file
 
 
 def delete(

@@ -13,7 +13,7 @@ from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
 from clew.cli.options import comma_separated
 from clew.cli.output import stdout_console, write_json, write_line, write_whole
-from clew.cli.progress import reporting
+from clew.cli.progress import reporting, steps
 from clew.errors import StoreCorruptError
 from clew.private_files import is_private
 from clew.types import CheckReport, Problem
@@ -34,8 +34,9 @@ def check(
 ) -> None:
     """Verify that the store is whole."""
     try:
-        with common.open() as engine:
-            report, folder = engine.maintenance.check(repair=repair), engine.store.folder
+        with common.open() as engine, steps(shown=not common.json) as progress:
+            report = engine.maintenance.check(repair=repair, progress=progress)
+            folder = engine.store.folder
         if not is_private(folder):
             note(
                 f"Others on this machine may read {str(folder)!r}; to end that: chmod -R go= FOLDER"

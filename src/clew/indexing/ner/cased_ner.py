@@ -144,6 +144,8 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     while len(tokens) > 1 and is_run_together(tokens[-1][1]):
         tokens = tokens[:-1]
     first, last = trim_name(tokens, opens, is_dated=is_dated)
+    while last - first > 1 and tokens[last - 1][1] == "of":  # a date stood behind it
+        last -= 1
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
     kept = tokens[first:last]
@@ -220,7 +222,8 @@ def _person_of(tokens: Sequence[Token]) -> int:
     """Where "of the" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    return at if at > 1 and words[at + 1] == "the" and words[0].casefold() in FIRST_NAMES else 0
+    the = words[at + 1 : at + 2] == ["the"]
+    return at if at > 1 and the and words[0].casefold() in FIRST_NAMES else 0
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.ports import Store
+    from clew.search.ranking.second_hop import SecondHop
     from clew.search.retrieval.bridge import Coverage
     from clew.types import PassageRecord, Provenance, Relation
 
@@ -52,19 +53,35 @@ def find_threads(
     return [_thread(pool, coverage, came_from, reached, int(hit)) for hit in hits]
 
 
+def thread_by_hop(
+    snapshot: Snapshot, coverage: Coverage, hop: SecondHop, to_first: Sequence[ThreadStep]
+) -> tuple[ThreadStep, ...]:
+    """The thread to a second hop by way of its first, whatever else leads there.
+
+    `to_first` is the thread to the first; where there is none, it begins with what both mention.
+    """
+    passages = snapshot.sentence_chunk[[step.sentence for step in to_first]]
+    start: tuple[ThreadStep, ...] = (ThreadStep(hop.entity, hop.sentence),)
+    if len(passages) and hop.second not in passages:
+        entity = to_first[-1].entity
+        tied = _sentence(snapshot, coverage, hop.first, entity, hop.entity)
+        start = (*to_first[:-1], ThreadStep(entity, tied))
+    said = _sentence(snapshot, coverage, hop.second, hop.entity, -1)
+    return (*start, ThreadStep(hop.entity, said))
+
+
 class _Pool:
     """The passages that threads may lead through, and what they mention."""
 
     def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
         self.snapshot = snapshot
-        common = (snapshot.entity_frequency > COMMON * snapshot.store_size) & (
-            snapshot.entity_frequency >= 10
-        )
         self.entities: dict[int, list[int]] = {}
         self.passages: dict[int, list[int]] = {}
         for passage in passages.tolist():
             found = snapshot.passage_entities.row(passage)
-            self.entities[passage] = found[~common[found]].tolist()
+            often = snapshot.entity_frequency[found]
+            common = (often > COMMON * snapshot.store_size) & (often >= 10)
+            self.entities[passage] = found[~common].tolist()
             for entity in found.tolist():
                 self.passages.setdefault(entity, []).append(passage)
 

@@ -13,7 +13,7 @@ from clew.search.analysis.question_patterns import EVENTS
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
 from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
-from clew.text import one_line
+from clew.text import one_line, terms
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
@@ -211,9 +211,14 @@ def _timeline(hits: Sequence[Hit], labels: Mapping[int, str]) -> Block:
 
 
 def _said(hit: Hit) -> str:
-    """The answering sentence, else how the passage begins; on one line."""
+    """The answering sentence, else how the passage begins; on one line.
+
+    A sentence of one word and numbers ("Year: 2017") tells no more than the period beside it.
+    """
     start, end = hit.answer or (hit.chunk.start, hit.chunk.end)
     said = one_line(hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start])
+    if sum(map(str.isalpha, terms(said))) < 2:
+        said = one_line(hit.chunk.text)
     return textwrap.shorten(said, SAID, placeholder=" …")
 
 

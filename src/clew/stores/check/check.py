@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from clew.derived_files import derived_files, remove_files
 from clew.stores.backend import Backend
@@ -15,6 +15,9 @@ from clew.stores.relations.validity import recompute_all
 from clew.stores.state import COUNT_CHANGE, StoreState
 from clew.stores.statements.check import ENTITY_IDS, KEEP_OBSERVED
 from clew.types import CheckReport, Problem
+
+if TYPE_CHECKING:
+    from clew.ports.upkeep import Progress
 
 B = TypeVar("B", bound=Backend)
 
@@ -47,8 +50,10 @@ class StoreCheck(Generic[B]):
     derived: frozenset[str]
     """Invariants of the back end that can be mended."""
 
-    def __init__(self, backend: B) -> None:
+    def __init__(self, backend: B, progress: Progress | None = None) -> None:
+        """`progress` is told of each invariant before it is examined."""
         self.backend = backend
+        self._progress = progress
 
     def run(self, *, repair: bool) -> CheckReport:
         """Verify every invariant; `problems` are those that are left after mending."""
@@ -70,7 +75,7 @@ class StoreCheck(Generic[B]):
 
     def checked(self) -> tuple[str, ...]:
         """The names of all invariants."""
-        return tuple({**self.own(), **_SHARED})
+        return tuple({**_SHARED, **self.own()})
 
     def find(self) -> list[Problem]:
         """At most one problem an invariant."""
@@ -81,12 +86,17 @@ class StoreCheck(Generic[B]):
 
     def problem(self, invariant: str, details: Iterable[str]) -> Problem | None:
         """The first detail in full and the number of the others; None where nothing is broken."""
-        every = list(self.examined(details))
-        if not every:
+        if self._progress is not None:
+            names = self.checked()
+            self._progress(f"checking {invariant}", names.index(invariant), len(names))
+        every = iter(self.examined(details))
+        first = next(every, None)
+        if first is None:
             return None
-        more = f" (and {len(every) - 1} more)" if len(every) > 1 else ""
+        others = sum(1 for _ in every)  # counted, not kept: there may be as many as chunks
+        more = f" (and {others} more)" if others else ""
         repairable = invariant in _DERIVED | self.derived
-        return Problem(invariant=invariant, detail=every[0] + more, repairable=repairable)
+        return Problem(invariant=invariant, detail=first + more, repairable=repairable)
 
     def examined(self, details: Iterable[str]) -> Iterator[str]:
         """What breaks an invariant."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any, TypeAlias
 
@@ -14,6 +14,7 @@ import numpy as np
 from clew.derived_files import damaged_files, derived_files
 from clew.stores.backend import Backend
 from clew.stores.documents.earlier import broken_versions
+from clew.stores.keywords.derived import damaged_keywords
 from clew.stores.relations.validity import derived_ends, read_facts
 from clew.stores.snapshot import id_ranges
 from clew.stores.state import StoreState
@@ -227,5 +228,6 @@ def files_ahead(backend: Backend) -> Iterator[str]:
 
 def files_damaged(backend: Backend) -> Iterator[str]:
     """Every file that is derived from the database is as it was written."""
-    for path in damaged_files(backend.folder):
-        yield f"{path.name} is damaged; it is made again from the database when it is needed"
+    files = (path.name for path in damaged_files(backend.folder))
+    for name in chain(files, damaged_keywords(backend.folder)):
+        yield f"{name} is damaged; it is made again from the database when it is needed"

@@ -21,14 +21,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.derived_files import derived_files, read_arrays, remove_files, write_arrays
+from clew.derived_files import checksum, derived_files, read_arrays, remove_files, write_arrays
 from clew.errors import ClewError
 from clew.stores.file_lock import FileLock
 from clew.stores.keywords.bm25 import tokens
 from clew.stores.keywords.search import IndexState, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from clew.stores.keywords.search import TermSource
     from clew.stores.keywords.tantivy_folder import Files, TermFolder
@@ -63,7 +63,7 @@ class DerivedKeywords:
         self._folder = place / KIND
         self._least = least
         self._few = few
-        self._turn = FileLock(place / "keywords.lock", 0, "another process writes the keywords")
+        self._turn = _turn(place)
         self._lock = threading.Lock()
         self._state: IndexState | None = None
         self._seen: tuple[int, int] | None = None
@@ -139,13 +139,8 @@ class DerivedKeywords:
 
     def _is_whole(self, held: _Held) -> bool:
         """Whether the folder is as its file says; reads all of it, once."""
-        from clew.stores.keywords.tantivy_folder import checksum
-
         if not self._sound.get(held.path):
-            sound = False
-            with suppress(OSError):
-                sound = all(checksum(self._folder / name) == of for name, of in held.files.items())
-            self._sound[held.path] = sound
+            self._sound[held.path] = not any(_changed(self._folder, held.files))
         return bool(self._sound[held.path])
 
     def _opened(self, held: _Held, generation: int) -> IndexState | None:
@@ -165,7 +160,7 @@ class DerivedKeywords:
 
     def _open_folder(self, held: _Held) -> TermFolder | None:
         """The folder as its file says; None where it is another store's, or is being written."""
-        from clew.stores.keywords.tantivy_folder import TermFolder, checksum
+        from clew.stores.keywords.tantivy_folder import TermFolder
 
         with suppress(OSError, ValueError):
             folder = TermFolder(self._folder)
@@ -236,3 +231,32 @@ def _read(path: Path) -> _Held | None:
         files = json.loads(arrays["files"].tobytes())
         return _Held(path, arrays["ids"], arrays["lengths"], files)
     return None
+
+
+def _turn(place: Path) -> FileLock:
+    """Held by the process that writes the folder."""
+    return FileLock(place / "keywords.lock", 0, "another process writes the keywords")
+
+
+def damaged_keywords(place: Path) -> Iterator[str]:
+    """Names of the files of the folder that are not as the newest file says; reads all of them.
+
+    Where another process writes them now, they are not looked at.
+    """
+    files = derived_files(place, KIND)
+    newest = max(files, key=files.__getitem__, default=None)
+    with suppress(ClewError, OSError), _turn(place).held():
+        held = None if newest is None else _read(newest)
+        for name in _changed(place / KIND, held.files) if held else ():
+            yield f"{KIND}/{name}"
+
+
+def _changed(folder: Path, files: Files) -> Iterator[str]:
+    """Names of files that are not what they were, or cannot be read."""
+    for name, of in files.items():
+        try:
+            same = checksum(folder / name) == list(of)
+        except OSError:
+            same = False
+        if not same:
+            yield name

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,6 +20,7 @@ from tantivy import (
     Tokenizer,
 )
 
+from clew.derived_files import checksum
 from clew.private_files import make_folder
 from clew.stores.keywords.bm25 import tokens
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _MEMORY = 64_000_000
 """Bytes that are gathered before they are written."""
 _TOKENIZER = "spaces"
-_BLOCK = 1 << 20
 
 
 class TermFolder:
@@ -127,15 +126,6 @@ def content_of(folder: Path, known: Files) -> Files:
     names = [path.name for path in folder.iterdir() if path.suffix != ".lock"]
     old = {name for name in names if name in known and not name.endswith(".json")}
     return {name: known[name] if name in old else checksum(folder / name) for name in names}
-
-
-def checksum(path: Path) -> list[int]:
-    """Size and CRC-32 of a file."""
-    size = value = 0
-    with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            size, value = size + len(block), zlib.crc32(block, value)
-    return [size, value]
 
 
 def _schema() -> Schema:

@@ -24,6 +24,7 @@ from clew.stores.state import State
 from clew.types import CheckReport
 
 if TYPE_CHECKING:
+    from clew.ports.upkeep import Progress
     from clew.settings import Neo4jSettings
     from clew.types import Vectors
 
@@ -113,11 +114,11 @@ class Neo4jStore(Neo4jSearch):
 
         publish(self.database, labels, properties, embed, self.state().dimension)
 
-    def check(self, repair: bool = False) -> CheckReport:
+    def check(self, repair: bool = False, progress: Progress | None = None) -> CheckReport:
         """See `ports.StoreUpkeep`."""
         from clew.stores.neo4j.check import Neo4jCheck
 
-        return Neo4jCheck(self.backend).run(repair=repair)
+        return Neo4jCheck(self.backend, progress).run(repair=repair)
 
 
 _COPY_SECONDS = 3600.0

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from clew.ports import VectorSource
     from clew.types import Ids, Scores, Vector, Vectors
 
+KIND = "vectors"
+"""Of the file of a store's own vectors."""
 _WORTH_SHARE = 0.1
 _WORTH_CHUNKS = 1000  # below this, reading the store is as fast as mapping a file
 _BLOCK = 8192
@@ -50,7 +52,7 @@ class VectorMatrix:
         self,
         store: VectorSource,
         folder: Path,
-        kind: str = "vectors",
+        kind: str = KIND,
         *,
         coded_from: int | None = None,
     ) -> None:
@@ -169,11 +171,13 @@ class VectorMatrix:
         last = int(before.ids[-1]) if len(before.ids) else 0
         new_ids, new = self._store.embeddings(after=last)
         ids = np.concatenate([before.ids, new_ids])
-        chunk_ids = self._store.chunk_ids()
-        alive = np.isin(ids, chunk_ids)
+        alive = np.concatenate([before.alive, np.ones(len(new_ids), dtype=bool)])
         if len(before.ids) == 0:
             return MatrixRows(generation, new, new[:0], ids, alive)
-        if np.count_nonzero(alive) < len(chunk_ids):  # a backup brought old chunks back
+        count = self._store.chunk_count()
+        if np.count_nonzero(alive) != count:  # some were deleted
+            alive = np.isin(ids, self._store.chunk_ids())
+        if np.count_nonzero(alive) < count:  # a backup brought old chunks back
             return self._read(no_rows())
         tail = np.concatenate([before.tail, new])
         return replace(before, generation=generation, tail=tail, ids=ids, alive=alive)
@@ -194,12 +198,15 @@ class VectorMatrix:
         After a backup was brought back, or every text was embedded by another model, the same ids
         stand for other vectors.
         """
-        living = np.flatnonzero(np.isin(state.ids, self._store.chunk_ids()))
-        if len(living) == 0:
-            return False
-        last = living[-1]
+        last = len(state.ids) - 1
         ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
-        return len(ids) > 0 and np.allclose(rows[0], state.rows(living[-1:])[0], atol=_SAME)
+        if not len(ids) or ids[0] != state.ids[last]:  # that one was deleted
+            living = np.flatnonzero(np.isin(state.ids, self._store.chunk_ids()))
+            if len(living) == 0:
+                return False
+            last = int(living[-1])
+            ids, rows = self._store.embeddings(after=int(state.ids[last]) - 1)
+        return len(ids) > 0 and np.allclose(rows[0], state.rows(np.array([last]))[0], atol=_SAME)
 
     def _write(self, state: MatrixRows) -> MatrixRows:
         """Write the living rows to a file of their own and map it."""

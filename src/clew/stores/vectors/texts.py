@@ -36,6 +36,10 @@ class TextEmbeddings:
         """See `ports.VectorSource`."""
         return self.store.chunk_ids()
 
+    def chunk_count(self) -> int:
+        """See `ports.VectorSource`."""
+        return self.store.chunk_count()
+
     def embeddings(self, after: int = 0) -> tuple[Ids, Vectors]:
         """See `ports.VectorSource`; what the call before this one embedded is not embedded again.
 

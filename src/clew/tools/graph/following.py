@@ -22,10 +22,14 @@ def find_paths(call: Call, arguments: Arguments) -> Result:
     """`find_paths`."""
     options = {name: arguments[name] for name in ("max_hops", "weighted")}
     matches = [call.engine.entities.match(arguments[name]) for name in ("source", "target")]
-    found, notes = call.engine.graph.paths(
-        *(entity for entity, _ in matches), limit=arguments["limit"], **options
-    )
+    source, target = (entity for entity, _ in matches)
+    found, notes = call.engine.graph.paths(source, target, limit=arguments["limit"], **options)
     said = [remark for _, remark in matches if remark]
+    if not found:
+        said.append(
+            f"no path of at most {options['max_hops']} hops ties {source.name!r} ({source.id}) and"
+            f" {target.name!r} ({target.id}); `graph_enhanced_search` shows others"
+        )
     around: Result = {"notes": [*said, *notes], "search_params": options}
     paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
     return fitted(call, arguments, around, "paths", list(paths))
@@ -96,8 +100,20 @@ def list_communities(call: Call, arguments: Arguments) -> Result:
     found = call.engine.graph.communities(
         arguments["level"], arguments["limit"], arguments["query"]
     )
-    around: Result = {"level": arguments["level"]}
+    notes = unlikely(call, arguments["query"]) if arguments["query"] else []
+    around: Result = {"level": arguments["level"], "notes": notes}
     return fitted(call, arguments, around, "communities", list(map(_community, found)))
+
+
+def unlikely(call: Call, query: str) -> list[str]:
+    """The note that nothing in the store is likely to be about the query; else none.
+
+    What is nearest is listed all the same, and looks as if it were what was asked for.
+    """
+    from clew.search.pipeline import UNLIKELY
+
+    found = call.engine.search(query, strategy="graph", limit=1)
+    return [note for note in found.notes if note == UNLIKELY]
 
 
 def _community(community: Community) -> Result:
@@ -107,7 +123,8 @@ def _community(community: Community) -> Result:
         "entities": list(community.entities[:10]),
         "size": community.size,
         "summary": shortened(community.summary, SUMMARY),
-        "sources": sorted({origin.source for origin in community.provenance}),
+        # `[1]` in the summary is the first.
+        "sources": [origin.source for origin in community.provenance],
     }
 
 
@@ -132,7 +149,8 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         }
         for hit in hits
     ]
-    return fitted(call, arguments, {"notes": list(notes)}, "results", results)
+    around: Result = {"notes": [*unlikely(call, arguments["query"]), *notes]}
+    return fitted(call, arguments, around, "results", results)
 
 
 def entity_importance(call: Call, arguments: Arguments) -> Result:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from clew.errors import InputError
@@ -13,14 +13,13 @@ from clew.text import entity_key
 from clew.times.calendar_ranges import Range, ago
 
 if TYPE_CHECKING:
-    from datetime import datetime
-
     from clew.engine import Engine
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import DocumentInfo, Entity
 
 _BACK, _AHEAD = timedelta(days=2 * 366), timedelta(days=366)
-"""How far a last and a next meeting are looked for."""
+"""How far a last and a next meeting are looked for, the last one then among all."""
+_FIRST = datetime(1900, 1, 1)
 
 
 def contacts_search(call: Call, arguments: Arguments) -> Result:
@@ -111,6 +110,9 @@ def _with_meetings(engine: Engine, people: list[dict[str, Any]]) -> Iterator[dic
         theirs = {d.id for d in events if own.intersection(naming[d.id]) and attends(d, names)}
         times = [meeting for meeting in meetings if meeting.document.id in theirs]
         past = [meeting for meeting in times if meeting.start <= now]
+        if not past:  # what goes on for ever would have been among these
+            own_events = [d for d in events if d.id in theirs]
+            past = occurrences(engine, Range(_FIRST.replace(tzinfo=now.tzinfo), now), own_events)
         ahead = [meeting for meeting in times if meeting.start > now]
         yield {
             **one,
