@@ -126,7 +126,7 @@ def main() -> None:
     parser.add_argument("--neo4j", required=True, metavar="ADDRESS")
     given = parser.parse_args()
     with clew.open(given.store) as engine:
-        snapshot = engine.state.snapshot
+        snapshot = engine.state.snapshot.whole
     database = Neo4jDatabase(given.neo4j, Neo4jSettings(), "benchmark")
     with closing(database):
         compare(Neo4jGds(database), snapshot)

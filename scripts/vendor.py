@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import subprocess
 import sys
 import tarfile
@@ -30,7 +31,7 @@ class Package:
     integrity: str
     """SHA-512 of the package as npm has it, in base64."""
     files: dict[str, tuple[str, str]]
-    """By path in the package: the name here, and the SHA-256 of the content."""
+    """By path in the package: the name here, and the SHA-256 of what is written."""
 
 
 PACKAGES = (
@@ -56,7 +57,7 @@ PACKAGES = (
         {
             "dist/sigma.min.js": (
                 "sigma.min.js",
-                "58e30383ab428f832068d9d16a5215c65ba12430d438ed091c5703f398de9e16",
+                "e189236f25efb87d7613ea9ed2435fc001ec274820aec2e6fc3e9ef3aa97be98",
             ),
             "LICENSE.txt": (
                 "sigma.LICENSE",
@@ -71,7 +72,7 @@ PACKAGES = (
         {
             "dist/graphology.umd.min.js": (
                 "graphology.min.js",
-                "dc337efa23903f61e064c8e7e7f93a429e6855dccfc2458802b4ed30c621c087",
+                "e65803eba4826a52a84ec3fedebda3e2434ff25d86b3e2309bfe6575141ab2ff",
             ),
             "LICENSE.txt": (
                 "graphology.LICENSE",
@@ -111,7 +112,13 @@ def fetch(package: Package) -> None:
             for path, (name, _) in package.files.items():
                 member = files.extractfile(f"package/{path}")
                 assert member is not None, path
-                (FOLDER / name).write_bytes(member.read())
+                content = member.read()
+                (FOLDER / name).write_bytes(lean(content) if name.endswith(".js") else content)
+
+
+def lean(content: bytes) -> bytes:
+    """Without the comments and the indentation of lines; shaders stand in scripts as written."""
+    return re.sub(rb"\n\s+", b"\n", re.sub(rb"\n[ \t]*//[^\n`]*(?=\n)", b"", content))
 
 
 def digest(file: Path) -> str:

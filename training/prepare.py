@@ -123,9 +123,10 @@ def _ask(
     ):
         for source in held:
             engine.add_documents(source.data.documents)
-        ids = engine.state.snapshot.chunk_ids
+        snapshot = engine.state.snapshot.whole
+        ids = snapshot.chunk_ids
         passages = _passages(engine, held, ids)
-        shelf = Shelf(engine.state.snapshot, engine.state.vectors.vectors(ids).copy(), passages)
+        shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
         own = [(source, question) for source in held for question in source.data.questions]
         asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
         asked += [("foreign", *one) for one in strangers]

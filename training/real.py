@@ -36,11 +36,12 @@ def prepare_real(folder: Path, embedder: Embedder) -> list[Group]:
 def ask_real(engine: Engine, folder: Path) -> list[Group]:
     """The same of a store that holds the folder's files already."""
     open_half = [q for q in read_questions() if q.gold and not q.held_out]
-    ids = engine.state.snapshot.chunk_ids
+    snapshot = engine.state.snapshot.whole
+    ids = snapshot.chunk_ids
     chunks = engine.store.chunks(ids.tolist())
     passages = [(FAMILY, chunk.public_id) for chunk in chunks]
     texts = [(below(folder, chunk.source), chunk.text) for chunk in chunks]
-    shelf = Shelf(engine.state.snapshot, engine.state.vectors.vectors(ids).copy(), passages)
+    shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
     golds = [_gold(question, texts, passages) for question in open_half]
     return [
         ask("plain", FAMILY, question.ask, gold, engine, shelf)

@@ -143,6 +143,9 @@ def lights(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         for file in sorted(SKERROW.glob("*.md")):
             text = file.read_text("utf-8")
             title = text.partition("\n")[0].removeprefix("# ")
+            if file.name == "tobias-fenn.md":  # has a version of before
+                before = text.replace("Fenn", "Fen", 1)
+                site.engine.add(before, source=file.name, title=title, media_type="text/markdown")
             site.engine.add(text, source=file.name, title=title, media_type="text/markdown")
         yield site
 

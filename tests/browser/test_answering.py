@@ -16,6 +16,7 @@ from clew.mcp.auth.tokens import new_token
 from clew.ports.language_model import Reply, Request
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.browser.conftest import Site, Watched, serving, settings_in, site_in
+from tests.browser.payloads import PAYLOADS
 
 QUESTION = "Who built the great clock of Vell?"
 TEXTS = {
@@ -43,6 +44,17 @@ class Slow(ScriptedLanguageModel):
         self.go_on.wait(20)
         yield f"{second}]}}"
         yield Reply(text=f'{{"statements": [{first}, {second}]}}', finish="stop", model=self.name)
+
+
+class Hostile(ScriptedLanguageModel):
+    """Answers with markup."""
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        quote = {"passage": 1, "words": "Ada Morn built the great clock of Vell"}
+        told = [{"quotes": [quote], "statement": payload} for payload in PAYLOADS]
+        text = json.dumps({"statements": told})
+        yield from (text[at : at + 50] for at in range(0, len(text), 50))
+        yield Reply(text=text, finish="stop", model=self.name)
 
 
 class Away(ScriptedLanguageModel):
@@ -86,6 +98,19 @@ def test_an_answer_shows_as_it_is_written_and_leads_to_its_sources(
         place = page.locator(":target")
         expect(place).to_be_in_viewport()
         expect(place).to_contain_text("Her teacher was Tobias Fenn")
+
+
+def test_markup_of_a_model_stays_text(page: Page, tmp_path: Path) -> None:
+    with asked_of(tmp_path, Hostile({})) as site:
+        page.goto(site.door())
+        page.goto(f"{site.url}/ui/?q={QUESTION}")
+        statements = page.locator("#answer .passage p")
+        expect(statements.first).to_be_visible()
+        shown = " ".join(statements.all_text_contents())
+        assert sum(" ".join(p.split()) in " ".join(shown.split()) for p in PAYLOADS) > 5
+        assert page.locator("#answer .passage :not(p, a)").count() == 0
+        assert page.evaluate("reports") == []
+        assert page.evaluate("typeof pwned") == "undefined"
 
 
 def test_without_the_model_the_documents_answer(page: Page, tmp_path: Path) -> None:

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import threading
+
+import pytest
 from playwright.sync_api import Page, expect
 
+from clew.errors import StoreUnavailableError
 from clew.web.marks import plain
 from tests.browser.conftest import Site
 
@@ -134,3 +138,46 @@ def test_all_is_done_by_keyboard(page: Page, lights: Site) -> None:
             break
     page.keyboard.press("Enter")
     page.wait_for_url("**/ui/documents/*")
+
+
+def test_what_takes_long_shows_its_frame_at_once(
+    page: Page, lights: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hits as they come: whole, and before whatever else is slow; until then the page says so."""
+    go_on, search = threading.Event(), lights.engine.search
+
+    def slow(*args: str, **options: object) -> object:
+        go_on.wait(60)
+        return search(*args, **options)  # type: ignore[arg-type]
+
+    page.goto(lights.door())
+    monkeypatch.setattr(lights.engine, "search", slow)
+    page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
+    waiting = page.locator(".waiting")
+    expect(waiting).to_be_visible()
+    expect(waiting).to_contain_text(QUESTION)
+    expect(page.get_by_role("link", name="Documents", exact=True)).to_be_visible()
+    assert page.locator(".hit").count() == 0
+    go_on.set()
+    expect(page.locator(".hit").first).to_be_visible()
+    expect(waiting).to_be_hidden()
+    page.locator(".picture.ready").wait_for()
+    assert page.title().startswith(QUESTION)
+
+
+def test_what_fails_late_says_what_to_do(
+    page: Page, lights: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go_on = threading.Event()
+
+    def away(*args: str, **options: object) -> None:
+        go_on.wait(60)
+        raise StoreUnavailableError("the database does not answer; start it, then ask again")
+
+    page.goto(lights.door())
+    monkeypatch.setattr(lights.engine, "search", away)
+    page.goto(f"{lights.url}/ui/?q={QUESTION}", wait_until="commit")
+    expect(page.locator(".waiting")).to_be_visible()
+    go_on.set()
+    expect(page.locator(".error")).to_contain_text("start it, then ask again")
+    expect(page.locator(".waiting")).to_be_hidden()

@@ -153,8 +153,16 @@ def test_no_name_is_written_over_another(browser: Browser, tmp_path: Path) -> No
 
 
 def test_communities_are_kept_or_left_out(page: Page, lights: Site) -> None:
+    # Any change, so that the communities are of before it.
+    lights.engine.add("nothing is said here", source="passing.md")
+    lights.engine.documents.delete(["passing.md"])
     page.goto(lights.door())
     page.goto(f"{lights.url}/ui/graph?question={QUESTION}&entities=Ilse Marrable&hops=2")
+    page.get_by_role("link", name="find them again").click()
+    page.locator(".treemap").wait_for()
+    page.go_back()
+    page.reload()
+    expect(page.get_by_role("link", name="find them again")).to_have_count(0)
     everything = names_in(page)
     box = page.get_by_role("group", name="Communities").get_by_role("checkbox").last
     kept = int(box.get_attribute("value") or "")

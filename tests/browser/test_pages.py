@@ -13,31 +13,12 @@ from playwright.sync_api import Browser, Page
 from clew.types import Document, NewEntity
 from tests.browser.conftest import WATCH, Site, Watched, site_in
 from tests.browser.payloads import PAYLOADS
+from tests.browser.states import ROUTES, State, send, states
 
 AXE = Path(__file__).parent.parent / "protocol" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = os.environ.get("CLEW_SCREENSHOTS")
 """A folder that pictures of the pages are written to; those of the documentation come from here."""
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
-PAGES = {
-    "welcome": "",
-    "ask": f"?q={QUESTION}",
-    "graph": f"graph?question={QUESTION}&entities=Ilse Marrable",
-    "graph-begin": "graph",
-    "documents": "documents",
-    "document": "documents/tobias-fenn.md",
-    "entities": "entities",
-    "entity": "entity?name=Ilse Marrable",
-    "communities": "communities",
-    "community": "communities/1",
-    "timeline": "timeline?name=Ilse Marrable",
-    "timeline-store": "timeline",
-    "statistics": "statistics",
-    "settings": "settings",
-    "merges": "merges",
-    "jobs": "jobs",
-    "empty": "?namespace=empty",
-    "error": "none",
-}
 RUN = """async () => {
   const found = await axe.run(document, { resultTypes: ["violations"] });
   return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
@@ -67,7 +48,17 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
         ]
         made = engine.tools.call("create_relations", {"relations": relations})
         assert not made.is_error, made.text
+        # Another version of one, by a job.
+        payload = PAYLOADS[0]
+        text = f"Jonas Reed heard {PAYLOADS[1]} in Harrow Ford.\n\n{payload}"
+        send(site, text=text, source=f"0 {payload}.md", title=payload)
         yield site
+
+
+def of_lights(site: Site) -> list[State]:
+    """Every page of the demo's store, and of an empty one."""
+    found = states(site, QUESTION, "Ilse Marrable", "tobias-fenn.md")
+    return [*found, State("empty", "", "?namespace=empty")]
 
 
 def entity_addresses(site: Site) -> list[str]:
@@ -79,24 +70,44 @@ def test_there_are_enough_attacks() -> None:
     assert len(set(PAYLOADS)) >= 60
 
 
-def test_hostile_names_stay_text(page: Page, hostile: Site) -> None:
+def test_every_page_is_looked_at(lights: Site) -> None:
+    """A page that is added is shown hostile names, read by axe, and fits a phone, or this fails."""
+    assert {state.route for state in of_lights(lights)} - {""} == ROUTES
+
+
+def test_hostile_names_stay_text(page: Page, hostile: Site, watched: Watched) -> None:
     page.goto(hostile.door())
+    name = PAYLOADS[0] + " 0"
+    every = states(hostile, f"Jonas Reed {PAYLOADS[1]}", name, f"0 {PAYLOADS[0]}.md")
+    assert {state.route for state in every} - {""} == ROUTES
     # The lists show all of them; of the single pages some stand for the others.
-    documents = [f"documents/{d.id}" for d in hostile.engine.documents.list()][::6]
-    entities = entity_addresses(hostile)[::6]
-    fixed = ["", "documents", "entities", "graph", "merges", "jobs", "entities?name=<"]
-    fixed += ["communities", "timeline", "timeline?name=Jonas Reed", "statistics", "settings"]
-    asked = [f"?q=Jonas Reed {n}" for n in range(3)]
-    pictures = [f"graph?entities={e.rpartition('/')[2]}&hops=3" for e in entities[:3]]
-    assert len(entities) > 5
-    for path in (*fixed, *asked, *pictures, *documents, *entities):
-        page.goto(f"{hostile.url}/ui/{path}")
-        if "graph" in path and "?" in path:
-            page.locator(".picture.ready").wait_for()
-        assert page.evaluate("reports") == [], path
-        assert page.evaluate("typeof pwned") == "undefined", path
-        strange = "script:not([src]), iframe, object, embed, base, [onerror], [onload], [onclick]"
-        assert page.locator(strange).count() == 0, path
+    more = [f"documents/{d.id}" for d in hostile.engine.documents.list()][::6]
+    more += entity_addresses(hostile)[::6]
+    assert len(more) > 15
+    for state in (*every, *(State(path, "", path) for path in more)):
+        state.visit(page, hostile)
+        harmless(page, state.name)
+    watched.errors = [error for error in watched.errors if "404" not in error]
+
+
+def test_hostile_names_stay_text_when_they_are_changed(page: Page, hostile: Site) -> None:
+    page.goto(hostile.door())
+    page.goto(f"{hostile.url}/ui/entities/{hostile.engine.entities.get(PAYLOADS[2] + ' 2').id}")
+    page.get_by_label("Show it as").fill(PAYLOADS[3])
+    page.get_by_role("button", name="Rename").click()
+    page.locator(".done").wait_for()
+    harmless(page, "renamed")
+    page.locator(".done").get_by_role("button").click()
+    page.wait_for_load_state()
+    harmless(page, "taken back")
+
+
+def harmless(page: Page, name: str) -> None:
+    """No script ran, none was refused, and no markup of the documents became markup."""
+    assert page.evaluate("reports") == [], name
+    assert page.evaluate("typeof pwned") == "undefined", name
+    strange = "script:not([src]), iframe, object, embed, base, [onerror], [onload], [onclick]"
+    assert page.locator(strange).count() == 0, name
 
 
 def test_hostile_questions_stay_text(page: Page, hostile: Site) -> None:
@@ -128,12 +139,10 @@ def test_nothing_keeps_anybody_out(
     page.goto(f"{lights.url}/ui/login")
     _check(page, axe, f"login-{scheme}")
     page.goto(lights.door())
-    for name, path in PAGES.items():
-        page.goto(f"{lights.url}/ui/{path}")
-        if page.locator("[data-graph]").count():
-            page.locator(".picture.ready").wait_for()
-        _check(page, axe, f"{name}-{scheme}")
-        assert page.evaluate("reports") == [], name
+    for state in of_lights(lights):
+        state.visit(page, lights)
+        _check(page, axe, f"{state.name}-{scheme}")
+        assert page.evaluate("reports") == [], state.name
     watched.errors = [error for error in watched.errors if "404" not in error]
     context.close()
 
@@ -149,15 +158,16 @@ def _check(page: Page, axe: str, name: str) -> None:
 
 def test_a_phone_shows_all_of_a_page(browser: Browser, watched: Watched, lights: Site) -> None:
     context = browser.new_context(viewport={"width": 360, "height": 740}, has_touch=True)
+    context.set_default_timeout(30_000)
     page = context.new_page()
     watched.add_page(page)
     page.goto(lights.door())
-    for name, path in PAGES.items():
-        page.goto(f"{lights.url}/ui/{path}")
+    for state in of_lights(lights):
+        state.visit(page, lights)
         width = page.evaluate("document.documentElement.scrollWidth")
-        assert width <= 360, f"{name} is {width} pixels wide"
-        if SCREENSHOTS and name in ("ask", "graph"):
-            page.screenshot(path=f"{SCREENSHOTS}/{name}-phone.png")
+        assert width <= 360, f"{state.name} is {width} pixels wide"
+        if SCREENSHOTS:
+            page.screenshot(path=f"{SCREENSHOTS}/{state.name}-phone.png")
     watched.errors = [error for error in watched.errors if "404" not in error]
     context.close()
 

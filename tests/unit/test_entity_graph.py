@@ -216,7 +216,7 @@ def graph_file(engine: clew.Clew) -> Path:
 
 def anew(engine: clew.Clew) -> EntityGraph:
     dates = engine.store.entities_of_type("date")
-    return build_entity_graph(engine.state.snapshot, engine.store.relation_rows(), dates)
+    return build_entity_graph(engine.state.snapshot.whole, engine.store.relation_rows(), dates)
 
 
 def test_the_graph_is_kept_and_read_again(engine: clew.Clew) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any
@@ -23,6 +24,7 @@ from clew.ports.language_model import Message, Reply, Request, ToolCall, ToolDef
 from tests.unit.llm import ADA, PARAMETERS, Person, request, settings
 
 Serve = Callable[..., LanguageModelClient]
+EVENTS, JSON = "text/event-stream", "application/json"
 
 
 def completion(content: str | None = "yes", finish: str = "stop", **message: object) -> str:
@@ -305,6 +307,43 @@ def test_a_provider_that_hangs_is_given_up(serve: Serve) -> None:
     with pytest.raises(ModelUnavailableError, match="did not answer within 1 s"):
         asked.reply(hurried)
     assert time.monotonic() - began < 15
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("streamed", [True, False])
+def test_one_that_drips_for_ever_is_given_up(serve: Serve, provider: str, streamed: bool) -> None:
+    def drip() -> Iterator[str]:
+        while True:
+            yield ": wait\n\n" if streamed else " "
+            time.sleep(0.05)
+
+    asked = serve(Response(drip(), mimetype=EVENTS if streamed else JSON), provider=provider)
+    hurried = replace(request(), parameters=replace(PARAMETERS, seconds=1))
+
+    with pytest.raises(ModelUnavailableError, match="did not answer within 1 s"):
+        list(asked.stream(hurried) if streamed else [asked.reply(hurried)])
+
+
+@pytest.mark.parametrize("provider", PROVIDERS)
+@pytest.mark.parametrize("streamed", [True, False])
+@pytest.mark.parametrize("packed", [True, False])
+def test_one_that_sends_without_an_end_is_cut_off(
+    serve: Serve, provider: str, streamed: bool, packed: bool
+) -> None:
+    def pour() -> Iterator[bytes]:
+        press = zlib.compressobj(wbits=31)
+        while True:
+            part = (b": wait" if streamed else b"     ") * 20_000 + b"\n\n"
+            yield press.compress(part) + press.flush(zlib.Z_SYNC_FLUSH) if packed else part
+
+    said = Response(pour(), mimetype=EVENTS if streamed else JSON)
+    if packed:
+        said.headers["Content-Encoding"] = "gzip"
+    asked = serve(said, provider=provider)
+
+    with pytest.raises(ReplyError) as error:
+        list(asked.stream(request()) if streamed else [asked.reply(request())])
+    assert "answers packed" in str(error.value) if packed else "more than" in str(error.value)
 
 
 def test_one_that_is_away_is_told_within_a_second() -> None:

@@ -91,7 +91,7 @@ def test_where_all_is_near_the_hits_and_their_scores_are_the_same(
 def test_the_figures_of_a_part_are_those_of_the_whole(two: tuple[clew.Clew, clew.Clew]) -> None:
     whole, near = two
     place_notes(whole, 30)
-    snapshot = whole.state.snapshot
+    snapshot = whole.state.snapshot.whole
     part = read_all(near, snapshot, Neighbourhood(near.state.store))
     assert 10 < part.size < snapshot.size
     chunks, entities = (
@@ -99,8 +99,8 @@ def test_the_figures_of_a_part_are_those_of_the_whole(two: tuple[clew.Clew, clew
         np.searchsorted(snapshot.entity_ids, part.entity_ids),
     )
     for name, rows in (
-        *(("entity_frequency", entities), ("entity_idf", entities), ("entity_totals", entities)),
-        *(("entity_rarity", entities), ("passage_totals", chunks), ("chunk_terms", chunks)),
+        *(("entity_frequency", entities), ("entity_idf", entities), ("entity_strengths", entities)),
+        *(("entity_rarity", entities), ("chunk_terms", chunks)),
     ):
         assert getattr(part, name) == pytest.approx(getattr(snapshot, name)[rows]), name
     for term in ("clock", "bell", "mill", "built"):
@@ -160,7 +160,7 @@ def test_what_is_remembered_of_common_names_is_counted_again_after_changes(
     whole, near = two
     for count in (2, 12):
         place_notes(whole, count)
-        snapshot = whole.state.snapshot
+        snapshot = whole.state.snapshot.whole
         ids = snapshot.entity_ids.tolist()
         for _ in range(2):  # the second time, from what is remembered
             query = NearbyQuery(counted=ids, terms=["clock", "nothing"], most=0)

@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.snapshot import Snapshot, build
+from clew.graph.extended.snapshot import ExtendedSnapshot, build
+from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Adjacency, find_sorted, narrow
 from clew.ports import PassageRow, RelationRows
 from clew.text import terms
@@ -56,6 +57,9 @@ class Shelf:
     def chunk_ids(self) -> Ids:
         return np.array(sorted(self.chunks), dtype=np.int64)
 
+    def chunk_count(self) -> int:
+        return len(self.chunks)
+
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         for chunk_id in sorted(self.chunks):
             document, context, said, _ = self.chunks[chunk_id]
@@ -97,8 +101,12 @@ def _texts(longest: int) -> st.SearchStrategy[str]:
     return st.lists(st.sampled_from(WORDS), max_size=longest).map(" ".join)
 
 
+Chunk = tuple[int, str, list[str], list[tuple[int, int, int]]]
+"""Document, context, sentences, mentions."""
+
+
 @st.composite
-def chunks(draw: st.DrawFn) -> tuple[int, str, list[str], list[tuple[int, int, int]]]:
+def chunks(draw: st.DrawFn) -> Chunk:
     said = draw(st.lists(_texts(4), max_size=3))
     mention = st.tuples(st.integers(-1, len(said) - 1), st.integers(1, 6), st.integers(1, 3))
     found = {(s, e): (s, e, n) for s, e, n in draw(st.lists(mention, max_size=5))}
@@ -115,31 +123,105 @@ def _same(one: Snapshot, other: Snapshot) -> bool:
     )
 
 
-@given(st.lists(chunks(), max_size=6), st.lists(chunks(), max_size=4), st.sets(st.integers(1, 6)))
+def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
+    """All that can be looked up in a snapshot, by the store's ids."""
+    rows = snapshot.rows(chunk_ids)
+    sentence = {
+        int(snapshot.sentence_starts[row]) + at: (id_, at)
+        for id_, row in zip(chunk_ids.tolist(), rows.tolist(), strict=True)
+        for at in range(int(snapshot.sentence_starts[row + 1] - snapshot.sentence_starts[row]))
+    }
+    numbers = list(sentence)
+
+    def passage(row: int) -> object:
+        entries, _ = snapshot.passage_entities.entries(np.array([row]))
+        ids = snapshot.entity_ids[snapshot.passage_entities.items[entries]].tolist()
+        weights = snapshot.weights(entries).tolist()
+        return sorted(zip(ids, snapshot.passage_strengths[entries].tolist(), weights, strict=True))
+
+    def term(word: str) -> object:
+        found = snapshot.term_rows([word])
+        entries, _ = snapshot.postings.entries(found)
+        held = [sentence[i] for i in snapshot.postings.items[entries].tolist()]
+        counts = snapshot.term_counts[entries].tolist()
+        figures = snapshot.term_frequency[found].tolist(), snapshot.term_idf[found].tolist()
+        return figures, list(zip(held, counts, strict=True))
+
+    def entity(row: int) -> object:
+        entries, _ = snapshot.entity_passages.entries(np.array([row]))
+        passages = snapshot.chunk_ids[snapshot.entity_passages.items[entries]].tolist()
+        return (
+            int(snapshot.entity_frequency[row]),
+            float(snapshot.entity_idf[row]),
+            float(snapshot.entity_rarity[row]),
+            snapshot.entity_totals(np.array([row])).tolist(),
+            list(zip(passages, snapshot.entity_about[entries].tolist(), strict=True)),
+            [sentence[i] for i in snapshot.entity_sentences.row(row).tolist()],
+        )
+
+    return {
+        "figures": (snapshot.chunks, snapshot.store_size, snapshot.words, snapshot.window_words),
+        "known": snapshot.known(np.arange(40)).tolist(),
+        "ids": snapshot.chunk_ids[rows].tolist(),
+        "lengths": snapshot.chunk_terms[rows].tolist(),
+        "chunk of sentence": snapshot.sentence_chunk[numbers].tolist()
+        == [int(snapshot.rows(np.array([id_]))[0]) for id_, _ in sentence.values()],
+        "around": [
+            snapshot.chunk_ids[snapshot.neighbours(rows, step)].tolist() for step in (-1, 1)
+        ],
+        "said": [snapshot.sentence_terms.row(i).tolist() for i in numbers],
+        "mentions": [
+            sorted(snapshot.entity_ids[snapshot.sentence_entities.row(i)].tolist()) for i in numbers
+        ],
+        "passages": [passage(row) for row in rows.tolist()],
+        "terms": [term(word) for word in (*terms(" ".join(WORDS)), "absent")],
+        "entities": {i: entity(row) for i, row in snapshot.entity_rows(range(1, 8)).items()},
+    }
+
+
+@given(
+    st.lists(chunks(), min_size=1, max_size=6),
+    st.lists(st.tuples(st.lists(chunks(), max_size=3), st.sets(st.integers(1, 20))), max_size=3),
+)
 def test_extending_equals_building_anew(
-    early: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
-    late: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
-    dropped: set[int],
+    early: list[Chunk], rounds: list[tuple[list[Chunk], set[int]]]
 ) -> None:
     shelf = Shelf()
     for chunk in early:
         shelf.add(*chunk)
+    extended = build(shelf)
+    for late, dropped in rounds:
+        for chunk in late:
+            shelf.add(*chunk)
+        for chunk_id in dropped & set(shelf.chunks):
+            shelf.drop(chunk_id)
+        extended, anew = build(shelf, extended), build(shelf)
+        assert _seen(extended, shelf.chunk_ids()) == _seen(anew, shelf.chunk_ids())
+        assert _same(extended.whole, anew)
+        assert (extended.generation, extended.mentions_version) == (
+            anew.generation,
+            anew.mentions_version,
+        )
+
+
+def test_what_changed_is_all_that_is_read_and_made() -> None:
+    shelf = Shelf()
+    for number in range(30):
+        shelf.add(number, "Clock", ["A bell."], [(0, 1 + number % 6, 1)])
     before = build(shelf)
-    for chunk_id in dropped & set(shelf.chunks):
-        shelf.drop(chunk_id)
-    for chunk in late:
-        shelf.add(*chunk)
-    extended, anew = build(shelf, before), build(shelf)
-    assert _same(extended, anew)
-    assert (extended.generation, extended.mentions_version) == (
-        anew.generation,
-        anew.mentions_version,
-    )
+    shelf.add(40, "Tower", ["A river."], [(0, 7, 1)])
+    extended = build(shelf, before)
+    assert isinstance(extended, ExtendedSnapshot)
+    assert extended.base is before
+    assert extended.added.size == 1
+    for number in range(41, 80):
+        shelf.add(number, "Tower", ["A river."], [(0, 7, 1)])
+    assert not isinstance(build(shelf, extended), ExtendedSnapshot), "large changes are merged"
 
 
 @given(st.lists(chunks(), max_size=6))
 def test_postings_count_what_the_texts_say(
-    given_chunks: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+    given_chunks: list[Chunk],
 ) -> None:
     shelf = Shelf()
     for chunk in given_chunks:
@@ -168,7 +250,7 @@ def test_postings_count_what_the_texts_say(
 
 @given(st.lists(chunks(), max_size=6))
 def test_edges_weigh_mentions_and_what_a_passage_is_about(
-    given_chunks: list[tuple[int, str, list[str], list[tuple[int, int, int]]]],
+    given_chunks: list[Chunk],
 ) -> None:
     shelf = Shelf()
     for chunk in given_chunks:
@@ -219,9 +301,8 @@ def test_neighbours_stay_within_the_document() -> None:
     rows = np.arange(4)
     assert snapshot.neighbours(rows, 1).tolist() == [1, 2, 2, 3]
     assert snapshot.neighbours(rows, -1).tolist() == [0, 0, 1, 3]
-    assert snapshot.with_neighbours(np.array([1, 10, 100, 1000], np.float32)).tolist() == [
-        *(11, 111, 110, 1000)
-    ]
+    # Windows of two, three, two and one of four chunks alike.
+    assert snapshot.window_words == 8 * snapshot.words / 4 > 0
     assert snapshot.has_neighbours
 
 

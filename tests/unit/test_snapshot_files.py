@@ -1,6 +1,8 @@
 from __future__ import annotations
 
+import random
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
 
@@ -8,13 +10,16 @@ import numpy as np
 import pytest
 
 import clew
-from clew.graph.snapshot import Snapshot, build
+from clew.errors import ClewError
+from clew.graph.extended.snapshot import build
+from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Adjacency, Columns
 from clew.graph.snapshot_files import current_snapshot, write_snapshot
 from clew.testing.fakes import HashEmbedder
 
 
 def _equal(one: Snapshot, other: Snapshot) -> bool:
+    one, other = one.whole, other.whole
     return (one.generation, one.mentions_version) == (
         other.generation,
         other.mentions_version,
@@ -71,6 +76,56 @@ def test_a_snapshot_behind_the_store_is_extended(engine: clew.Clew) -> None:
         assert _equal(
             current_snapshot(engine.store, engine.store.folder, start), build(engine.store)
         )
+
+
+def test_what_changed_is_written_beside_the_file_and_read_again(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Adding, deleting, replacing, renaming, merging: as if built anew, and the ranking with it."""
+    monkeypatch.setattr("clew.graph.snapshot_files.LEAST", 1)
+    monkeypatch.setattr("clew.graph.extended.snapshot.FEW", 100)
+    folder, drawn = engine.store.folder, random.Random(5)
+    people = ("Ada Morn", "Piet Oss", "Brida Kall", "Tom Reen")
+    for step in range(24):
+        one, other = drawn.sample(people, 2)
+        kind = drawn.choice(("add", "add", "replace", "delete", "rename", "merge"))
+        sources = [document.source for document in engine.store.documents()]
+        if kind == "delete" and len(sources) > 1:
+            engine.delete([drawn.choice(sources)])
+        elif kind == "rename" and step % 3 == 0:
+            with suppress(ClewError):
+                engine.entities.rename(one, f"{one} the {step}th")
+        elif kind == "merge" and step % 5 == 0:
+            with suppress(ClewError):  # that are one already
+                engine.entities.merge(one, other)
+        else:
+            source = drawn.choice(sources) if kind == "replace" and sources else f"s{step}"
+            engine.add(f"{one} taught {other}. The clock of {one} strikes {step}.", source=source)
+        [base] = _files(engine)
+        assert base.exists()
+        anew, read = build(engine.store), current_snapshot(engine.store, folder)
+        assert _all_of(read.whole) == _all_of(anew)
+        found = []
+        for snapshot in (anew, read, engine.state.snapshot):
+            engine.state._snapshot = snapshot
+            result = engine.search(f"Who taught {one} of the clock?", strategy="graph")
+            found.append([(hit.chunk.id, hit.score) for hit in result.hits])
+        for other_way in found[1:]:
+            assert [id_ for id_, _ in other_way] == [id_ for id_, _ in found[0]]
+            assert [s for _, s in other_way] == pytest.approx([s for _, s in found[0]])
+    assert list(folder.glob("changes-*.arrays")), "what was added is in a file of its own"
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None], ids=["empty", "text", "cut"])
+def test_changes_that_are_damaged_are_read_from_the_store(
+    engine: clew.Clew, monkeypatch: pytest.MonkeyPatch, damage: bytes | None
+) -> None:
+    monkeypatch.setattr("clew.graph.snapshot_files.LEAST", 1)
+    engine.add("Brida Kall mended the clock.", source="c")
+    [file] = engine.store.folder.glob("changes-*.arrays")
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    read = current_snapshot(engine.store, engine.store.folder)
+    assert _all_of(read.whole) == _all_of(build(engine.store))
 
 
 def test_merging_by_hand_makes_old_snapshots_useless(engine: clew.Clew) -> None:

@@ -96,7 +96,7 @@ def mills(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
 
 def test_a_picture_holds_what_ties_its_entities(mills: Clew) -> None:
     reed = mills.entities.get("Jonas Reed").id
-    seen = view(mills, Wanted(entities=[reed]))
+    seen = view(mills, Wanted(entities=(reed,)))
     ids = {node.id for node in seen.nodes}
     names = {node.name for node in seen.nodes}
 
@@ -114,24 +114,45 @@ def test_a_picture_holds_what_ties_its_entities(mills: Clew) -> None:
 
 def test_filters_and_limits_of_a_picture(mills: Clew) -> None:
     reed = mills.entities.get("Jonas Reed").id
-    everything = view(mills, Wanted(entities=[reed], hops=2))
-    few = view(mills, Wanted(entities=[reed], hops=2, limit=2))
-    sure = view(mills, Wanted(entities=[reed], min_confidence=1.0))
-    places_only = view(mills, Wanted(entities=[reed], types=["place"]))
+    everything = view(mills, Wanted(entities=(reed,), hops=2))
+    few = view(mills, Wanted(entities=(reed,), hops=2, limit=2))
+    sure = view(mills, Wanted(entities=(reed,), min_confidence=1.0))
+    places_only = view(mills, Wanted(entities=(reed,), types=("place",)))
 
     assert len(few.nodes) == 2
     assert few.nodes[0].id == reed
     assert few.notes
     assert all(tie.confidence >= 1.0 for tie in sure.ties)
     assert {n.type for n in places_only.nodes if not n.seed} <= {"place"}
-    assert set(places_only.types) == {n.type for n in view(mills, Wanted(entities=[reed])).nodes}
+    assert set(places_only.types) == {n.type for n in view(mills, Wanted(entities=(reed,))).nodes}
     assert everything.total >= len(everything.nodes)
     with pytest.raises(InputError, match="begins from"):
         view(mills, Wanted())
 
 
+def test_a_picture_is_of_the_store_as_it_is_and_waits_for_no_communities(tmp_path: Path) -> None:
+    settings = load_settings(store=tmp_path, limits={"isolation": "none"})
+    with Clew(settings, embedder=HashEmbedder()) as engine:
+        engine.add("Jonas Reed built the mill at Harrow Ford.")
+        wanted = Wanted(entities=(engine.entities.get("Jonas Reed").id,))
+        engine.state.update_communities()
+        made = engine.state.communities_made
+        before = view(engine, wanted)
+        again = view(engine, wanted)
+        engine.add("Jonas Reed met Mara Lind in Tarn Abbey.")
+        after = view(engine, wanted)
+
+        assert again == before
+        assert "Mara Lind" not in {node.name for node in before.nodes}
+        assert "Mara Lind" in {node.name for node in after.nodes}
+        assert engine.state.communities_made == made
+        assert engine.state.communities.generation() == engine.store.generation()
+        found = {node.community for node in view(engine, wanted).nodes} - {None}
+        assert found <= {c.id for c in engine.state.communities.communities()}
+
+
 def test_places_are_apart_within_the_frame_and_the_same_again(mills: Clew) -> None:
-    seen = view(mills, Wanted(entities=[mills.entities.get("Jonas Reed").id], hops=3))
+    seen = view(mills, Wanted(entities=(mills.entities.get("Jonas Reed").id,), hops=3))
     found = places(seen)
     at = np.array(list(found.values()))
 

@@ -55,6 +55,7 @@ COMMANDS = {
     "backup": "copies.backup",
     "restore": "copies.restore",
     "copy": "copies.copy",
+    "merge": "copies.merge",
     "schema": "attach.schema",
     "attach": "attach.attach",
     "cypher": "attach.cypher",

@@ -49,6 +49,7 @@ class Documents:
         retry: bool = False,
         follow_links: bool = False,
         only: Collection[Path] | None = None,
+        shard: tuple[int, int] | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
         """Index files and folders; what has not changed is left as it is.
@@ -57,12 +58,13 @@ class Documents:
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
         or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone; `only` leaves all other files alone. Raises `InputError` for a path that
-        does not exist.
+        paths is gone; `only` leaves all other files alone. `shard` (i, n) does so but for the i-th
+        of n parts of them, which every worker cuts alike. Raises `InputError` for a path that does
+        not exist.
         """
         roots = _roots(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
-        inputs = self._files(there, include, exclude, follow_links)
+        inputs = self._files(there, include, exclude, follow_links, shard)
         if only is not None:
             wanted = {os.path.realpath(path) for path in only}
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
@@ -75,10 +77,11 @@ class Documents:
         include: Sequence[str] = (),
         exclude: Sequence[str] = (),
         follow_links: bool = False,
+        shard: tuple[int, int] | None = None,
     ) -> IndexPreview:
         """What `index` would do; nothing is read or written."""
         roots = _roots(paths)
-        inputs = self._files(roots, include, exclude, follow_links)
+        inputs = self._files(roots, include, exclude, follow_links, shard)
         return self._indexer().preview(inputs, roots)
 
     def _files(
@@ -87,6 +90,7 @@ class Documents:
         include: Sequence[str],
         exclude: Sequence[str],
         follow_links: bool,
+        shard: tuple[int, int] | None,
     ) -> list[FileInput]:
         from clew.indexing.inputs import FileInput
         from clew.indexing.reading.file_discovery import find_files
@@ -95,7 +99,8 @@ class Documents:
         files = find_files(
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
-        return [FileInput(path, read) for path in files]
+        inputs = [FileInput(path, read) for path in files]
+        return inputs if shard is None else [i for i in inputs if _is_in_shard(i.source, *shard)]
 
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
@@ -280,6 +285,12 @@ class Documents:
         from clew.search.options import parse_conditions
 
         return self._state.store.documents(where=parse_conditions(where))
+
+
+def _is_in_shard(source: str, shard: int, shards: int) -> bool:
+    if not 1 <= shard <= shards:
+        raise InputError(f"there is no shard {shard}/{shards}; expected i/n with i from 1 to n")
+    return int(document_id(source), 16) % shards == shard - 1
 
 
 def _roots(paths: Sequence[str | Path]) -> list[Path]:

@@ -8,9 +8,10 @@ from datetime import date, datetime
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import is_outdated
-from clew.graph.snapshot_files import KIND, write_snapshot
+from clew.graph.snapshot_files import is_behind, write_snapshot
 from clew.graph.vocabulary import persist_vocabulary
 from clew.search.views import keeps_snapshot
+from clew.stores.vectors.matrix import KIND as VECTORS
 from clew.text import entity_key
 
 if TYPE_CHECKING:
@@ -38,13 +39,13 @@ def persist(
     in by itself. Vectors that are not in the store itself are brought up always. A snapshot that no
     question would use is not made.
     """
-    outdated = is_outdated(store.folder, KIND, store.generation())
-    if outdated or settings.vectors != "store":
+    generation = store.generation()
+    if settings.vectors != "store" or is_outdated(store.folder, VECTORS, generation):
         vectors.persist()
     store.write_indexes()
     if not keeps_snapshot(store, settings):
         return
-    if outdated:
+    if is_behind(store.folder, generation):
         write_snapshot(snapshot(), store.folder)
     persist_vocabulary(store, store.folder)
 

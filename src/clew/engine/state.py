@@ -9,7 +9,7 @@ import threading
 from contextlib import suppress
 from datetime import datetime
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 from zoneinfo import ZoneInfo
 
 from clew.engine.indexing_steps import IndexingSteps
@@ -28,7 +28,7 @@ from clew.wiring import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Hashable
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.importance import EntityRanks
@@ -54,8 +54,8 @@ if TYPE_CHECKING:
     Progress = Callable[[str, int, int | None], None]
     """Called with a step, how much of it is done, and of how much (None: unknown)."""
 
-NAMES_KEPT = 4096
-"""Names of entities whose embedding is kept."""
+NAMES_KEPT, VIEWS_KEPT = 4096, 3
+"""Names of entities whose embedding is kept; parts of the graph."""
 
 
 class Models(TypedDict, total=False):
@@ -88,6 +88,8 @@ class EngineState:
         """Embeddings of questions asked before."""
         self.name_vectors: RecentlyUsed[str, Vector] = RecentlyUsed(NAMES_KEPT)
         """Embeddings of entities' names."""
+        self.views: RecentlyUsed[Hashable, Any] = RecentlyUsed(VIEWS_KEPT)
+        """What the explorer showed of the graph, by generation and by what was wanted."""
         self.vector_index = make_vector_index(settings, self.store, self.embedder)
         self.progress: Progress | None = None
         """Told of the steps that a question has to wait for."""
@@ -98,7 +100,8 @@ class EngineState:
         self._steps = IndexingSteps(
             settings, self.store, self.embedder, models.get("extractor"), self._load_model_early
         )
-        self._communities = make_communities(settings, self.store)
+        self.kept_communities = make_communities(settings, self.store)
+        """Communities as they were found last, perhaps before the last changes."""
         self._entity_graph: EntityGraph | None = None
         self._entity_ranks: EntityRanks | None = None
         self._snapshot: Snapshot | None = None
@@ -219,7 +222,7 @@ class EngineState:
     def communities(self) -> CommunityStore:
         """Communities and topics, brought up to the store's generation."""
         self.update_communities(self.progress)
-        return self._communities
+        return self.kept_communities
 
     def update_communities(self, progress: Progress | None = None) -> None:
         """Compute the communities and topics again that changes touched; nothing where none did.
@@ -228,12 +231,12 @@ class EngineState:
         """
         from clew.graph.communities.refresh import refresh_communities
 
-        if self._communities.generation() == self.store.generation():
+        if self.kept_communities.generation() == self.store.generation():
             return
         self.communities_made += 1
         say = None if progress is None else lambda step: progress(step, 0, None)
-        graphs = self.snapshot, self.entity_graph
-        refresh_communities(self.store, self._communities, *graphs, self.vectors, say)
+        graphs = self.snapshot.whole, self.entity_graph
+        refresh_communities(self.store, self.kept_communities, *graphs, self.vectors, say)
 
     def persist(self) -> None:
         """Write down what is derived from the store where much has changed, for other processes."""
@@ -274,8 +277,6 @@ class EngineState:
         """Load the embedding model while a worker starts, unless that has been begun."""
         if self._loading is None:
             self.warm()
-
-    # --- what is given
 
     @cached_property
     def journal(self) -> Database:

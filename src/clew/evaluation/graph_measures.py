@@ -21,7 +21,7 @@ FARTHEST = 5
 def graph_coverage(engine: Engine) -> dict[str, float]:
     """Shares, 0 to 1: passages that mention an entity, and entities that an edge ties to others."""
     state = engine.state
-    snapshot, graph = state.snapshot, state.entity_graph
+    snapshot, graph = state.snapshot.whole, state.entity_graph
     mentions = [len(snapshot.passage_entities.row(row)) for row in range(snapshot.size)]
     return {
         "passages_with_entities": float(np.mean(np.array(mentions) > 0)) if mentions else 0.0,

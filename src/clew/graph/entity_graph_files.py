@@ -70,7 +70,7 @@ def _built(
     with source.reading():
         snapshot = current_snapshot(source, folder, snapshot)
         excluded = source.entities_of_type(EXCLUDED_TYPE)
-        graph = build_entity_graph(snapshot, source.relation_rows(), excluded)
+        graph = build_entity_graph(snapshot.whole, source.relation_rows(), excluded)
     ranks = entity_ranks(graph)
     _write(graph, ranks, folder)
     return graph, ranks

@@ -184,10 +184,11 @@ def _run(
 
 def _pull(level: _Level, positions: Floats) -> Floats:
     """Springs (weight times distance) and gravity."""
-    apart = positions[level.targets] - positions[level.sources]
+    # As complex numbers: to pick one value a node is several times faster than to pick two.
+    at = np.ascontiguousarray(positions, dtype=np.float32).view(np.complex64)[:, 0]
+    springs = level.weights * (at[level.targets] - at[level.sources])
     pull = [
-        np.bincount(level.sources, level.weights * apart[:, axis], len(positions))
-        for axis in (0, 1)
+        np.bincount(level.sources, part, len(positions)) for part in (springs.real, springs.imag)
     ]
     toward = positions - positions.mean(axis=0)
     return np.stack(pull, axis=1).astype(np.float32) - GRAVITY * level.mass[:, None] * toward

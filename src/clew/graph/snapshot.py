@@ -1,8 +1,7 @@
 """The graph as arrays: passages, sentences, terms and entities, read from a store.
 
 Everything here is derived: it carries the generation that it was built from and can be deleted at
-any time. Chunks never change and their ids are never used again, so a snapshot is brought up to
-date by dropping the rows of ids that are gone and appending those of newer ids.
+any time. `extended_snapshot` brings one up to date.
 
 Each chunk has one row of sentences more than it has sentences: the first row stands for its
 context (title and headings). A chunk that is *about* an entity mentions it there.
@@ -18,19 +17,18 @@ import numpy as np
 from clew.graph.snapshot_columns import (
     Adjacency,
     Columns,
+    TermPostings,
     find_sorted,
     narrow,
-    read_columns,
+    starts_of,
     term_hash,
 )
-from clew.graph.term_postings import TermPostings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from clew.ports import SnapshotSource
     from clew.types import Ids
 
     Ints = NDArray[np.int64]
@@ -41,12 +39,12 @@ ABOUT_WEIGHT = 6
 
 
 ARRAYS = (
-    *("vocabulary", "term_counts", "chunk_terms", "term_frequency", "term_idf", "entity_ids"),
-    *("entity_frequency", "entity_idf", "passage_strengths", "entity_about"),
-    *("passage_totals", "entity_totals"),
+    *("sentence_starts", "sentence_chunk", "vocabulary", "term_counts", "chunk_terms"),
+    *("term_frequency", "term_idf", "entity_ids", "entity_frequency", "entity_idf"),
+    *("passage_strengths", "entity_about", "entity_strengths"),
 )
 ADJACENCIES = (
-    *("postings", "sentence_entities", "entity_sentences"),
+    *("postings", "sentence_terms", "sentence_entities", "entity_sentences"),
     *("passage_entities", "entity_passages"),
 )
 """Attributes of a snapshot that are computed from its columns."""
@@ -81,6 +79,7 @@ class Snapshot:
         self._count(columns.narrowed(), generation, mentions_version)
         if counts is not None:
             self.store_size = counts.chunks
+        self._index_sentences()
         self._index_terms(terms or TermPostings.of(columns), counts)
         self._index_mentions(columns.mentions, counts)
         for name in ADJACENCIES:
@@ -119,14 +118,21 @@ class Snapshot:
         self.mentions_version = mentions_version
         self.chunk_ids: Ids = columns.chunk_ids
         self.size = len(columns.chunk_ids)
-        """Number of chunks."""
+        """Number of rows of chunks."""
+        self.chunks = self.size
+        """Number of chunks; fewer than rows where some are gone (`extended_snapshot`)."""
         self.store_size = self.size
         """Number of chunks of the store, where this is a part of it."""
-        starts = np.concatenate([[0], np.cumsum(columns.sentence_counts)])
-        self.sentence_starts: Ints = narrow(starts)
-        self.sentences = int(starts[-1])
+        self.sentences = len(columns.term_counts)
+        """Number of rows of sentences."""
+
+    def _index_sentences(self) -> None:
+        columns = self.columns
+        self.sentence_starts: Ints = narrow(starts_of(columns.sentence_counts))
         rows: Ints = narrow(np.arange(self.size))
         self.sentence_chunk: Ints = np.repeat(rows, columns.sentence_counts)
+        self.sentence_terms = Adjacency(starts_of(columns.term_counts), columns.term_hashes)
+        """By row of sentences: the hashes of its terms, in order."""
 
     def _index_terms(self, terms: TermPostings, counts: StoreCounts | None) -> None:
         self.vocabulary, self.term_counts = terms.vocabulary, terms.counts
@@ -181,7 +187,6 @@ class Snapshot:
             totals[rows[hit]] = mentioned + ABOUT_WEIGHT * subject
         self.entity_idf = np.log1p(self.store_size / np.maximum(self.entity_frequency, 1))
         """(E,) ln(1 + N / df)."""
-        weight = strength * self.entity_idf[member] ** 2
         self.passage_entities = Adjacency.from_pairs(passage, member, self.size)
         """By chunk: its entities."""
         self.passage_strengths = strength.astype(np.uint8)
@@ -190,8 +195,8 @@ class Snapshot:
         self.entity_passages = Adjacency.from_pairs(member[order], passage[order], size)
         """By entity: its chunks."""
         self.entity_about = is_about[order]
-        self.passage_totals = np.bincount(passage, weights=weight, minlength=self.size)
-        self.entity_totals = totals * self.entity_idf**2
+        self.entity_strengths = narrow(totals.astype(np.int64))
+        """(E,) the sum of its strengths."""
 
     def weights(self, entries: Ints) -> NDArray[np.float64]:
         """Of entries of `passage_entities`: strength · idf²."""
@@ -199,46 +204,42 @@ class Snapshot:
         return self.passage_strengths[entries] * idf**2
 
     @cached_property
-    def sentence_terms(self) -> Adjacency:
-        """By row of sentences: the hashes of its terms, in order."""
-        starts = np.concatenate([[0], np.cumsum(self.columns.term_counts)])
-        return Adjacency(starts, self.columns.term_hashes)
-
-    @cached_property
     def entity_rarity(self) -> Floats:
         """(E,) idf relative to that of an entity of one passage, 0 to 1."""
         rarity: Floats = (self.entity_idf / np.log1p(max(self.store_size, 1))).astype(np.float32)
         return rarity
 
+    def entity_totals(self, rows: Ints) -> NDArray[np.float64]:
+        """Of entities: the sum of the weights of all their edges."""
+        totals: NDArray[np.float64] = self.entity_strengths[rows] * self.entity_idf[rows] ** 2
+        return totals
+
+    @property
+    def whole(self) -> Snapshot:
+        """The same as one, for what reads all of it."""
+        return self
+
     @cached_property
     def has_neighbours(self) -> bool:
         """Whether any document has more than one chunk."""
-        return bool((self._before_is_same | self._after_is_same).any())
+        return bool(self._follows.any())
 
     @cached_property
-    def window_terms(self) -> Floats:
-        """(C,) terms of each chunk and its neighbours together."""
-        return self.with_neighbours(self.chunk_terms)
-
-    def with_neighbours(self, values: Floats) -> Floats:
-        """(..., C) each chunk's value plus its neighbours'."""
-        total = values.copy()
-        total[..., 1:] += values[..., :-1] * self._before_is_same[1:]
-        total[..., :-1] += values[..., 1:] * self._after_is_same[:-1]
-        return total
+    def words(self) -> float:
+        """Terms of all chunks."""
+        return float(self.chunk_terms.sum(dtype=np.float64))
 
     @cached_property
-    def _before_is_same(self) -> NDArray[np.bool_]:
-        """(C,) whether the chunk before is of the same document."""
-        same = np.zeros(self.size, dtype=bool)
-        same[1:] = self.columns.documents[1:] == self.columns.documents[:-1]
-        return same
+    def window_words(self) -> float:
+        """Terms of all chunks, each with its neighbours."""
+        pairs = self.chunk_terms[1:] + self.chunk_terms[:-1]
+        return self.words + float(pairs[self._follows].sum(dtype=np.float64))
 
-    @cached_property
-    def _after_is_same(self) -> NDArray[np.bool_]:
-        same = np.zeros(self.size, dtype=bool)
-        same[:-1] = self._before_is_same[1:]
-        return same
+    @property
+    def _follows(self) -> NDArray[np.bool_]:
+        """(C - 1,) whether each chunk but the first is of the same document as the one before."""
+        follows: NDArray[np.bool_] = self.columns.documents[1:] == self.columns.documents[:-1]
+        return follows
 
     def rows(self, chunk_ids: Ids) -> Ints:
         """Rows of chunk ids, all of which are known."""
@@ -251,45 +252,25 @@ class Snapshot:
     def entity_rows(self, entity_ids: Sequence[int]) -> dict[int, int]:
         """Row by entity id, for those that any chunk mentions."""
         ids = np.asarray(entity_ids, dtype=np.int64)
-        rows, hit = find_sorted(self.entity_ids, ids)
+        rows, hit = self.find_entities(ids)
         return dict(zip(ids[hit].tolist(), rows[hit].tolist(), strict=True))
 
     def term_rows(self, found: Sequence[str]) -> Ints:
         """Rows of the terms that the store holds, each once, in order of the question."""
         hashes = np.array([term_hash(t) for t in dict.fromkeys(found)], dtype=np.uint64)
-        rows, hit = find_sorted(self.vocabulary, hashes)
+        rows, hit = self.find_terms(hashes)
         return rows[hit]
+
+    def find_terms(self, hashes: NDArray[np.uint64]) -> tuple[Ints, NDArray[np.bool_]]:
+        """Rows of terms by their hashes, and whether any chunk holds each."""
+        return find_sorted(self.vocabulary, hashes)
+
+    def find_entities(self, entity_ids: Ids) -> tuple[Ints, NDArray[np.bool_]]:
+        """Rows of entities, and whether any chunk mentions each."""
+        return find_sorted(self.entity_ids, entity_ids)
 
     def neighbours(self, rows: Ints, step: int) -> Ints:
         """The chunk `step` places on in the same document; the chunk itself where there is none."""
         there = np.clip(rows + step, 0, max(self.size - 1, 0))
         same = self.columns.documents[there] == self.columns.documents[rows]
         return np.where(same, there, rows)
-
-
-def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
-    """A snapshot of the store as it stands; `previous` is extended where it can be."""
-    generation, mentions_version = source.generation(), source.mentions_version()
-    if previous is not None and previous.generation == generation:
-        return previous
-    if previous is None or previous.mentions_version != mentions_version:
-        return Snapshot(
-            _read_after(source, 0), generation=generation, mentions_version=mentions_version
-        )
-    present = np.isin(previous.chunk_ids, source.chunk_ids())
-    columns = previous.columns
-    terms = TermPostings(previous.vocabulary, previous.postings, previous.term_counts)
-    if not present.all():
-        terms = terms.keep(np.repeat(present, columns.sentence_counts))
-        columns = columns.keep(present)
-    new = _read_after(source, int(previous.chunk_ids[-1]) if previous.size else 0)
-    return Snapshot(
-        columns.append(new),
-        generation=generation,
-        mentions_version=mentions_version,
-        terms=terms.append(TermPostings.of(new, first=len(columns.term_counts))),
-    )
-
-
-def _read_after(source: SnapshotSource, after: int) -> Columns:
-    return read_columns(source.passages(after), source.mention_rows(after))

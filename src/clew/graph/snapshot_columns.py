@@ -61,9 +61,9 @@ class Columns:
     def by_chunk_id(self) -> Columns:
         """The same chunks in the order of their ids."""
         order = np.argsort(self.chunk_ids)
-        starts = np.concatenate([[0], np.cumsum(self.sentence_counts)])
+        starts = starts_of(self.sentence_counts)
         rows, _ = Adjacency(starts, starts).entries(order)
-        starts = np.concatenate([[0], np.cumsum(self.term_counts)])
+        starts = starts_of(self.term_counts)
         hashes, _ = Adjacency(starts, starts).entries(rows)
         return Columns(
             chunk_ids=self.chunk_ids[order],
@@ -148,9 +148,7 @@ class Adjacency:
     @classmethod
     def from_pairs(cls, rows: Ints, items: Ints, size: int) -> Adjacency:
         """Of pairs sorted by row."""
-        starts = np.zeros(size + 1, dtype=np.int64)
-        np.cumsum(np.bincount(rows, minlength=size), out=starts[1:])
-        return cls(starts, items)
+        return cls(starts_of(np.bincount(rows, minlength=size)), items)
 
     @classmethod
     def from_unsorted(cls, rows: Ints, items: Ints, size: int) -> Adjacency:
@@ -173,6 +171,13 @@ class Adjacency:
         owner = np.repeat(np.arange(len(rows)), counts)
         first = np.cumsum(counts) - counts
         return np.arange(counts.sum()) - first[owner] + starts[owner], owner
+
+
+def starts_of(counts: Ints) -> Ints:
+    """(n + 1,) where rows of so many entries begin, and where the last ends."""
+    starts = np.zeros(len(counts) + 1, dtype=np.int64)
+    np.cumsum(counts, out=starts[1:])
+    return starts
 
 
 def narrow(values: NDArray[Any]) -> NDArray[Any]:
@@ -206,3 +211,64 @@ def find_sorted(
     if not len(values):
         return places, np.zeros(len(wanted), dtype=bool)
     return places, values[places] == wanted
+
+
+# --- terms: built by sorting, extended by merging ------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TermPostings:
+    """Terms with the sentences that hold them."""
+
+    vocabulary: NDArray[np.uint64]
+    """(T,) hashes of terms, sorted."""
+    postings: Adjacency
+    """By term: the rows of sentences that hold it, sorted."""
+    counts: NDArray[np.float32]
+    """(entries of `postings`,) how often."""
+
+    @classmethod
+    def of(cls, columns: Columns, first: int = 0) -> TermPostings:
+        """Of the sentences of some columns, whose first row has the number `first`."""
+        sentences = len(columns.term_counts)
+        width = max(sentences, 1)
+        sentence_of = np.repeat(np.arange(sentences), columns.term_counts)
+        vocabulary, term_of = np.unique(columns.term_hashes, return_inverse=True)
+        pairs, counts = np.unique(term_of * width + sentence_of, return_counts=True)
+        term, sentence = np.divmod(pairs, width)
+        postings = Adjacency.from_pairs(term, sentence + first, len(vocabulary))
+        return cls(vocabulary, postings, counts.astype(np.float32))
+
+    def keep(self, sentences: NDArray[np.bool_]) -> TermPostings:
+        """Only the sentences marked, numbered anew in their order."""
+        kept = sentences[self.postings.items]
+        number = np.cumsum(sentences) - 1
+        before = np.concatenate([[0], np.cumsum(kept)])
+        starts = before[self.postings.starts]
+        held = starts[1:] > starts[:-1]
+        return TermPostings(
+            self.vocabulary[held],
+            Adjacency(
+                np.concatenate([starts[:-1][held], starts[-1:]]),
+                number[self.postings.items[kept]],
+            ),
+            self.counts[kept],
+        )
+
+    def append(self, other: TermPostings) -> TermPostings:
+        """These, and others whose sentences all come after: nothing is sorted again."""
+        starts = self.postings.starts
+        place = np.searchsorted(self.vocabulary, other.vocabulary)
+        is_new = ~find_sorted(self.vocabulary, other.vocabulary)[1]
+        added = np.diff(other.postings.starts)
+        # Behind the sentences of the term itself or, where it is new, of the one before it.
+        behind = np.repeat(starts[place + ~is_new], added)
+        vocabulary = np.insert(self.vocabulary, place[is_new], other.vocabulary[is_new])
+        sizes = np.insert(np.diff(starts), place[is_new], 0)
+        sizes[np.searchsorted(vocabulary, other.vocabulary)] += added
+        items = np.insert(self.postings.items, behind, other.postings.items)
+        return TermPostings(
+            vocabulary,
+            Adjacency(np.concatenate([[0], np.cumsum(sizes)]), items),
+            np.insert(self.counts, behind, other.counts),
+        )

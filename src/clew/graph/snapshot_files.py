@@ -9,22 +9,37 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.derived_files import MappedArrays, derived_files, remove_files, write_arrays
-from clew.graph.snapshot import Snapshot, build
+from clew.derived_files import (
+    MappedArrays,
+    derived_files,
+    derived_path,
+    is_outdated,
+    read_arrays,
+    remove_files,
+    write_arrays,
+)
+from clew.graph.extended.snapshot import ExtendedSnapshot, build
+from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Columns
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
+
+    from numpy.typing import NDArray
 
     from clew.ports import SnapshotSource
 
-FORMAT = 3
+FORMAT = 4
 """Grows whenever what is stored means something else."""
-KIND = "snapshot"
+KIND, CHANGES = "snapshot", "changes"
+"""Of the file of a snapshot, and of that of what was added to it and is gone since."""
+LEAST = 2000
+"""Chunks of a base beside which changes are written; below, all is written anew as quickly."""
 
 _log = logging.getLogger("clew")
 
@@ -36,20 +51,82 @@ def current_snapshot(
     if previous is not None and previous.generation == source.generation():
         return previous
     with source.reading():
-        nearest = previous or _newest(folder, source.generation())
+        nearest = previous
+        if previous is None or _is_replaced(previous, folder):
+            nearest = _newest(folder, source.generation()) or previous
         snapshot = build(source, nearest)
-    if nearest is None:  # the next process need not read the whole store, too
-        write_snapshot(snapshot, folder)
+    if not isinstance(snapshot, ExtendedSnapshot) and snapshot is not nearest:
+        write_snapshot(snapshot, folder)  # the next process need not make it, too
     return snapshot
 
 
 def write_snapshot(snapshot: Snapshot, folder: Path) -> None:
-    """Keep this snapshot and drop older ones."""
-    columns = {f"columns.{f.name}": getattr(snapshot.columns, f.name) for f in fields(Columns)}
-    numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
-    stored = {"numbers": numbers, **columns, **snapshot.arrays()}
+    """Keep this snapshot and drop older ones; of one that was extended, what was added to a file.
+
+    Then the file costs as much as has changed, and the base stays as it is.
+    """
     with suppress(OSError):  # it costs time, no more
-        write_arrays(folder, KIND, snapshot.generation, stored)
+        if isinstance(snapshot, ExtendedSnapshot) and _is_base(snapshot.base, folder):
+            _write_changes(snapshot, folder)
+            return
+        numbers = np.array([FORMAT, snapshot.mentions_version], dtype=np.int64)
+        whole = snapshot.whole
+        stored = {"numbers": numbers, **_named(whole.columns), **whole.arrays()}
+        write_arrays(folder, KIND, whole.generation, stored)
+        older = derived_files(folder, CHANGES)
+        remove_files(path for path, of in older.items() if of <= whole.generation)
+
+
+def is_behind(folder: Path, generation: int) -> bool:
+    """Whether enough has changed for something to be written; see `derived_files.is_outdated`."""
+    return all(is_outdated(folder, kind, generation) for kind in (KIND, CHANGES))
+
+
+def _is_base(base: Snapshot, folder: Path) -> bool:
+    """Whether a snapshot is in the folder, and so large that it is better left as it is."""
+    return base.size >= LEAST and derived_path(folder, KIND, base.generation).exists()
+
+
+def _is_replaced(previous: Snapshot, folder: Path) -> bool:
+    """Whether another process has written a newer base meanwhile, which all may share."""
+    base = previous.base if isinstance(previous, ExtendedSnapshot) else previous
+    return max(derived_files(folder, KIND).values(), default=0) > base.generation
+
+
+def _write_changes(snapshot: ExtendedSnapshot, folder: Path) -> None:
+    numbers = [FORMAT, snapshot.mentions_version, snapshot.base.generation]
+    stored = {
+        "numbers": np.array(numbers, dtype=np.int64),
+        "gone": snapshot.gone,
+        **_named(snapshot.added.columns),
+    }
+    write_arrays(folder, CHANGES, snapshot.generation, stored)
+
+
+def _named(columns: Columns) -> dict[str, NDArray[Any]]:
+    return {f"columns.{f.name}": getattr(columns, f.name) for f in fields(Columns)}
+
+
+def _columns(arrays: Mapping[str, NDArray[Any]]) -> Columns:
+    return Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
+
+
+def _with_changes(base: Snapshot, folder: Path, generation: int) -> Snapshot:
+    """The base with the newest changes that were written for it and are not ahead of the store."""
+    files = derived_files(folder, CHANGES)
+    for path in sorted(files, key=files.__getitem__, reverse=True):
+        arrays = read_arrays(path) if base.generation < files[path] <= generation else None
+        if arrays is not None and len(arrays["numbers"]) == 3:
+            version, mentions_version, of = arrays["numbers"].tolist()
+            if (version, of) == (FORMAT, base.generation):
+                return ExtendedSnapshot(
+                    base,
+                    arrays["gone"],
+                    _columns(arrays),
+                    generation=files[path],
+                    mentions_version=mentions_version,
+                )
+    return base
 
 
 def _newest(folder: Path, generation: int) -> Snapshot | None:
@@ -61,7 +138,7 @@ def _newest(folder: Path, generation: int) -> Snapshot | None:
     for path in sorted(files, key=files.__getitem__, reverse=True):
         if files[path] <= generation:
             try:
-                return _read_file(path, files[path])
+                return _with_changes(_read_file(path, files[path]), folder, generation)
             except (KeyError, ValueError):
                 _log.warning("%s is damaged or of another version; it is made again", path)
                 remove_files([path])
@@ -79,7 +156,6 @@ def _read_file(path: Path, generation: int) -> Snapshot:
     version, mentions_version = arrays["numbers"].tolist()
     if version != FORMAT:
         raise ValueError(f"format {version} of {path.name} is not {FORMAT}")
-    columns = Columns(*(arrays[f"columns.{f.name}"] for f in fields(Columns)))
     return Snapshot.restore(
-        columns, arrays, generation=generation, mentions_version=mentions_version
+        _columns(arrays), arrays, generation=generation, mentions_version=mentions_version
     )

@@ -17,7 +17,7 @@ from clew.indexing.access import permitted_path
 from clew.indexing.inputs import DocumentInput, FileInput
 from clew.indexing.isolation.requests import Extract, Prepare
 from clew.indexing.isolation.steps import Prepared
-from clew.types import Chunk, Document, Piece
+from clew.types import Chunk, Document, Piece, Section, Split
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -77,6 +77,23 @@ def _prepare(
 def _from_store(store: DocumentStore, info: DocumentInfo) -> Document:
     sections, chunks = store.document_sections(info.id), store.document_chunks(info.id)
     return _document(info, sections, chunks)
+
+
+def extract_again(
+    info: DocumentInfo,
+    sections: Sequence[StoredSection],
+    chunks: Sequence[StoredChunk],
+    runner: Runner,
+) -> Prepared:
+    """A stored document, split as it is stored and extracted again. Raises `LimitError`."""
+    document = _document(info, sections, chunks)
+    ordinals = {section.id: section.ordinal for section in sections}
+    parts = Split(
+        sections=tuple(_section(section) for section in sections),
+        chunks=tuple(_chunk(chunk, ordinals) for chunk in chunks),
+    )
+    (extraction,) = runner.run(Extract(document=document, chunks=parts.chunks))
+    return Prepared(document, parts, extraction)
 
 
 def _document(
@@ -173,16 +190,18 @@ def _relations_of(store: RelationStore, runner: Runner, document_id: str) -> lis
     chunks = store.document_chunks(document_id)
     if not infos or not chunks:
         return []
-    sections = store.document_sections(document_id)
-    document = _document(infos[0], sections, chunks)
-    ordinals = {section.id: section.ordinal for section in sections}
-    request = Extract(document=document, chunks=[_chunk(chunk, ordinals) for chunk in chunks])
-    (extraction,) = runner.run(request)
+    found = extract_again(infos[0], store.document_sections(document_id), chunks, runner)
     return [
         (stored.id, relation)
-        for stored, chunk in zip(chunks, extraction.chunks, strict=True)
+        for stored, chunk in zip(chunks, found.extraction.chunks, strict=True)
         for relation in chunk.relations
     ]
+
+
+def _section(stored: StoredSection) -> Section:
+    return Section(
+        ordinal=stored.ordinal, start=stored.start, end=stored.end, headings=stored.headings
+    )
 
 
 def _chunk(stored: StoredChunk, ordinals: Mapping[int, int]) -> Chunk:

@@ -118,6 +118,10 @@ class SnapshotSource(VectorSource, Protocol):
         """A number that grows when mentions of old chunks change hands (merge, split)."""
         ...
 
+    def chunk_count(self) -> int:
+        """How many chunks there are."""
+        ...
+
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         """Chunks with an id above `after`, by id."""
         ...

@@ -70,10 +70,16 @@ class GraphStore(Protocol):
         ...
 
     def relations(
-        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+        self,
+        entity_ids: Sequence[int],
+        limit: int = 1000,
+        *,
+        as_of: datetime | None = None,
+        among: bool = False,
     ) -> list[Relation]:
         """Relations that start or end at one of the entities; heaviest first, then by id.
 
+        With `among`, those alone that start at one of them and end at one of them.
         Without `as_of`, all that are not retracted, those that hold no more among them. With it,
         those that held at that moment and that the store knew at that moment; of a store that is
         younger than that, those that held.
@@ -165,6 +171,15 @@ class EntityEditor(Protocol):
 
     def link_rules(self) -> Mapping[str, str]:
         """Target key by key, for what was merged, split or renamed by hand."""
+        ...
+
+    def take_over(
+        self, rules: Mapping[str, str], names: Mapping[str, str], pruned: Mapping[str, str]
+    ) -> None:
+        """Remember what was ruled elsewhere: `link_rules`, names by hand of keys, `pruned_names`.
+
+        It is for documents that are saved afterwards; the entities that there are stay.
+        """
         ...
 
 

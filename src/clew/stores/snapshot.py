@@ -43,6 +43,10 @@ class Snapshots(StoreState):
             return self.chunk_ids()
         return np.sort(self.backend.columns(statements.CHUNK_IDS_AFTER, ("i8",), after=after)[0])
 
+    def chunk_count(self) -> int:
+        """See `ports.SnapshotSource`."""
+        return int(self.backend.rows(statements.CHUNK_COUNT)[0][0])
+
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         """See `ports.SnapshotSource`; read in batches, so that the caller may write meanwhile."""
         while True:

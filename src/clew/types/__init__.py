@@ -56,6 +56,7 @@ from clew.types.reports import (
     EnrichmentReport,
     IndexPreview,
     IndexReport,
+    MergeReport,
     Problem,
     Skipped,
 )
@@ -119,6 +120,7 @@ __all__ = [
     "KnownName",
     "LinkCandidates",
     "Mention",
+    "MergeReport",
     "MergeSuggestion",
     "Metadata",
     "NamedDocument",

@@ -26,9 +26,10 @@ from clew.web.middleware import (
     cookie_name,
 )
 from clew.web.pages.table import PAGES
-from clew.web.render import STATIC, render
+from clew.web.render import STATIC, render, render_page
 from clew.web.request import PREFIX, ForbiddenError, Page, PageRequest, status_of
 from clew.web.sessions import Sessions
+from clew.web.waiting import in_parts
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from starlette.types import Message, Receive, Scope, Send
 
     from clew.mcp.auth.access import Access
+    from clew.mcp.engines import Opened
     from clew.mcp.server import ClewServer
     from clew.settings import ServeSettings
 
@@ -80,7 +82,26 @@ class Explorer:
         """A page, or why there is none."""
         if self._server.access is not None and get_access_token() is None:
             return self._to_login(request)
-        return await self._within(request, partial(self._made, page, request))
+        answer = self._within(request, partial(self._made, page, request))
+        # Browsers alone say that they want a page; to others the status counts.
+        whole = page.method != "GET" or "text/html" not in request.headers.get("accept", "")
+        return await (answer if whole else in_parts(answer, partial(self._frame, request)))
+
+    def _frame(self, request: Request) -> Response:
+        """A page whose content is still being made."""
+        return render_page(self._asked(request, None, None), "waiting.html")
+
+    def _asked(self, request: Request, opened: Opened | None, form: FormData | None) -> PageRequest:
+        session = request.scope.get(SESSION, "")
+        return PageRequest(
+            scope=self._server.requests.scope_of(request),
+            opened=opened,
+            query=request.query_params,
+            params=request.path_params,
+            form=form,
+            form_token=self._sessions.form_token(session),
+            signed_in=bool(session),
+        )
 
     async def _within(
         self, request: Request, answer: Callable[[], Awaitable[Response]]
@@ -120,19 +141,10 @@ class Explorer:
 
     async def _run(self, page: Page, request: Request, form: FormData | None) -> Response:
         scope = self._server.requests.scope_of(request)
-        session = request.scope.get(SESSION, "")
 
         def make() -> Response:
             with scope.acquire() as opened:
-                asked = PageRequest(
-                    scope=scope,
-                    opened=opened,
-                    query=request.query_params,
-                    params=request.path_params,
-                    form=form,
-                    form_token=self._sessions.form_token(session),
-                    signed_in=bool(session),
-                )
+                asked = self._asked(request, opened, form)
                 asked.need(page.right)
                 return page.run(asked)
 

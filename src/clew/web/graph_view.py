@@ -43,17 +43,17 @@ class Wanted:
     """What a picture begins from, and what of it is left out."""
 
     question: str = ""
-    entities: Sequence[int] = ()
+    entities: tuple[int, ...] = ()
     """Ids that are shown with their neighbours."""
     community: int | None = None
     """Id of the community whose entities are shown."""
-    alone: Sequence[int] = ()
+    alone: tuple[int, ...] = ()
     """Ids that are shown without their neighbours: those of a thread."""
     hops: int = 1
     limit: int = SHOWN
-    types: Sequence[str] = ()
-    relations: Sequence[str] = ()
-    communities: Sequence[int] = ()
+    types: tuple[str, ...] = ()
+    relations: tuple[str, ...] = ()
+    communities: tuple[int, ...] = ()
     """Ids of communities of the coarsest level, to keep."""
     min_confidence: float = 0.0
     as_of: datetime | None = None
@@ -106,7 +106,17 @@ class View:
 
 
 def view(engine: Engine, wanted: Wanted) -> View:
-    """The part of the graph that is wanted; raises `InputError` where that names nothing."""
+    """The part of the graph that is wanted; raises `InputError` where that names nothing.
+
+    Kept for a while: a page asks for its tables, then for its picture, then perhaps for a file.
+    """
+    state = engine.state
+    key = wanted, state.store.generation(), state.kept_communities.generation()
+    found: View = state.views.get_or_make(key, lambda: _read(engine, wanted))
+    return found
+
+
+def _read(engine: Engine, wanted: Wanted) -> View:
     graph = engine.state.entity_graph
     rows, seeds, notes = _rows(engine, graph, wanted)
     entities = engine.state.entity_ranks.applied(
@@ -175,7 +185,7 @@ def _rows(engine: Engine, graph: EntityGraph, wanted: Wanted) -> tuple[Ints, set
             rows += near.entities
             notes += near.notes
     if wanted.community is not None:
-        members = engine.state.communities.members()
+        members = engine.state.kept_communities.members()
         rows += entity_rows(graph, members[members[:, 2] == wanted.community, 0].tolist())
     if not (seeds or wanted.question or wanted.community is not None):
         raise InputError("a picture begins from a question, an entity or a community; give one")
@@ -198,8 +208,11 @@ def _nodes(engine: Engine, entities: Sequence[Entity], seeds: set[int]) -> list[
 
 
 def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
-    """The coarsest community of each entity that has one."""
-    members = engine.state.communities.members()
+    """The coarsest community of each entity that has one.
+
+    As they were found last: a picture does not wait until they are found again.
+    """
+    members = engine.state.kept_communities.members()
     coarsest = members[members[:, 1] == 0]
     wanted = np.array(sorted(ids), dtype=np.int64)
     at, known = find_sorted(coarsest[:, 0], wanted)
@@ -208,12 +221,10 @@ def _communities(engine: Engine, ids: Sequence[int]) -> Mapping[int, int]:
 
 def _ties(engine: Engine, graph: EntityGraph, ids: set[int], as_of: datetime | None) -> list[Tie]:
     """What ties these entities: relations that are stated, else the sentences that they share."""
-    found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of)
+    found = engine.store.relations(sorted(ids), RELATIONS, as_of=as_of, among=True)
     facts: dict[tuple[int, str, int], Tie] = {}
     for one in found:
-        if one.from_entity_id in ids and one.to_entity_id in ids:
-            fact = one.from_entity_id, one.relation_type, one.to_entity_id
-            facts.setdefault(fact, _stated(one))
+        facts.setdefault((one.from_entity_id, one.relation_type, one.to_entity_id), _stated(one))
     stated = {(end, other) for one, _, two in facts for end, other in ((one, two), (two, one))}
     rows = np.array(sorted(entity_rows(graph, sorted(ids))), dtype=np.int64)
     edges, heads, tails = edges_among(graph, rows)

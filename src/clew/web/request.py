@@ -58,7 +58,8 @@ class PageRequest:
     """What a page is made from."""
 
     scope: RequestScope
-    opened: Opened
+    opened: Opened | None
+    """Its store; None for the frame of a page, which needs none."""
     query: QueryParams
     params: Mapping[str, Any] = field(default_factory=dict)
     """Of the path."""
@@ -70,6 +71,7 @@ class PageRequest:
     @property
     def engine(self) -> Engine:
         """Of the namespace."""
+        assert self.opened is not None
         return self.opened.engine
 
     def text(self, name: str) -> str:
@@ -112,6 +114,7 @@ class PageRequest:
     def call(self, tool: str, **arguments: object) -> Result:
         """What a tool answers, with its rights, checks and audit row; raises `ClewError`."""
         self.need(tool)
+        assert self.opened is not None
         toolbox = make_toolbox(self.engine, EXPLORER_TOOLS, self.opened.jobs, packs=False)
         outcome = toolbox.call(tool, arguments, caller=self.scope.caller)
         if outcome.error is None:

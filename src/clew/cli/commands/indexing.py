@@ -18,7 +18,7 @@ from clew.cli.options import WhereOption
 from clew.cli.output import shown_source, stdout_console, write_json, write_line
 from clew.cli.progress import reporting
 from clew.errors import BINARY, EMPTY, InputError, NotFoundError
-from clew.text import one_line
+from clew.text import one_line, whole_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -61,6 +61,14 @@ def index(
             metavar="NAME", help="Enable this pack first; repeatable.", show_default=False
         ),
     ] = None,
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="I/N",
+            help="Only the I-th of N parts of the files, for a worker with a store of its own.",
+            show_default=False,
+        ),
+    ] = None,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Say what would be read; change nothing.")
     ] = False,
@@ -76,10 +84,15 @@ def index(
         return
     if source is not None or title:
         raise typer.BadParameter("--source and --title name standard input: clew index - …")
+    part = _parsed_shard(shard) if shard is not None else None
     if dry_run:
         with _opened_or_empty(common) as engine:
             found = engine.documents.preview(
-                paths, include=include or (), exclude=exclude or (), follow_links=follow_links
+                paths,
+                include=include or (),
+                exclude=exclude or (),
+                follow_links=follow_links,
+                shard=part,
             )
         _print_preview(common, found)
         return
@@ -92,6 +105,7 @@ def index(
             prune=prune,
             retry=retry,
             follow_links=follow_links,
+            shard=part,
             progress=progress,
         )
     if common.json:
@@ -100,6 +114,14 @@ def index(
         print_report(report)
     if any(item.reason != EMPTY for item in report.skipped):
         raise typer.Exit(INCOMPLETE)
+
+
+def _parsed_shard(text: str) -> tuple[int, int]:
+    number, _, of = text.partition("/")
+    shard, shards = whole_number(number), whole_number(of)
+    if not shard or not shards or shard > shards:
+        raise typer.BadParameter(f"--shard {text!r}: expected I/N with I from 1 to N, such as 1/4")
+    return shard, shards
 
 
 @contextmanager

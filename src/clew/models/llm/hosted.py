@@ -141,9 +141,7 @@ class Hosted:
                 f"{self.name} did not answer within {request.parameters.seconds:g} s", reached=True
             ) from error
         except theirs.ModelConnectionError as error:
-            if error.phase in (None, "connect", "pool") and not error.in_stream:
-                raise self._away(_short(error)) from error
-            raise ModelUnavailableError(f"{self.name} broke off its reply", reached=True) from error
+            raise self._broken_off(error) from error
         except theirs.ContentFilterError as error:
             raise ReplyError(f"{self.name} would not answer", "refused") from error
         except theirs.ModelContextWindowExceededError as error:
@@ -180,6 +178,13 @@ class Hosted:
             ),
         )
 
+    def _broken_off(self, error: Any) -> ModelError:  # noqa: ANN401 - imported late
+        if (passed := _bound_passed(error)) is not None:
+            return passed
+        if error.phase in (None, "connect", "pool") and not error.in_stream:
+            return self._away(_short(error))
+        return ModelUnavailableError(f"{self.name} broke off its reply", reached=True)
+
     def _busy(self, error: Any) -> ModelUnavailableError:  # noqa: ANN401 - imported late
         return ModelUnavailableError(
             f"{self.name} is overloaded: {_short(error)}",
@@ -210,6 +215,12 @@ def _check_installed() -> None:
 
     if find_spec("pydantic_ai") is None:
         raise MissingExtraError("a hosted language model", "llm")
+
+
+def _bound_passed(error: BaseException) -> ReplyError | None:
+    """Our own error, where a reply was cut off since it was too much."""
+    cause = error.__cause__
+    return cause if cause is None or isinstance(cause, ReplyError) else _bound_passed(cause)
 
 
 def _short(error: object) -> str:

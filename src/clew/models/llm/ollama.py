@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
+from clew.models.llm.bounds import MOST_BYTES, too_long
 from clew.models.llm.tokens import fewest_tokens, most_tokens
 from clew.ports.language_model import Reply, ToolCall, Usage
 
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
 ADDRESS = "http://localhost:11434"
 STEP = 1024
 """The length of a context is a multiple of it: a model is loaded again for each other length."""
-MOST_BYTES = 16_000_000
-"""Of a reply; more is no reply."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -196,7 +195,7 @@ class Ollama:
             if time.monotonic() > deadline:
                 raise _too_slow(self.name, seconds)
             if size > MOST_BYTES:
-                raise ReplyError(f"{self.name} answers without an end", "malformed")
+                raise too_long(self.name)
             first, *more = piece.split(b"\n")
             held.append(first)
             for last in more:

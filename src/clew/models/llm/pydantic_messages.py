@@ -27,6 +27,8 @@ from pydantic_ai.output import OutputObjectDefinition
 from pydantic_ai.settings import ModelSettings
 from pydantic_ai.tools import ToolDefinition
 
+from clew.models.llm.bounds import bound
+
 if TYPE_CHECKING:
     from pydantic_ai.messages import ModelMessage
 
@@ -51,7 +53,9 @@ def prepare(settings: LlmSettings, address: str, request: Request) -> Sent:
     asked = request.parameters
     assert asked is not None
     client = httpx2.AsyncClient(
-        timeout=httpx2.Timeout(asked.seconds, connect=settings.connect_seconds)
+        headers={"Accept-Encoding": "identity"},
+        timeout=httpx2.Timeout(asked.seconds, connect=settings.connect_seconds),
+        event_hooks={"response": [bound]},
     )
     model = _make_model(settings, address, asked.model, client)
     instructions, parameters = _output(model, request)

@@ -169,12 +169,11 @@ def _candidates(session: QuerySession, near: Ranking) -> list[int]:
     snapshot = session.snapshot
     ids = near.top(CANDIDATE_PASSAGES).ids
     entries, _ = snapshot.passage_entities.entries(snapshot.rows(ids[snapshot.known(ids)]))
-    members = snapshot.passage_entities.items[entries]
-    counts = np.bincount(members, minlength=len(snapshot.entity_ids))
-    weights = counts * snapshot.entity_idf
-    weights[[seed.row for seed in session.analysis.seeds]] = 0
+    members, counts = np.unique(snapshot.passage_entities.items[entries], return_counts=True)
+    weights = counts * snapshot.entity_idf[members]
+    weights[np.isin(members, [seed.row for seed in session.analysis.seeds])] = 0
     best = np.argsort(-weights, kind="stable")[:CANDIDATE_NAMES]
-    found: list[int] = snapshot.entity_ids[best[weights[best] > 0]].tolist()
+    found: list[int] = snapshot.entity_ids[members[best[weights[best] > 0]]].tolist()
     return found
 
 

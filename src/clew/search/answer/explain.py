@@ -57,14 +57,13 @@ class _Pool:
 
     def __init__(self, snapshot: Snapshot, passages: Ints) -> None:
         self.snapshot = snapshot
-        common = (snapshot.entity_frequency > COMMON * snapshot.store_size) & (
-            snapshot.entity_frequency >= 10
-        )
         self.entities: dict[int, list[int]] = {}
         self.passages: dict[int, list[int]] = {}
         for passage in passages.tolist():
             found = snapshot.passage_entities.row(passage)
-            self.entities[passage] = found[~common[found]].tolist()
+            often = snapshot.entity_frequency[found]
+            common = (often > COMMON * snapshot.store_size) & (often >= 10)
+            self.entities[passage] = found[~common].tolist()
             for entity in found.tolist():
                 self.passages.setdefault(entity, []).append(passage)
 

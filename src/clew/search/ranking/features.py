@@ -268,9 +268,10 @@ def _by_onward(onward: Bridges, snapshot: Snapshot, incidence: Incidence, place:
 
 def _led_to(bridges: Bridges, snapshot: Snapshot, incidence: Incidence) -> Floats:
     """(entries,) score of the bridge; 0 in the passage whose sentence is the bridge."""
-    score = np.zeros(len(snapshot.entity_ids), np.float32)
-    score[bridges.entities] = bridges.scores
-    home = np.full(len(score), -1, dtype=np.int64)
-    home[bridges.entities] = snapshot.sentence_chunk[bridges.sentences]
-    away: Floats = score[incidence.entity] * (home[incidence.entity] != incidence.passage)
-    return away
+    score = np.zeros(len(incidence.entity), np.float32)
+    order = np.argsort(bridges.entities)
+    places, led = find_sorted(bridges.entities[order], incidence.entity)
+    bridge = order[places[led]]
+    home = snapshot.sentence_chunk[bridges.sentences[bridge]]
+    score[led] = bridges.scores[bridge] * (home != incidence.passage[led])
+    return score

@@ -197,27 +197,49 @@ def read_first_stage_features(
 def _keyword_scores(
     analysis: Analysis, snapshot: Snapshot, allowed: NDArray[np.bool_] | None
 ) -> tuple[Floats, Floats]:
-    """(C,) BM25 of all passages, and of their windows."""
+    """(C,) BM25 of all passages, and of their windows; those without a term are not looked at."""
     entries, term = snapshot.postings.entries(analysis.term_rows)
-    chunk = snapshot.sentence_chunk[snapshot.postings.items[entries]]
-    shape = (len(analysis.term_rows), snapshot.size)
+    rows, place = np.unique(
+        snapshot.sentence_chunk[snapshot.postings.items[entries]], return_inverse=True
+    )
+    shape = (len(analysis.term_rows), len(rows))
     counted = np.bincount(
-        term * snapshot.size + chunk,
+        term * len(rows) + place,
         weights=snapshot.term_counts[entries],
         minlength=shape[0] * shape[1],
     )
     counts: Floats = counted.astype(np.float32).reshape(shape)
-    words = _bm25(counts, snapshot.chunk_terms, analysis.term_idf)
+    mean = snapshot.words / max(snapshot.chunks, 1)
+    words = np.zeros(snapshot.size, np.float32)
+    words[rows] = _bm25(counts, snapshot.chunk_terms[rows], mean, analysis.term_idf)
     windows = words
     if snapshot.has_neighbours:
-        windows = _bm25(snapshot.with_neighbours(counts), snapshot.window_terms, analysis.term_idf)
+        windows = np.zeros(snapshot.size, np.float32)
+        near, counts, lengths = _window_counts(snapshot, rows, counts)
+        mean = snapshot.window_words / max(snapshot.chunks, 1)
+        windows[near] = _bm25(counts, lengths, mean, analysis.term_idf)
     if allowed is not None:
         words, windows = words * allowed, windows * allowed
     return words, windows
 
 
-def _bm25(counts: Floats, lengths: Floats, idf: Floats) -> Floats:
-    mean = float(lengths.mean()) if len(lengths) else 0.0
+def _window_counts(snapshot: Snapshot, rows: Ints, counts: Floats) -> tuple[Ints, Floats, Floats]:
+    """Rows beside some (sorted) or among them; the windows' counts (t, n), and lengths (n,)."""
+    around = [snapshot.neighbours(rows, step) for step in (-1, 1)]
+    near = distinct(np.concatenate([rows, *around]))
+    # The last column is of passages without a term.
+    counts = np.append(counts, np.zeros((len(counts), 1), np.float32), axis=1)
+    total, lengths = np.zeros((len(counts), len(near)), np.float32), np.zeros(len(near), np.float32)
+    for step in (0, -1, 1):
+        there = snapshot.neighbours(near, step)
+        own = np.full(len(near), step == 0) | (there != near)
+        places, held = find_sorted(rows, there)
+        total += counts[:, np.where(held & own, places, len(rows))]
+        lengths += snapshot.chunk_terms[there] * own
+    return near, total, lengths
+
+
+def _bm25(counts: Floats, lengths: Floats, mean: float, idf: Floats) -> Floats:
     norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths / (mean or 1.0))
     scores: Floats = (idf @ (counts * (BM25_K1 + 1) / (counts + norm))).astype(np.float32)
     return scores

@@ -93,13 +93,13 @@ def _by_order(analysis: Analysis, snapshot: Snapshot, rows: Ints) -> Columns:
 def _places(snapshot: Snapshot, known: NDArray[np.uint64], sentences: Ints) -> tuple[Ints, Ints]:
     """Of each word of the sentences: the sentence's place, and its own among `known` (-1: none)."""
     entries, owner = snapshot.sentence_terms.entries(sentences)
-    places, hit = find_sorted(known, snapshot.columns.term_hashes[entries])
+    places, hit = find_sorted(known, snapshot.sentence_terms.items[entries])
     return owner, np.where(hit, places, -1)
 
 
 def _idf(snapshot: Snapshot, known: NDArray[np.uint64]) -> Floats:
     """(len(known),) 0 for a term that the store does not hold."""
-    rows, hit = find_sorted(snapshot.vocabulary, known)
+    rows, hit = snapshot.find_terms(known)
     idf = np.zeros(len(known), np.float32)
     idf[hit] = snapshot.term_idf[rows[hit]]
     return idf

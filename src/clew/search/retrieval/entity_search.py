@@ -177,7 +177,7 @@ def _best_passages(
     allowed: Ids | None,
 ) -> _NearestPassages:
     """The nearest passage of each entity, of those allowed; of equally near ones the first."""
-    rows, known = find_sorted(snapshot.entity_ids, entity_ids)
+    rows, known = snapshot.find_entities(entity_ids)
     members = np.flatnonzero(known)
     entries, owner = snapshot.entity_passages.entries(rows[members])
     if allowed is not None:

@@ -83,9 +83,9 @@ def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
     entries, passage = snapshot.passage_entities.entries(passages)
     entities, entity = np.unique(snapshot.passage_entities.items[entries], return_inverse=True)
     weight = snapshot.weights(entries)
-    out_of_passage = weight / snapshot.passage_totals[passages[passage]]
-    out_of_entity = weight / snapshot.entity_totals[entities[entity]]
     size, members = len(passages), len(entities)
+    out_of_passage = weight / np.bincount(passage, weights=weight, minlength=size)[passage]
+    out_of_entity = weight / snapshot.entity_totals(entities)[entity]
     alone = (np.bincount(entity, minlength=members) == 1)[entity]
     shared = ~alone
     returning = out_of_passage[alone] * out_of_entity[alone]

@@ -100,7 +100,7 @@ def _by_keyword(
 ) -> Ranking:
     """BM25, above 0; words are as rare as they are in the store."""
     idf = {term: _idf(snapshot, term) for term in terms}
-    usual = float(snapshot.chunk_terms.mean()) if snapshot.size else 1.0
+    usual = snapshot.words / max(snapshot.chunks, 1)
     scores = {p.id: _bm25(p.counts, idf, p.counts.total() / (usual or 1.0)) for p in passages}
     return _best({id_: score for id_, score in scores.items() if score > 0})
 

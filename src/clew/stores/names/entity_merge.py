@@ -109,7 +109,7 @@ class EntityMerging(Entities):
         self.backend.delete("entities", [source.id])
         rules = _read_rules(self.backend, [*source.keys, target.key])
         group = rules.get(target.key, target.key)
-        _write_rules(self.backend, joined_rules(rules, source.keys, group))
+        write_rules(self.backend, joined_rules(rules, source.keys, group))
         _recompute_around(self.backend, [target.id])
         self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
@@ -130,7 +130,7 @@ class EntityMerging(Entities):
         rules = _read_rules(self.backend, [key for held in both for key in held.keys])
         for held in both:
             group = rules.get(held.key, held.key)
-            _write_rules(self.backend, joined_rules(rules, held.keys, group))
+            write_rules(self.backend, joined_rules(rules, held.keys, group))
         self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
         return sorted(key for held in both for key in held.keys if key not in rules)
 
@@ -155,7 +155,7 @@ class EntityMerging(Entities):
         if key not in held.keys:
             self._add_alias(held.id, key, name)
         rules = _read_rules(self.backend, held.keys)
-        _write_rules(self.backend, joined_rules(rules, held.keys, key))
+        write_rules(self.backend, joined_rules(rules, held.keys, key))
         self.backend.update("entities", [{"id": held.id, "name": name, "key": key}])
         self.backend.update("rules", [{"key": key, "name": name}])
         self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
@@ -201,7 +201,7 @@ def split_off(
     _move(backend, parted, new_id, "split by hand")
     backend.execute(merging.SHOW_LIVING_NAMES, ids=[held.id])
     rules = _read_rules(backend, held.keys)
-    _write_rules(backend, parted_rules(rules, [a.key for a in parted], [a.key for a in left]))
+    write_rules(backend, parted_rules(rules, [a.key for a in parted], [a.key for a in left]))
     _recompute_around(backend, [held.id, new_id])
     return new_id
 
@@ -219,7 +219,8 @@ def _read_rules(backend: Backend, keys: Sequence[str]) -> dict[str, str]:
     return pairs(backend.rows(merging.RULES_AROUND, keys=list(keys)))
 
 
-def _write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
+def write_rules(backend: Backend, rules: Mapping[str, str]) -> None:
+    """Make targets by key rules; what was ruled of other keys stays."""
     rows = [{"key": key, "target": target} for key, target in rules.items()]
     backend.execute_many(merging.WRITE_RULES, rows)
 

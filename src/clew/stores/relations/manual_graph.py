@@ -9,7 +9,7 @@ or renamed.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from clew.errors import InputError
@@ -25,6 +25,7 @@ from clew.stores.names.entity_merge import (
     part_names,
     read_held,
     split_off,
+    write_rules,
 )
 from clew.stores.names.pruned_names import PrunedNames
 from clew.stores.relations.relation_plans import plan_written
@@ -126,6 +127,16 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             delete_orphans(self.backend, made)
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return len(made)
+
+    @writing
+    def take_over(
+        self, rules: Mapping[str, str], names: Mapping[str, str], pruned: Mapping[str, str]
+    ) -> None:
+        """See `ports.EntityEditor`."""
+        write_rules(self.backend, rules)
+        self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
+        self._remember_pruned({**self.pruned_names(), **pruned})
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
 
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1

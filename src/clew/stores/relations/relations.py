@@ -200,10 +200,16 @@ class Relations(StoreState):
     """The part of `ports.GraphStore` that knows relations."""
 
     def relations(
-        self, entity_ids: Sequence[int], limit: int = 1000, *, as_of: datetime | None = None
+        self,
+        entity_ids: Sequence[int],
+        limit: int = 1000,
+        *,
+        as_of: datetime | None = None,
+        among: bool = False,
     ) -> list[Relation]:
         """See `ports.GraphStore`; `valid_until` is the end that the store knew at `as_of`."""
-        return self._read(statements.RELATIONS, entity_ids, limit, as_of)
+        statement = statements.RELATIONS_AMONG if among else statements.RELATIONS
+        return self._read(statement, entity_ids, limit, as_of)
 
     def chunk_relations(
         self, chunk_ids: Sequence[int], *, as_of: datetime | None = None

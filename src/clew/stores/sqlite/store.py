@@ -34,7 +34,6 @@ from clew.stores.documents.metadata import COLUMNS, FIELDS, field_value, meets, 
 from clew.stores.sqlite.backend import SqliteBackend, damaged_embedding, folder_place
 from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, open_database, schema_version
-from clew.stores.sqlite.tables import count_rows
 from clew.stores.state import REMEMBER
 from clew.stores.store import Store
 from clew.types import CheckReport, Condition
@@ -153,11 +152,6 @@ class SqliteStore(Store):
             for start in range(0, len(chunk_ids), _CHUNKS):
                 some = json.dumps(chunk_ids[start : start + _CHUNKS].tolist())
                 yield from connection.execute(sql, (some,)).fetchall()
-
-    def chunk_count(self) -> int:
-        """How many chunks there are."""
-        with self.database.read() as connection:
-            return count_rows(connection, "chunks")
 
     def write_indexes(self) -> None:
         """See `ports.StoreUpkeep`."""

@@ -55,6 +55,20 @@ WITH r, startNode(r) AS h, endNode(r) AS t
 {_CYPHER_ROW} ORDER BY r.weight DESC, r.id
 """,
 )
+# Of those that both start and end at one of the entities.
+RELATIONS_AMONG = Statement(
+    f"""
+{_SQL_ROWS} WHERE h.entity_id {AMONG} AND t.entity_id {AMONG} AND {_SQL_WHEN}
+ORDER BY r.weight DESC, r.id LIMIT :limit
+""",
+    f"""
+UNWIND $ids AS id
+MATCH (h:ClewEntity {{namespace: $namespace, id: id}})-[r:RELATES {{namespace: $namespace}}]->(t)
+{_CYPHER_WHEN} AND t.id IN $ids
+WITH r, h, t ORDER BY r.weight DESC, r.id LIMIT $limit
+{_CYPHER_ROW} ORDER BY r.weight DESC, r.id
+""",
+)
 CHUNK_RELATIONS = Statement(
     f"""
 {_SQL_ROWS} JOIN json_each(:ids) AS wanted ON wanted.value = r.chunk_id

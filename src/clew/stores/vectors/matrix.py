@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from clew.ports import VectorSource
     from clew.types import Ids, Scores, Vector, Vectors
 
+KIND = "vectors"
+"""Of the file of a store's own vectors."""
 _WORTH_SHARE = 0.1
 _WORTH_CHUNKS = 1000  # below this, reading the store is as fast as mapping a file
 _BLOCK = 8192
@@ -50,7 +52,7 @@ class VectorMatrix:
         self,
         store: VectorSource,
         folder: Path,
-        kind: str = "vectors",
+        kind: str = KIND,
         *,
         coded_from: int | None = None,
     ) -> None:

@@ -224,6 +224,11 @@ class RelationTimesSuite(StoreSuite):
             found = store.relations(people, as_of=held)
             assert by_id(found) == as_of(facts.values(), held, NOW)
             assert store.relations(people, 3, as_of=held) == found[:3]
+        some = {entity_of(store, name).id for name in ("Anna", "Paris", "Oslo")}
+        for when in (None, _year(2005)):
+            found = store.relations(sorted(some), as_of=when)
+            within = [r for r in found if {r.from_entity_id, r.to_entity_id} <= some]
+            assert store.relations(sorted(some), as_of=when, among=True) == within != found
         for moment in moments:
             assert by_id(store.relations(people, as_of=moment)) == as_of(
                 facts.values(), moment, moment

@@ -29,10 +29,8 @@ def local_graph(call: Call, arguments: Arguments) -> Result:
     known = {entity.id for entity in entities}
     if not known:
         raise unknown_entity(*ids[:1])
-    relations = engine.store.relations(sorted(known), LOCAL_RELATIONS)
-    edges = _edges(
-        engine, [one for one in relations if {one.from_entity_id, one.to_entity_id} <= known]
-    )
+    relations = engine.store.relations(sorted(known), LOCAL_RELATIONS, among=True)
+    edges = _edges(engine, relations)
     nodes = [_node(entity) for entity in entities]
     edges += _shared_edges(engine.state.entity_graph, known)
     left_out = {"nodes": len(nodes), "edges": len(edges), "unknown_ids": len(ids) - len(nodes)}

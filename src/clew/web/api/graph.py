@@ -35,12 +35,15 @@ PICTURE: Sequence[Parameter] = (
 
 def wanted(engine: Engine, arguments: Arguments) -> Wanted:
     """What a picture is asked to show; raises `InputError` for what names no time."""
-    names = ("entities", "alone", "community", "hops", "limit", "types", "relations", "communities")
+    lists = ("entities", "alone", "types", "relations", "communities")
     return Wanted(
         question=(arguments["question"] or "").strip(),
         as_of=read_last("as_of", arguments["as_of"] or None, engine.state.now()),
         min_confidence=arguments["min_confidence"],
-        **{name: arguments[name] for name in names},
+        community=arguments["community"],
+        hops=arguments["hops"],
+        limit=arguments["limit"],
+        **{name: tuple(arguments[name] or ()) for name in lists},
     )
 
 

@@ -37,6 +37,7 @@ def graph(page: PageRequest) -> Response:
         return render_page(page, "graph.html", seen=None, given=given, **_beginnings(page))
     arguments = complete("graph", tuple(PICTURE), asked)
     seen = view(page.engine, wanted(page.engine, arguments))
+    state = page.engine.state
     names = {node.id: node.name for node in seen.nodes}
     paths, notes = _paths(page)
     return render_page(
@@ -55,6 +56,7 @@ def graph(page: PageRequest) -> Response:
         ends=(whole_number(page.text("from")), whole_number(page.text("to"))),
         community=_titles(page, [asked["community"]] if "community" in asked else [])[:1],
         communities=_titles(page, seen.communities[:COMMUNITIES]),
+        current=state.kept_communities.generation() == state.store.generation(),
         file=lambda kind: page.url(f"/api/v1/graph.{kind}", **asked),
         data=page.url("/api/v1/graph", **asked),
         summary=_summary(seen),
@@ -92,7 +94,7 @@ def _beginnings(page: PageRequest) -> dict[str, Any]:
 def _titles(page: PageRequest, communities: Sequence[object]) -> list[tuple[int, str]]:
     """Ids and titles of the communities that there are, in order."""
     ids = [number for one in communities if (number := whole_number(str(one))) is not None]
-    return [(c.id, c.title) for c in page.engine.state.communities.communities(ids=ids)]
+    return [(c.id, c.title) for c in page.engine.state.kept_communities.communities(ids=ids)]
 
 
 def _paths(page: PageRequest) -> tuple[list[tuple[RelationEvidence, ...]], list[str]]:

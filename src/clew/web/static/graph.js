@@ -44,9 +44,9 @@ class Picture {
     for (const node of data.nodes) {
       this.graph.addNode(node.id, { x: node.x, y: node.y, label: node.name, type: "circle", kind: node.type, community: node.community, size: 4 + 9 * node.importance, seed: node.seed });
     }
-    for (const edge of data.edges) {
-      if (edge.source !== edge.target) this.graph.addEdge(edge.source, edge.target, { size: 1 + 2 * edge.weight, relation: edge.relation, type: edge.id === null ? "line" : "arrow" });
-    }
+    data.edges.forEach((edge, at) => {
+      if (edge.source !== edge.target) this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: 1 + 2 * edge.weight, color: line, type: edge.id === null ? "line" : "arrow" });
+    });
     this.sigma = new Sigma(this.graph, this.place, {
       labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
       defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 60,
@@ -81,13 +81,13 @@ class Picture {
   }
 
   edge(id, edge) {
-    const [one, other] = this.graph.extremities(id);
     const focus = this.focus();
+    if (!focus && !this.lit.size) return edge;
+    const [one, other] = this.graph.extremities(id);
     if (this.lit.size) {
       return this.lit.has(one) && this.lit.has(other) ? { ...edge, color: thread, size: edge.size + 1.5, zIndex: 2 } : { ...edge, color: faint };
     }
-    if (focus) return one === focus || other === focus ? { ...edge, color: thread } : { ...edge, hidden: true };
-    return { ...edge, color: line };
+    return one === focus || other === focus ? { ...edge, color: thread } : { ...edge, hidden: true };
   }
 
   light(ids) { this.lit = new Set(ids.map(String).filter((id) => this.graph?.hasNode(id))); this.sigma?.refresh({ skipIndexation: true }); }
@@ -141,7 +141,6 @@ class Picture {
     const whole = document.createElement("canvas"), pen = whole.getContext("2d");
     const layers = this.place.querySelectorAll("canvas");
     [whole.width, whole.height] = [layers[0].width, layers[0].height];
-    pen.fillStyle = getComputedStyle(document.body).backgroundColor;
     pen.fillStyle = dark ? "#201f1b" : "#ffffff";
     pen.fillRect(0, 0, whole.width, whole.height);
     this.sigma.refresh(); this.sigma.render?.();

@@ -1,0 +1,59 @@
+"""Index a folder by several processes side by side, then merge what they made into one store.
+
+    python examples/index_processes.py FOLDER --shards 4 --into STORE
+
+Each worker is `clew index FOLDER --shard I/N` with a store of its own. One that ends badly, since
+it was killed or memory ran out, is started again: it goes on where it was. So does this program
+when it is run again. Settings come from the environment, as for every command: with `n` workers on
+one machine, give each its part of the cores (CLEW_EMBED__THREADS).
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+ATTEMPTS = 3
+DONE = (0, 1)
+"""Statuses of `clew`: all is done, or all but what could not be read."""
+
+
+def clew(*arguments: str | Path, name: str) -> bool:
+    """Run a command until it is done, at most so many times; whether it was."""
+    for attempt in range(1, ATTEMPTS + 1):
+        command = [sys.executable, "-m", "clew", *map(str, arguments)]
+        with subprocess.Popen(command) as process:
+            print(f"{name}: process {process.pid}", flush=True)
+        if process.returncode in DONE:
+            return True
+        print(f"{name}: attempt {attempt} ended with {process.returncode}", flush=True)
+    return False
+
+
+def main() -> int:
+    """Index and merge; 0 where all was done."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--work", type=Path, help="where shards go; else beside the store")
+    given = parser.parse_args()
+    work = given.work or given.into.with_name(f"{given.into.name}-shards")
+    stores = [work / f"{number}" for number in range(1, given.shards + 1)]
+
+    def index(number: int) -> bool:
+        shard = f"{number}/{given.shards}"
+        store = stores[number - 1]
+        command = ("index", given.folder, "--shard", shard, "--store", store)
+        return clew(*command, name=f"shard {shard}")
+
+    with ThreadPoolExecutor(given.shards) as workers:
+        done = all(list(workers.map(index, range(1, given.shards + 1))))
+    return 0 if done and clew("merge", *stores, "--into", given.into, name="merge") else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

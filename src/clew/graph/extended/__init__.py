@@ -1,0 +1,1 @@
+"""A snapshot with what changed since it was made."""
