@@ -103,6 +103,18 @@ def test_the_questions_are_answered_in_the_shape_of_the_contract(
         assert 0 <= one["scores"]["importance"] <= 1
 
 
+@pytest.mark.parametrize(
+    "question", ["Compare BERT and LLaMA", "What is the difference between BERT and LLaMA?"]
+)
+def test_a_comparison_of_two_papers_begins_with_both(library: Clew, question: str) -> None:
+    hits = library.search(question).hits
+
+    assert {hit.chunk.title for hit in hits[:2]} == {
+        BERT,
+        "LLaMA: Open and Efficient Foundation Language Models",
+    }
+
+
 def test_a_question_keeps_to_the_papers_given(library: Clew) -> None:
     hits = library.search("What papers built on BERT?", where=["year>=2020", "citations>5000"]).hits
 

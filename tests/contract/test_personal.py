@@ -201,6 +201,9 @@ def test_tasks_of_files_calendars_and_notes_are_asked_together(store: Clew) -> N
         for one in every
         if one["due"] and one["due"] < "2024-05-22" and one["status"] in ("open", "in_progress")
     )
+    unknown = store.tools.call("tasks_query", {"due": "soon"})
+    assert unknown.is_error
+    assert "expected overdue, today, yesterday" in unknown.text
     done = call(store, "tasks_query", status="done", project="travel")["tasks"]
     assert titles(done) == ["Renew the passport"]
 

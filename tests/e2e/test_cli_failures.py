@@ -29,6 +29,14 @@ WRONG_USE = {
     "an empty path": (["index", ""], r"^Error: a path is empty; .* a variable"),
     "namespaces that are none": (["search", "x", "--namespaces", " ,"], r"--namespaces names none"),
     "a limit of none": (["search", "x", "--limit", "0"], r"0 is not|greater than or equal to 1"),
+    "a limit in words": (
+        ["search", "x", "--limit", "many"],
+        r"--limit.* valid integer.* not 'many'",
+    ),
+    "a share in words": (
+        ["search", "x", "--alpha", "half"],
+        r"--alpha.* valid number.* not 'half'",
+    ),
     "an unknown strategy": (["search", "x", "--strategy", "magic"], r"^Error: .*'magic'"),
     "a time that is none": (["search", "x", "--since", "soon"], r"^Error: since 'soon' is no time"),
     "a day that is none": (["search", "x", "--as-of", "2023-02-30"], r"^Error: as_of '2023-02-30'"),

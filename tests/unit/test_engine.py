@@ -577,6 +577,19 @@ def test_progress_counts_a_file_once_it_is_stored(engine: clew.Clew, folder: Pat
     assert [done for done, _, _ in seen] == [1, 2, 3, 4, 5]
 
 
+def test_progress_moves_within_a_file_of_many_documents(engine: clew.Clew, folder: Path) -> None:
+    (folder / "records.jsonl").write_text("\n".join(f'{{"text": "Note {n}"}}' for n in range(250)))
+    seen: list[tuple[int, int | None, int]] = []
+
+    def progress(step: str, done: int, total: int | None) -> None:
+        if step == "documents":
+            seen.append((done, total, engine.maintenance.stats()["documents"]))
+
+    engine.index([folder / "records.jsonl"], progress=progress)
+    assert [(done, total) for done, total, _ in seen] == [(100, 250), (200, 250)]
+    assert all(stored >= done for done, _, stored in seen)
+
+
 def test_what_is_not_asked_for_is_not_made(engine: clew.Clew, folder: Path) -> None:
     engine.index([folder])
     whole = engine.search(QUESTION, strategy="graph")

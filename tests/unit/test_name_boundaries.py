@@ -127,6 +127,7 @@ def test_what_is_stressed_or_code_is_no_title(text: str) -> None:
         ("It goes by TCP/IP there.", ["TCP/IP"]),
         ("All under the Apache-2.0 license.", ["Apache-2.0"]),
         ("It was Ann Lee of the Zorblax Society.", ["Ann Lee", "Zorblax Society"]),
+        ("It was the Zorblax Storm of January 2000.", ["Zorblax Storm", "January 2000", "2000"]),
         ("Then Thefunctionsof and Asanexample came.", []),
         ("HowcanyouhelpZorblax is what Mainbuildingscript says.", []),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -13,8 +14,10 @@ from clew.indexing.reading.formats.bibliography.exports import papers_in
 from clew.indexing.reading.formats.bibliography.ris import read_ris
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 from clew.indexing.reading.formats.pdf.article import cited_work
+from clew.packs.papers.pdf import described
 from clew.packs.papers.reading import read_json, read_lines
 from clew.settings import ReadSettings
+from clew.types import Document
 
 SCHOLAR = {
     "paperId": "abc",
@@ -178,6 +181,30 @@ def test_ris_is_read_and_a_record_without_end_named() -> None:
     assert [(one.line, one.reason) for one in failed] == [(8, "the record has no end (ER)")]
 
 
+@pytest.mark.parametrize("single", [False, True])
+def test_the_feed_of_arxiv_turned_into_json_is_read(single: bool) -> None:
+    entry = {
+        "id": "http://arxiv.org/abs/2305.14314v1",
+        "published": "2023-05-23T17:50:33Z",
+        "title": "QLoRA: Efficient Finetuning\n  of Quantized LLMs",
+        "summary": "QLoRA builds on LoRA.",
+        "author": {"name": "Tim Dettmers"} if single else [{"name": "Tim Dettmers"}],
+        "arxiv:comment": {"@xmlns:arxiv": "http://arxiv.org/schemas/atom", "#text": "Preprint"},
+        "category": {"@term": "cs.LG"} if single else [{"@term": "cs.LG"}],
+    }
+
+    found = papers_in({"feed": {"title": "ArXiv Query", "entry": entry if single else [entry]}})
+
+    assert found is not None
+    (paper,) = found
+    assert paper is not None
+    assert (paper.title, paper.authors, paper.date, paper.note) == (
+        *("QLoRA: Efficient Finetuning of Quantized LLMs", ("Tim Dettmers",)),
+        *("2023-05-23", "Preprint"),
+    )
+    assert (paper.identifiers, paper.topics) == (("arXiv:2305.14314",), ("cs.LG",))
+
+
 @pytest.mark.parametrize(
     "entry",
     [
@@ -192,3 +219,19 @@ def test_a_reference_is_read_in_the_usual_styles(entry: str) -> None:
     work = cited_work(entry)
 
     assert (work.title, work.year) == ("Walking is all you need", 2017)
+
+
+def test_a_pdf_that_states_no_year_has_none() -> None:
+    made = datetime(2020, 5, 1, tzinfo=UTC)
+    text = (
+        "Walking Graphs\n\nAda Morn\n\n{}Abstract\nWe walk.\n\nReferences\n[1] Lund. Paths. 2016."
+    )
+
+    def year(imprint: str) -> object:
+        paper = Document(source="a.pdf", text=text.format(imprint), created_at=made)
+        return described(paper).metadata.get("year")
+
+    assert year("") is None, "when the file was made is not when the paper was published"
+    assert year("Proceedings of Vell, 2018\n\n") == 2018
+    assert year("arXiv:2001.03762\n\n") == 2020
+    assert year("doi:10.1999/w.2001\n\n") is None

@@ -111,7 +111,11 @@ def test_a_contact_states_where_somebody_works_and_who_is_meant() -> None:
     ("block", "line", "reason"),
     [
         ("BEGIN:VEVENT\nSUMMARY:A\nEND:VEVENT", 2, "says no start"),
-        ("BEGIN:VEVENT\nSUMMARY:A\nDTSTART:20241399\nEND:VEVENT", 2, "DTSTART cannot be read"),
+        (
+            "BEGIN:VEVENT\nDTSTART:20241399\nSUMMARY;LANGUAGE=en:Tea: hot\nEND:VEVENT",
+            2,
+            "VEVENT 'Tea: hot' is left out: line 3, 'DTSTART:20241399' (DTSTART cannot be read",
+        ),
         ("BEGIN:VEVENT\nSUMMARY:A\nDTSTART:20240101T090000Z", 2, "has no END"),
     ],
 )
@@ -136,7 +140,9 @@ def test_bytes_that_are_no_text_cost_their_contact_alone() -> None:
 
     assert len(found.documents) == 9
     (skipped,) = found.skipped
-    assert skipped.reason.startswith(f"line {9 * CARD_3.count(chr(10)) + 1}: VCARD has bytes")
+    line = 9 * CARD_3.count("\n") + 1
+    named = f"line {line}: VCARD 'Zo\ufffd' is left out: has bytes that are no text"
+    assert skipped.reason.startswith(named)
 
 
 def test_a_file_of_another_kind_is_no_calendar() -> None:
@@ -263,4 +269,4 @@ def test_a_property_that_cannot_be_read_is_named_and_costs_nothing_else() -> Non
     reasons = [one.reason for one in found.skipped]
     assert reasons[0].startswith("line 5: 'PRIORITY:high' is left out")
     assert reasons[1].startswith("line 13: 'GEO:here' is left out")
-    assert reasons[2].startswith("line 16: VEVENT DTSTART cannot be read")
+    assert reasons[2].startswith("line 16: VEVENT is left out: line 18, 'DTSTART:tomorrow'")

@@ -154,6 +154,16 @@ class _Group(TyperGroup):
         super().__init__(**{**given, "no_args_is_help": True, "rich_markup_mode": None})
         self.commands = commands or _Commands(COMMANDS, GROUPS)  # type: ignore[assignment]
 
+    def invoke(self, ctx: Any) -> Any:  # noqa: ANN401 - typer's own
+        """Run the command; a value that cannot be read is told beside what was expected."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            found: list[Any] = getattr(error.__cause__, "errors", list)()
+            if found:  # pydantic's; its message names no value
+                error.message += f", not {found[0]['input']!r}"
+            raise
+
 
 # rich is slow to load: help is plain text, and only commands that draw import it.
 app = typer.Typer(

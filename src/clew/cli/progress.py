@@ -74,15 +74,17 @@ def steps(*, shown: bool) -> Iterator[Report]:
 
 def _lines() -> Report:
     last = time.monotonic()
+    shown: dict[str, str] = {}
 
     def report(step: str, done: int, total: int | None) -> None:
         nonlocal last
+        shown[step] = f"{step}: {done:,}" + ("" if total is None else f" of {total:,}")
         now = time.monotonic()
         if now - last < SECONDS_BETWEEN_LINES:
             return
         last = now
-        of = "" if total is None else f" of {total}"
-        note(f"{step}: {done}{of}")
+        note(", ".join(shown.values()))
+        shown.clear()
 
     return report
 

@@ -175,8 +175,11 @@ def _origin(origin: Provenance) -> str:
 def print_thread(page: Page, path: Sequence[PathStep], end: str) -> None:
     """Draw the path from an entity of the question, through sentences, to the passage."""
     knot, line, arrow = ("* ", "| ", "+> ") if page.ascii_only else ("● ", "│ ", "└▶ ")
+    before = None
     for step in path:
-        page.print([(one_line(step.entity), ENTITY)], behind=INDENT + knot)
+        if step.entity != before:  # two sentences may name the same
+            page.print([(one_line(step.entity), ENTITY)], behind=INDENT + knot)
+        before = step.entity
         said, where = f"“{one_line(step.sentence)}”", f" ({one_line(step.document)})"
         page.print([(said, "italic"), (where, f"italic {FAINT}")], behind=INDENT + line)
     page.print([(one_line(end), "bold")], behind=INDENT + arrow)

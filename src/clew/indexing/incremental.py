@@ -48,6 +48,10 @@ if TYPE_CHECKING:
             ...
 
 
+INDEX, DOCUMENTS = "index", "documents"
+"""Steps of the progress: files that are done, and what is stored of those that hold several."""
+_BETWEEN_REPORTS = 100
+"""Documents of a file."""
 _ASKED_AT_ONCE = 10_000
 """Digests."""
 
@@ -92,6 +96,7 @@ class IncrementalIndexer:
         self._last: set[str] = set()  # with one of these saved, a file is done
         self._total = 0
         self._done = 0
+        self._documents = 0  # in the files that were read, of those that are new or changed
         self.added = 0
         self.updated = 0
         self.unchanged = 0
@@ -118,6 +123,8 @@ class IncrementalIndexer:
             self._arrived.setdefault(document.sha256, document.source)
         if document.source in self._last:
             self._advance()
+        elif self._progress and not (done := self.added + self.updated) % _BETWEEN_REPORTS:
+            self._progress(DOCUMENTS, done, self._documents)
 
     def moved(self) -> list[tuple[str, str]]:
         """(former, new) sources of new documents with the text of one whose file is gone."""
@@ -199,6 +206,7 @@ class IncrementalIndexer:
         # A record that cannot be read has no name: what it was before may be any of those missing.
         if not contents.skipped:
             self._drop(stored - set(contents.sources))
+        self._documents += len(contents.changed)
         if contents.changed:
             self._last.add(contents.changed[-1])
         else:
@@ -224,7 +232,7 @@ class IncrementalIndexer:
     def _show(self) -> None:
         """Report progress; the callback may raise to end the run."""
         if self._progress:
-            self._progress("index", self._done, self._total)
+            self._progress(INDEX, self._done, self._total)
 
 
 def _is_gone(path: Path) -> bool:

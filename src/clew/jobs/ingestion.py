@@ -85,8 +85,12 @@ class Ingestion:
     def _run(
         self, given: Given, names: Sequence[str], advance: Callable[[int], None]
     ) -> Sequence[str | None]:
-        def progress(_: str, done: int, __: int | None) -> None:
-            advance(min(done, len(names)))
+        files = 0
+
+        def progress(step: str, done: int, _: int | None) -> None:
+            nonlocal files
+            files = min(done, len(names)) if step == "index" else files
+            advance(files)
 
         if "path" in given and not _described(given):
             for name in names:

@@ -12,7 +12,7 @@ from clew.search.analysis.analyse import MAX_TERMS, Analysis, analyse
 from clew.search.options import CONTEXTUAL_DEPTH
 from clew.search.ranking.features import Evidence, gather
 from clew.search.ranking.first_stage_features import ChannelScores, VectorReader
-from clew.search.ranking.pairwise_features import pairwise_features
+from clew.search.ranking.order import rank_candidates
 from clew.search.retrieval.allowed_chunks import allowed_chunks
 from clew.search.retrieval.channels import DEPTH, Channels, Ranking
 from clew.search.retrieval.earlier import read_earlier
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from clew.search.analysis.period import AskedTime
     from clew.search.analysis.route import Features, Route
     from clew.search.options import Options
+    from clew.search.ranking.second_hop import SecondHop
     from clew.search.resources import SearchResources
     from clew.search.retrieval.earlier import EarlierPassage
     from clew.types import Ids, Period, StoredSection, Vector, Vectors
@@ -66,6 +67,8 @@ class QuerySession:
     """Filled by `gather`."""
     confidences: dict[int, float] = field(default_factory=dict)
     """Probability that a passage answers, by chunk id; filled by `rank`, shared with `filtered`."""
+    second_hop: SecondHop | None = None
+    """Filled by `rank`."""
     found_analysis: Analysis | None = None
     """Filled by `analysis`."""
     found_time: AskedTime | None = None
@@ -89,20 +92,15 @@ class QuerySession:
 
     def for_question(self, question: str) -> QuerySession:
         """A session for another question under the same filters."""
-        return replace(
-            self,
-            question=question,
-            evidence=None,
-            confidences={},
-            found_analysis=None,
-            found_time=None,
-        )
+        fresh = replace(self, evidence=None, second_hop=None, found_analysis=None)
+        return replace(fresh, question=question, confidences={}, found_time=None)
 
     def filtered(self, chunk_ids: Ids) -> QuerySession:
         """A session for the same question, limited to those of these chunks that are allowed."""
         allowed = chunk_ids[self.allows(chunk_ids)]
         found = self.found_analysis if self.views.in_memory else None  # by rows of the snapshot
-        return replace(self, allowed=allowed, evidence=None, found_analysis=found)
+        fresh = replace(self, evidence=None, second_hop=None)
+        return replace(fresh, allowed=allowed, found_analysis=found)
 
     def note(self, *remarks: str) -> None:
         """Add to the notes, each remark once."""
@@ -277,16 +275,13 @@ class QuerySession:
         """The candidates in the order of the learned ranker."""
         if not len(evidence.rows):
             return Ranking.empty()
-        ranker, ids = self.resources.ranker, self.snapshot.chunk_ids[evidence.rows]
+        ids = self.snapshot.chunk_ids[evidence.rows]
         with self.timings.step("rank"):
-            first = ranker.rank_first(evidence.matrix)
-            related = pairwise_features(evidence, self.snapshot, self._vectors_of(ids), first)
-            matrix = np.concatenate([evidence.matrix, related], axis=1)
-            scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
-        self.confidences.update(zip(ids.tolist(), confidences.tolist(), strict=True))
-        order = np.argsort(-scores, kind="stable")
-        between_0_and_1 = 1 / (1 + np.exp(-scores[order].astype(np.float64)))
-        return Ranking(ids[order], between_0_and_1.astype(np.float32))
+            vectors = self._vectors_of(ids)
+            found = rank_candidates(self.resources.ranker, evidence, self.snapshot, vectors)
+        self.confidences.update(zip(ids.tolist(), found.confidences.tolist(), strict=True))
+        self.second_hop = found.second_hop
+        return Ranking(ids[found.order], found.scores)
 
     def judge(self) -> None:
         """Fill `confidences` where the strategy did not rank by what was learned."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from datetime import date, datetime, timedelta
 from typing import NamedTuple
 from zoneinfo import ZoneInfo
@@ -30,8 +31,10 @@ class Range(NamedTuple):
     end: datetime
 
 
-def read_range(text: str, now: datetime) -> Range:
+def read_range(text: str, now: datetime, also: Sequence[str] = ()) -> Range:
     """What a range means at a moment. Raises `InputError` that lists the known ones.
+
+    `also` are further ones that the caller knows.
 
     A week begins on Monday. Of two dates both are included; a month or a year is all its days.
     """
@@ -53,8 +56,8 @@ def read_range(text: str, now: datetime) -> Range:
         except (ValueError, OverflowError):
             pass
     raise InputError(
-        f"the range {text[:80]!r} is not known; expected {', '.join(KNOWN)}, or one or two dates"
-        " such as 2024, 2024-03, 2024-03-01 or 2024-03-01..2024-03-31"
+        f"the range {text[:80]!r} is not known; expected {', '.join((*also, *KNOWN))}, or one or"
+        " two dates such as 2024, 2024-03, 2024-03-01 or 2024-03-01..2024-03-31"
     )
 
 

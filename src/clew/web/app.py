@@ -89,7 +89,8 @@ class Explorer:
 
     def _frame(self, request: Request) -> Response:
         """A page whose content is still being made."""
-        return render_page(self._asked(request, None, None), "waiting.html")
+        active = request.url.path.removeprefix(f"{PREFIX}/").partition("/")[0]
+        return render_page(self._asked(request, None, None), "waiting.html", active=active)
 
     def _asked(self, request: Request, opened: Opened | None, form: FormData | None) -> PageRequest:
         session = request.scope.get(SESSION, "")

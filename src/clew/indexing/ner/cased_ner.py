@@ -152,6 +152,8 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     while len(tokens) > 1 and is_run_together(tokens[-1][1]):
         tokens = tokens[:-1]
     first, last = trim_name(tokens, opens, is_dated=is_dated)
+    while last - first > 1 and tokens[last - 1][1] == "of":  # a date stood behind it
+        last -= 1
     if last - first == 1:
         return _single(*tokens[first], opens and first == 0)
     kept = tokens[first:last]

@@ -30,6 +30,6 @@ def arxiv_in(text: str, *, bare: bool = False) -> str:
 
 
 def year_in(text: str) -> int | None:
-    """The first year of a text, 1500 to 2099."""
-    match = _YEAR.search(text)
+    """The first year of a text, 1500 to 2099; the digits of identifiers are none."""
+    match = _YEAR.search(_ARXIV.sub(" ", _DOI.sub(" ", text)))
     return int(match.group()) if match else None

@@ -51,21 +51,20 @@ def described(document: Document) -> Document:
 def paper_in(document: Document) -> tuple[Paper, Places]:
     """The paper, and the ranges of what its text tells; `"ref 0"` is the first reference.
 
-    Its year is that of the front matter; else of the arXiv id; else of the file.
+    Its year is that of the front matter, else of the arXiv id; when the file was made tells none.
     """
     article = article_in(document)
     named = str(document.metadata.get("author", ""))
     arxiv = arxiv_in(article.front)
     digits = arxiv[6:8]
     by_number = 2000 + int(digits) if digits.isdecimal() else None
-    by_file = document.created_at.year if document.created_at else None
     known = [(_reference(one), one.place) for one in article.references]
     known = [(one, place) for one, place in known if one.name][:MOST_REFERENCES]
     return Paper(
         key="",
         title=article.title,
         authors=article.authors or tuple(filter(None, named.split("; "))),
-        year=article.year or by_number or by_file,
+        year=article.year or by_number,
         abstract=article.abstract,
         identifiers=tuple(filter(None, (doi_in(article.front), arxiv))),
         references=tuple(one for one, _ in known),

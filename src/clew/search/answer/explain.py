@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Ints, Snapshot
     from clew.ports import Store
+    from clew.search.ranking.second_hop import SecondHop
     from clew.search.retrieval.bridge import Coverage
     from clew.types import PassageRecord, Provenance, Relation
 
@@ -50,6 +51,23 @@ def find_threads(
     pool = _Pool(snapshot, distinct(np.concatenate([hits, others])))
     came_from, reached = _search(pool, seeds)
     return [_thread(pool, coverage, came_from, reached, int(hit)) for hit in hits]
+
+
+def thread_by_hop(
+    snapshot: Snapshot, coverage: Coverage, hop: SecondHop, to_first: Sequence[ThreadStep]
+) -> tuple[ThreadStep, ...]:
+    """The thread to a second hop by way of its first, whatever else leads there.
+
+    `to_first` is the thread to the first; where there is none, it begins with what both mention.
+    """
+    passages = snapshot.sentence_chunk[[step.sentence for step in to_first]]
+    start: tuple[ThreadStep, ...] = (ThreadStep(hop.entity, hop.sentence),)
+    if len(passages) and hop.second not in passages:
+        entity = to_first[-1].entity
+        tied = _sentence(snapshot, coverage, hop.first, entity, hop.entity)
+        start = (*to_first[:-1], ThreadStep(entity, tied))
+    said = _sentence(snapshot, coverage, hop.second, hop.entity, -1)
+    return (*start, ThreadStep(hop.entity, said))
 
 
 class _Pool:

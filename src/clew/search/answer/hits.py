@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from clew.search.answer.answering_sentence import answering_sentences
-from clew.search.answer.explain import ThreadStep, evidence_of, find_threads
+from clew.search.answer.explain import ThreadStep, evidence_of, find_threads, thread_by_hop
 from clew.types import Hit, PathStep
 
 if TYPE_CHECKING:
@@ -72,7 +72,14 @@ def _answers(
         return {}
     last = {id_: thread[-1] for id_, thread in view.threads.items() if thread}
     within = {id_: step.sentence for id_, step in last.items() if step.chunk_id == id_}
-    return answering_sentences(session.question, passages, within)
+    hop = session.second_hop
+    second = None if hop is None else int(session.snapshot.chunk_ids[hop.second])
+    # What a second hop answers need not stand beside the name that leads there.
+    named = {id_: sentence for id_, sentence in within.items() if id_ == second}
+    others = {id_: sentence for id_, sentence in within.items() if id_ != second}
+    led_to = [passage for passage in passages if passage.chunk.id == second]
+    by_name = answering_sentences(session.question, led_to, named)
+    return by_name | answering_sentences(session.question, passages, others)
 
 
 def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:
@@ -132,7 +139,12 @@ class _GraphView:
         explained = hits[:EXPLAINED]
         bridges = snapshot.sentence_chunk[evidence.bridges.sentences]
         seeds = [seed.row for seed in evidence.analysis.seeds]
-        threads = find_threads(snapshot, evidence.coverage, seeds, explained, bridges)
+        found = find_threads(snapshot, evidence.coverage, seeds, explained, bridges)
+        threads = dict(zip(explained.tolist(), found, strict=True))
+        hop = session.second_hop
+        if hop is not None and hop.second in threads:
+            to_first = threads.get(hop.first, ())
+            threads[hop.second] = thread_by_hop(snapshot, evidence.coverage, hop, to_first)
         return cls(
             mentioned={
                 int(snapshot.chunk_ids[hit]): snapshot.entity_ids[
@@ -142,7 +154,7 @@ class _GraphView:
             },
             threads={
                 int(snapshot.chunk_ids[hit]): [_step(snapshot, step) for step in thread]
-                for hit, thread in zip(explained, threads, strict=True)
+                for hit, thread in threads.items()
             },
         )
 

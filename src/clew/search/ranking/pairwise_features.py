@@ -195,17 +195,17 @@ def _by_remainders(evidence: Evidence, vectors: Vectors, masks: Masks, order: In
     columns: Columns = {}
     everyone = np.arange(len(order))
     for depth in (1, 2):
-        values = _remainder(evidence, vectors, masks, order[:depth], everyone)
+        values = remainder(evidence, vectors, masks, order[:depth], everyone)
         for top in order[:depth]:
             others = order[: depth + 1][order[: depth + 1] != top]
             if len(others):
-                values[:, [top]] = _remainder(evidence, vectors, masks, others, np.array([top]))
+                values[:, [top]] = remainder(evidence, vectors, masks, others, np.array([top]))
         for name, value in zip(("residual", "open", "like"), values, strict=True):
             columns[f"{name}_{depth}"] = value
     return columns
 
 
-def _remainder(
+def remainder(
     evidence: Evidence, vectors: Vectors, masks: Masks, used: Ints, judged: Ints
 ) -> Floats:
     """(3, judged): likeness to the question's rest, share of its words' rest, likeness to the used.

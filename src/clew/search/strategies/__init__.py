@@ -19,12 +19,14 @@ from clew.search.strategies.asked_section import asked_sections
 from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
+from clew.text import entity_key, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from clew.search.options import Options
     from clew.search.session import QuerySession
+    from clew.types import Ids
 
     Strategy = Callable[[QuerySession], RetrievalResult]
 
@@ -205,8 +207,22 @@ def _follow(session: QuerySession) -> Ranking:
 def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str]) -> Ranking:
     """The best of all, then the best two of each side in turn, then the others.
 
-    What is best for the whole question may all speak of one side.
+    What is best for the whole question may all speak of one side. A side that is a name and no more
+    is told first, by the passage that says what it is.
     """
     found = [session.for_question(side) for side in sides]
-    best = [side.rank(side.gather()).ids[:FROM_EACH_SIDE] for side in found]
-    return ranking.led_by(in_turn([ranking.ids[:1], *best]))
+    ranked = [side.rank(side.gather()) for side in found]
+    best = [one.ids[:FROM_EACH_SIDE] for one in ranked]
+    told = [_describing(side, one) for side, one in zip(found, ranked, strict=True)]
+    return ranking.led_by(in_turn([ranking.ids[:1], *best])).led_by(in_turn(told))
+
+
+def _describing(side: QuerySession, ranking: Ranking) -> Ids:
+    """The passage that says what a side is that is the name of an entity."""
+    from clew.search.strategies.local import defining
+
+    words = " ".join(word for word in side.question.split() if terms(word))
+    keys = [entity_key(side.question), entity_key(words)]
+    named = side.resources.store.resolve(keys).values()
+    is_name = not {seed.entity_id for seed in side.analysis.seeds}.isdisjoint(named)
+    return defining(side, ranking)[: 1 if is_name else 0]

@@ -88,11 +88,11 @@ def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalRe
     block = _neighbourhood_block(session, relevance)
     ranking = _passages(session, relevance)
     return RetrievalResult(
-        ranking=ranking.led_by(_defining(session, ranking)), arrange=after([block])
+        ranking=ranking.led_by(defining(session, ranking)), arrange=after([block])
     )
 
 
-def _defining(session: QuerySession, ranking: Ranking) -> Ids:
+def defining(session: QuerySession, ranking: Ranking) -> Ids:
     """The best passages that say what the one entity that the question names is.
 
     Those that state it ("… is a …"), first of a document about it; else the first of that document.

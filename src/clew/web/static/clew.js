@@ -18,6 +18,8 @@ function say(text) {
   say.timer = setTimeout(() => { place.textContent = ""; }, 8000);
 }
 
+document.querySelector("nav [aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
+
 const drop = document.getElementById("drop");
 if (drop) {
   const input = drop.elements.files, send = (files) => { input.files = files; drop.requestSubmit(); };

@@ -5,7 +5,7 @@ const COLOURS = ["#b3271e", "#1d6fa5", "#3b7d3a", "#8a5a00", "#7a3e9d", "#00757a
 const DARK = ["#ff8d7e", "#7fbcf0", "#8ccf86", "#e0b25a", "#cfa0ee", "#6fd0d4", "#f394c2", "#cfd266", "#a9b2ff", "#cfb5a2"];
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 const palette = dark ? DARK : COLOURS;
-const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#57524a" : "#cdc6ba", faint = dark ? "#2b2924" : "#eeeae2", thread = palette[0];
+const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#655f55" : "#bdb5a7", faint = dark ? "#2b2924" : "#eeeae2", ground = dark ? "#201f1b" : "#ffffff", thread = palette[0];
 
 /** Types that many stores have: no two of them look alike. */
 const KINDS = ["person", "place", "organisation", "event", "work", "concept", "name", "code", "product", "task"];
@@ -16,6 +16,16 @@ function colour(value) {
   let sum = 0;
   for (const letter of String(value)) sum = (sum * 31 + letter.codePointAt(0)) % 9973;
   return palette[sum % palette.length];
+}
+
+/** The entities of a hit's thread. */
+function knots(hit) { return JSON.parse(hit.dataset.thread || "[]"); }
+
+/** The entities and ties by which threads of the page led to passages, ties both ways. */
+function threads() {
+  const used = new Set();
+  for (const hit of document.querySelectorAll(".hit")) knots(hit).forEach((id, at, ids) => { used.add(String(id)).add(`${ids[at - 1]} ${id}`).add(`${id} ${ids[at - 1]}`); });
+  return used;
 }
 
 class Picture {
@@ -41,20 +51,27 @@ class Picture {
 
   draw(data) {
     this.graph = new graphology.MultiGraph();
+    const used = threads(), box = this.place, tall = Math.min(Math.max(box.clientHeight / box.clientWidth / 0.55, 1), 1.6);
+    const small = Math.min(1, Math.max(0.4, Math.sqrt(120 / data.nodes.length)));
     for (const node of data.nodes) {
-      this.graph.addNode(node.id, { x: node.x, y: node.y, label: node.name, type: "circle", kind: node.type, community: node.community, size: 4 + 9 * node.importance, seed: node.seed });
+      const led = used.has(String(node.id));
+      this.graph.addNode(node.id, { x: node.x, y: node.y * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: (4 + 9 * node.importance) * small, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
     }
     data.edges.forEach((edge, at) => {
-      if (edge.source !== edge.target) this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: 1 + 2 * edge.weight, color: line, type: edge.id === null ? "line" : "arrow" });
+      if (edge.source === edge.target) return;
+      const led = used.has(`${edge.source} ${edge.target}`);
+      this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: (1 + 2 * edge.weight) * small + led, color: led ? thread : line, type: edge.id === null ? "line" : "arrow", zIndex: +led });
     });
     this.sigma = new Sigma(this.graph, this.place, {
       labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
-      defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 60,
+      defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 30,
       defaultDrawNodeLabel: label, defaultDrawNodeHover: hoverLabel,
       nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),
     });
+    // What the first drawing left, and then those after it.
     const names = this.sigma.getCanvases().labels;
-    this.sigma.on("beforeRender", () => written.set(names, []));
+    write(names);
+    this.sigma.on("afterRender", () => write(names));
     this.sigma.on("clickNode", ({ node }) => this.choose(node));
     this.sigma.on("doubleClickNode", (event) => {
       event.preventSigmaDefault();
@@ -77,7 +94,7 @@ class Picture {
       return { ...shown, color: thread, forceLabel: true, zIndex: 2 };
     }
     if (focus && id !== focus && !this.graph.areNeighbors(id, focus)) return { ...shown, color: faint, label: "", zIndex: 0 };
-    return { ...shown, forceLabel: node.seed || id === focus, highlighted: id === this.chosen };
+    return { ...shown, forceLabel: node.named || id === focus, highlighted: id === this.chosen };
   }
 
   edge(id, edge) {
@@ -138,10 +155,11 @@ class Picture {
   }
 
   png() {
+    if (!this.sigma) return say("The picture is still being drawn.");
     const whole = document.createElement("canvas"), pen = whole.getContext("2d");
     const layers = this.place.querySelectorAll("canvas");
     [whole.width, whole.height] = [layers[0].width, layers[0].height];
-    pen.fillStyle = dark ? "#201f1b" : "#ffffff";
+    pen.fillStyle = ground;
     pen.fillRect(0, 0, whole.width, whole.height);
     this.sigma.refresh(); this.sigma.render?.();
     for (const layer of layers) pen.drawImage(layer, 0, 0);
@@ -160,27 +178,36 @@ const LONGEST = 32;
 /** A name, its end left out where it is long; the tables have it whole. */
 function short(name) { return name.length > LONGEST ? `${name.slice(0, LONGEST - 1).trimEnd()}…` : name; }
 
-/** Where names stand on a canvas, so that no other is written over them. */
-const written = new WeakMap();
+/** Names to be written on a canvas, until all are known. */
+const unwritten = new WeakMap();
 
-/** The name of a node, unless that of another stands there already. */
 function label(pen, node, settings) {
-  if (!node.label) return;
-  pen.font = `${settings.labelSize}px ${settings.labelFont}`;
-  const name = short(node.label), width = pen.measureText(name).width, start = labelStart(pen, node, width);
-  const box = [start - 2, node.y - settings.labelSize / 2 - 1, start + width + 2, node.y + settings.labelSize / 2 + 1];
-  const boxes = written.get(pen.canvas);
-  if (boxes?.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) return;
-  boxes?.push(box);
-  pen.fillStyle = ink;
-  pen.fillText(name, start, node.y + settings.labelSize / 3);
+  if (!unwritten.has(pen.canvas)) unwritten.set(pen.canvas, []);
+  if (node.label) unwritten.get(pen.canvas).push([pen, node, settings]);
+}
+
+/** Write the names, those that matter most first; none over another. */
+function write(canvas) {
+  const boxes = [], names = unwritten.get(canvas) ?? [];
+  unwritten.delete(canvas);
+  for (const [pen, node, settings] of names.sort((one, other) => other[1].rank - one[1].rank)) {
+    pen.font = `${settings.labelSize}px ${settings.labelFont}`;
+    const name = short(node.label), width = pen.measureText(name).width, top = node.y - settings.labelSize / 2 - 1;
+    const before = Math.max(4, node.x - node.size - 3 - width), high = settings.labelSize + 2;
+    const start = [labelStart(pen, node, width), before].find((at) => !boxes.some((box) => at - 2 < box[0] + box[2] && box[0] < at + width + 2 && Math.abs(top - box[1]) < high));
+    if (start === undefined) continue;
+    boxes.push([start - 2, top, width + 4]);
+    pen.lineWidth = 3; pen.lineJoin = "round"; pen.strokeStyle = ground; pen.fillStyle = ink;
+    pen.strokeText(name, start, node.y + settings.labelSize / 3);
+    pen.fillText(name, start, node.y + settings.labelSize / 3);
+  }
 }
 
 /** The name of the node under the pointer, on a ground of the page's own colour. */
 function hoverLabel(pen, node, settings) {
   pen.font = `${settings.labelSize}px ${settings.labelFont}`;
   const width = pen.measureText(node.label || "").width;
-  pen.fillStyle = dark ? "#2f2d28" : "#ffffff"; pen.strokeStyle = thread;
+  pen.fillStyle = ground; pen.strokeStyle = thread;
   pen.beginPath(); pen.arc(node.x, node.y, node.size + 3, 0, 7); pen.stroke();
   if (!node.label) return;
   const start = labelStart(pen, node, width + 8);
@@ -194,7 +221,7 @@ document.addEventListener("DOMContentLoaded", () => {
   if (!main) return;
   window.clewPictures = pictures;
   document.querySelectorAll(".hit").forEach((hit) => {
-    const ids = JSON.parse(hit.dataset.thread || "[]");
+    const ids = knots(hit);
     const on = () => { hit.classList.add("lit"); main.light(ids); }, off = () => { hit.classList.remove("lit"); main.light([]); };
     hit.addEventListener("mouseenter", on); hit.addEventListener("mouseleave", off);
     hit.addEventListener("focusin", on); hit.addEventListener("focusout", off);

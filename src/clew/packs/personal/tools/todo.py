@@ -41,7 +41,7 @@ def tasks_query(call: Call, arguments: Arguments) -> Result:
     overdue = (arguments["due"] or "").strip().casefold() == OVERDUE
     due = _until_today(now) if overdue else None
     if arguments["due"] and not overdue:
-        due = read_range(arguments["due"], now)
+        due = read_range(arguments["due"], now, also=(OVERDUE,))
     wanted = {status} if status else _UNDONE if overdue else tasks.STATUSES
     people = known_as(engine, arguments["person"]) if arguments["person"] else None
     found = [

@@ -87,7 +87,11 @@ def _parse(text: str) -> tuple[dict[str, _Entry], list[Failed]]:
         strings[string.key.lower()] = _value(string.value, strings)
     entries: dict[str, _Entry] = {}
     failed: list[Failed] = []
-    for block in library.blocks:
+    # Each block leaves when it is read: of a large file they take as much again as its entries.
+    blocks = library.blocks[::-1]
+    del library
+    while blocks:
+        block = blocks.pop()
         line = (block.start_line or 0) + 1
         is_sound = isinstance(block, DuplicateFieldKeyBlock) or (
             isinstance(block, DuplicateBlockKeyBlock) and not block.key
@@ -168,7 +172,8 @@ def _inherited(entry: _Entry, parent: _Entry) -> dict[str, str]:
 
 def _paper(entry: _Entry, fields: Mapping[str, str]) -> Paper:
     def first(*names: str) -> str:
-        return next((found for name in names if (found := plain(fields.get(name, "")))), "")
+        given = (plain(fields[name]) for name in names if name in fields)
+        return next(filter(None, given), "")
 
     date = first("date").partition("/")[0]
     return Paper(

@@ -13,7 +13,7 @@ from clew.text import one_line
 
 Record = Mapping[str, Any]
 
-_LISTS = ("results", "data", "items", "entries", "papers", "references", "citations")
+_LISTS = (*"results data items entries papers references citations".split(), "feed.entry")
 """Under which a saved answer has its records."""
 _WRAPPED = ("data", "citedPaper", "citingPaper")
 """Under which a record is, where something is said of it beside."""
@@ -46,7 +46,7 @@ def _names(values: object, *paths: str) -> tuple[str, ...]:
         # Categories have blanks between them: "hep-ph cs.CL".
         are_codes = all("." in word or "-" in word for word in values.split())
         return tuple(filter(None, map(one_line, values.split(None if are_codes else ","))))
-    listed = values if isinstance(values, list) else []
+    listed = values if isinstance(values, list) else [values] if isinstance(values, dict) else []
     found = (_first(one, *paths) if isinstance(one, dict) else _text(one) for one in listed)
     return tuple(dict.fromkeys(filter(None, found)))
 
@@ -88,7 +88,7 @@ def _arxiv_people(record: Record) -> Iterator[str]:
         if isinstance(parts, list) and len(parts) > 1:
             yield plain(" ".join(map(str, [parts[1], parts[0], *parts[2:3]])))
     if not parsed:
-        yield from map(plain, _names(record.get("authors"), "name"))
+        yield from map(plain, _names(record.get("authors") or record.get("author"), "name"))
 
 
 def _scholar_references(record: Record) -> Iterator[Reference]:
@@ -128,10 +128,6 @@ def _mendeley_people(record: Record) -> Iterator[str]:
         yield _joined(one, "first_name", "last_name")
 
 
-def _no_references(_: Record) -> Iterator[Reference]:
-    yield from ()
-
-
 def _of_paths(*paths: str) -> Callable[[Record], str]:
     return lambda record: _first(record, *paths)
 
@@ -153,13 +149,13 @@ class _Format:
     title: tuple[str, ...] = ("title",)
     abstract: Callable[[Record], str] = _ABSTRACT
     topics: tuple[str, ...] = ("keywords", "tags")
-    topic: tuple[str, ...] = ("display_name", "tag", "term", "category", "name")
+    topic: tuple[str, ...] = ("display_name", "tag", "term", "@term", "category", "name")
     doi: tuple[str, ...] = ("DOI", "doi")
     arxiv: tuple[str, ...] = ("URL",)
     catalogue: tuple[str, ...] = ()
     citations: tuple[str, ...] = ()
     note: tuple[str, ...] = ("note",)
-    references: Callable[[Record], Iterator[Reference]] = _no_references
+    references: Callable[[Record], Iterator[Reference]] = lambda _: iter(())
 
 
 _FORMATS = (
@@ -186,6 +182,7 @@ _FORMATS = (
         title=("display_name", "title"),
         abstract=_openalex_abstract,
         topics=("topics", "concepts", "keywords"),
+        arxiv=("doi", "primary_location.landing_page_url"),
         catalogue=("id",),
         citations=("cited_by_count",),
         references=_openalex_references,
@@ -210,13 +207,13 @@ _FORMATS = (
         ],
         people=_arxiv_people,
         date=_of_paths("published", "versions.created", "update_date", "updated"),
-        venue=("journal-ref", "journal_ref", "arxiv_journal_ref"),
+        venue=("journal-ref", "journal_ref", "arxiv_journal_ref", "arxiv:journal_ref.#text"),
         key=("id", "entry_id"),
         abstract=lambda record: plain(_first(record, "abstract", "summary")),
-        topics=("categories", "tags"),
-        doi=("doi", "arxiv_doi"),
+        topics=("categories", "tags", "category"),
+        doi=("doi", "arxiv_doi", "arxiv:doi.#text"),
         arxiv=("id", "entry_id"),
-        note=("comments", "comment"),
+        note=("comments", "comment", "arxiv:comment.#text"),
     ),
     _Format(  # Mendeley
         known_by=[("title", "type", "identifiers"), ("title", "type", "source", "authors")],
@@ -251,8 +248,8 @@ def papers_in(value: object) -> list[Paper | None] | None:
 
 def _records(value: object) -> list[object]:
     if isinstance(value, dict) and _format(value) is None:
-        listed = next((value[n] for n in _LISTS if isinstance(value.get(n), list)), None)
-        value = value if listed is None else listed
+        found = (_at(value, path) for path in _LISTS)
+        value = next((one for one in found if isinstance(one, (list, dict)) and one), value)
     return [_unwrapped(one) for one in (value if isinstance(value, list) else [value])]
 
 

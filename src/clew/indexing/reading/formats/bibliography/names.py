@@ -17,7 +17,7 @@ _COMMENT = re.compile(r"(?<!\\)%")
 _COMMAND_FIRST = re.compile(r"(\band\s)(?=\s{0,99}\\)", re.IGNORECASE)
 _LONGEST_LATEX = 20_000
 """Characters of a field whose LaTeX is decoded; a longer one stays as it is written."""
-_COMMANDS = ("\\", "$", "~", "`", "''", "--")
+_COMMANDS = re.compile(r"[\\$~`]|''|--")
 """What tells that there is more than braces to decode."""
 _NO_BRACES = str.maketrans("", "", "{}")
 _MACROS = {"url": "%s", "TeX": "TeX", "LaTeX": "LaTeX", "textless": "<", "textgreater": ">"}
@@ -29,7 +29,7 @@ _OTHERS = frozenset(("others", "et al.", "et al"))
 
 def plain(latex: str) -> str:
     """LaTeX as plain text on one line: accents, quotes and mathematics in Unicode."""
-    if not any(mark in latex for mark in _COMMANDS):
+    if not _COMMANDS.search(latex):
         return one_line(unescape(latex.translate(_NO_BRACES)))
     if len(latex) > _LONGEST_LATEX:
         return one_line(latex)

@@ -69,10 +69,18 @@ def read_blocks(
             documents.append(make(component))
             skipped += [Skipped(source=raw.source, reason=fault) for fault in faults]
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:
-            reason = f"line {block.line}: {block.name} {str(error)[:200] or type(error).__name__}"
+            said = str(error)[:200] or type(error).__name__
+            reason = f"line {block.line}: {block.name} {_called(block)}is left out: {said}"
             skipped.append(Skipped(source=raw.source, reason=reason))
     check_limit(raw.limits, "elements", len(documents), raw.source)
     return documents, skipped
+
+
+def _called(block: Block) -> str:
+    """What a component calls itself, in quotation marks."""
+    lines = (line.partition(":") for line in block.text.split("\r\n"))
+    names = (one_line(said) for name, _, said in lines if name[:7].upper() in ("SUMMARY", "FN"))
+    return next((f"{name[:60]!r} " for name in names if name), "")
 
 
 def parsed(block: Block) -> tuple[Component, list[str]]:
@@ -110,10 +118,9 @@ def _without_faults(block: Block) -> tuple[Component, list[str]]:
                 _component("\r\n".join([begin, stated, end, ""]))
             kept.append(stated)
         except ValueError as error:
+            what, why = repr(one_line(stated)[:60]), str(error)[:100]
             if name in _NEEDED:
-                raise
-            faults.append(
-                f"line {line}: {one_line(stated)[:60]!r} is left out ({str(error)[:100]})"
-            )
+                raise ValueError(f"line {line}, {what} ({why})") from error
+            faults.append(f"line {line}: {what} is left out ({why})")
         line += stated.count("\n") + 1
     return _component("\r\n".join([*kept, end, ""])), faults
