@@ -25,6 +25,7 @@ from benchmarks.real.labels import (
     judged_entities,
     judged_relations,
     marked_sentences,
+    stating_sentences,
 )
 from clew.types import Document
 
@@ -79,6 +80,7 @@ def main() -> None:
         "names": names_in_sentences(found),
         "entities": entities_judged(found),
         "relations": relations_judged(found),
+        "stated": relations_in_sentences(found),
         "dates": dates_judged(documents),
     }
     if given.draw:
@@ -173,6 +175,36 @@ def relations_judged(found: Found) -> Table:
         an_entity = relations / max(1, len(names))
         table[part] = {"entities": len(names), "relations": relations, "an entity": an_entity}
     return table
+
+
+def relations_in_sentences(found: Found) -> Table:
+    """Precision and recall of relations between names of a sentence, in those marked whole.
+
+    A name counts as the one that it is a part of or has as a part: "Proudhon" in full.
+    """
+    hits = given = right = wanted = 0
+    for marked in stating_sentences():
+        text = marked.sentence.casefold()
+        stated = {
+            (_key(one.head), one.relation, _key(one.tail))
+            for sentence in found.sentences(marked.sentence)
+            for one in sentence.relations
+        }
+        # A title or a name from elsewhere is no name of the sentence.
+        stated = {one for one in stated if all(n.split()[-1] in text for n in (one[0], one[2]))}
+        wanted += len(marked.relations)
+        hits += sum(any(_same(one, gold) for one in stated) for gold in marked.relations)
+        given += len(stated)
+        right += sum(any(_same(one, gold) for gold in marked.relations) for one in stated)
+    counts = {"relations": wanted, "found": hits, "given": given}
+    shares = {"precision": _share(right, given), "recall": _share(hits, wanted)}
+    return {"in marked sentences": {**counts, **shares}}
+
+
+def _same(one: tuple[str, str, str], gold: tuple[str, tuple[str, ...], str]) -> bool:
+    head, relation_type, tail = one
+    ends = ((head, _key(gold[0])), (tail, _key(gold[2])))
+    return relation_type in gold[1] and all(a in b or b in a for a, b in ends)
 
 
 def dates_judged(documents: dict[str, Document]) -> Table:

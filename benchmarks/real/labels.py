@@ -49,6 +49,15 @@ class JudgedRelation:
 
 
 @dataclass(frozen=True, slots=True)
+class StatingSentence:
+    """A sentence of two names at least, with all relations that it states of names in it."""
+
+    sentence: str
+    relations: tuple[tuple[str, tuple[str, ...], str], ...]
+    """(head, relation types that are right, tail)."""
+
+
+@dataclass(frozen=True, slots=True)
 class DocumentDate:
     """What a document says of its own date."""
 
@@ -80,6 +89,17 @@ def judged_entities() -> list[JudgedEntity]:
 def judged_relations() -> list[JudgedRelation]:
     """The sample of relations."""
     return [JudgedRelation(**row) for row in _rows("relations")]
+
+
+def stating_sentences() -> list[StatingSentence]:
+    """The sentences of which all relations are marked."""
+    return [
+        StatingSentence(
+            row["sentence"],
+            tuple((head, tuple(types), tail) for head, types, tail in row["relations"]),
+        )
+        for row in _rows("stated")
+    ]
 
 
 def document_dates() -> list[DocumentDate]:

@@ -8,6 +8,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import clew
@@ -111,6 +112,38 @@ def test_communities_nearest_to_a_query_come_first(engine: Clew) -> None:
         report = f"{wanted['title']}\n{wanted['summary']}"
         (first,) = call(engine, "list_communities", query=report, limit=1)["communities"]
         assert first["id"] == wanted["id"]
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [("search_entities", "results"), ("list_communities", "communities"),
+     ("graph_enhanced_search", "results")],
+)  # fmt: skip
+def test_what_is_nearest_is_told_from_what_was_asked(
+    engine: Clew, monkeypatch: pytest.MonkeyPatch, name: str, near: str
+) -> None:
+    found = call(engine, name, query="Ada Quill married Jonas Reed")
+    assert found[near]
+    assert not found.get("notes")
+
+    # What a question of another world is judged by on a store of real files.
+    monkeypatch.setattr("clew.search.ranking.ranker.Ranker.confidences", _nothing)
+    found = call(engine, name, query="quantum lattices")
+    assert found[near]
+    assert "likely" in found["notes"][0]
+
+
+def _nothing(_: object, matrix: np.ndarray) -> np.ndarray:
+    return np.zeros(len(matrix), np.float32)
+
+
+def test_an_entity_is_told_by_what_says_something_of_it(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("# Quux Engine\n\n---\n\nIt grinds flour for the whole of Veldt.", title="mill")
+        found = call(engine, "search_entities", query="Quux Engine")
+    assert (
+        "grinds flour" in {e["entity_name"]: e["content"] for e in found["results"]}["Quux Engine"]
+    )
 
 
 def test_importance_is_that_of_the_library(engine: Clew) -> None:

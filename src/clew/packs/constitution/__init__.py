@@ -8,8 +8,8 @@ from pathlib import Path
 from clew.packs.constitution.flat import read_csv, read_markdown
 from clew.packs.constitution.reading import read_json, read_yaml
 from clew.packs.constitution.structure import constitution_structure
-from clew.packs.constitution.types import ENTITY_TYPES
-from clew.packs.pack import Pack, RelationType
+from clew.packs.constitution.types import ENTITY_TYPES, RELATION_TYPES
+from clew.packs.pack import Pack
 
 
 def tools() -> Sequence[object]:
@@ -24,19 +24,7 @@ PACK = Pack(
     title="Constitution",
     description="Values, principles and goals, how they hang together, and what is said of them.",
     entity_types=ENTITY_TYPES,
-    relation_types=(
-        RelationType(name="defines", inverse="defined_by", description="Value to principle."),
-        RelationType(name="guides", inverse="guided_by", description="Principle to goal."),
-        RelationType(name="implements", description="Goal to principle; confidence: completeness."),
-        RelationType(name="relates_to", description="Confidence: strength; its kind is beside it."),
-        RelationType(name="complements"),
-        RelationType(name="conflicts"),
-        RelationType(name="depends_on"),
-        RelationType(name="discussed_in", description="Element to conversation."),
-        RelationType(name="derived_from", description="Version to the one before."),
-        RelationType(name="references", description="Conversation to element: relevance."),
-        RelationType(name="about"),
-    ),
+    relation_types=RELATION_TYPES,
     hierarchies=("value -defines-> principle -guides-> goal",),
     readers={
         ".yaml": read_yaml,

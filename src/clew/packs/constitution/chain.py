@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from clew.graph.render import fitting
-from clew.packs.constitution.node import BETWEEN, LAYERS, RELATED, own_words
+from clew.packs.constitution.node import BETWEEN, FIELDS, LAYERS, RELATED, own_words
 from clew.text import entity_key, one_line
 from clew.types.results import provenance_dict
 
 if TYPE_CHECKING:
     from clew.engine import Engine
-    from clew.types import Entity, Hit, Relation
+    from clew.types import DocumentInfo, Entity, Hit, Relation
 
 WEIGHT_SHARE = 0.2
 """Share of the constitutional weight (priority, weight, status) in the order."""
@@ -59,8 +59,10 @@ class Elements:
         return read_last("as_of", self.as_of, now) or now
 
     def resolve(self, name: str) -> int | None:
-        """The id of the element of a name."""
-        return self.engine.store.resolve([entity_key(name)]).get(entity_key(name))
+        """The id of the element of a name; it is in `by_id` from then on."""
+        ids = list(self.engine.store.resolve([entity_key(name)]).values())
+        self.by_id.update({one.id: one for one in self.engine.store.entities(ids)})
+        return ids[0] if ids else None
 
 
 def asked_layers(question: str, layer: str | None) -> tuple[tuple[str, ...], str]:
@@ -116,6 +118,12 @@ def weight_of(fields: Mapping[str, Any]) -> float:
     if isinstance(fields.get("weight"), (int, float)):
         return float(fields["weight"])
     return _STATUS_WEIGHTS.get(str(fields.get("status")), _UNKNOWN_WEIGHT)
+
+
+def current(engine: Engine, kind: str) -> list[DocumentInfo]:
+    """The documents of the elements of a kind that hold now."""
+    found = engine.documents.list([f"entity_type={kind}"])
+    return [one for one in found if held(one.metadata, None)]
 
 
 def held(fields: Mapping[str, Any], as_of: str | None) -> bool:
@@ -209,14 +217,13 @@ def search(
         kind = str(hit.chunk.metadata["entity_type"])
         if entity_id is None:
             continue
-        elements.by_id.update({one.id: one for one in engine.store.entities([entity_id])})
         results.append(
             {
                 "id": entity_id,
                 "name": hit.chunk.title,
                 "entity_type": kind,
                 "text": own_words(hit.chunk.text),
-                "fields": {k: v for k, v in hit.chunk.metadata.items() if k in _SHOWN_FIELDS},
+                "fields": {k: v for k, v in hit.chunk.metadata.items() if k in {*FIELDS, "line"}},
                 "score": round(score, 4),
                 "scores": {**{n: round(s, 4) for n, s in hit.scores.items()}, "weight": weight},
                 "chain": chain(elements, entity_id, kind),
@@ -234,9 +241,6 @@ def search(
         "context": {"parts": parts},
         "notes": notes if results else ["no element of these layers was found"],
     }
-
-
-_SHOWN_FIELDS = ("priority", "weight", "status", "version", "since", "until", "line", "time")
 
 
 def _parts(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.packs.constitution.chain import Elements, chain, held, related, weight_of
+from clew.packs.constitution.chain import Elements, chain, current, related, weight_of
 from clew.packs.constitution.node import LAYERS, MEDIA_TYPE, own_words
 from clew.sentences import sentences
 from clew.text import one_line, terms
@@ -61,12 +61,8 @@ def check(engine: Engine, text: str) -> dict[str, Any]:
 
 def _chunks(engine: Engine) -> list[StoredChunk]:
     """The passages of the principles and goals that hold now."""
-    found = []
-    for kind in ("principle", "goal"):
-        for info in engine.documents.list([f"entity_type={kind}"]):
-            if held(info.metadata, None):
-                found += engine.documents.chunks(info.source)
-    return found
+    infos = [*current(engine, "principle"), *current(engine, "goal")]
+    return [chunk for info in infos for chunk in engine.documents.chunks(info.source)]
 
 
 def _named(sentence: str, name: str) -> float:
@@ -77,7 +73,6 @@ def _named(sentence: str, name: str) -> float:
 
 def _touched(elements: Elements, chunk: StoredChunk, sentence: str, score: float) -> dict[str, Any]:
     entity_id = elements.resolve(chunk.title) or 0
-    elements.by_id.update({one.id: one for one in elements.engine.store.entities([entity_id])})
     kind = str(chunk.metadata["entity_type"])
     denial, own = _DENIES.search(sentence), own_words(chunk.text)
     stated = [chunk.title, *(own[start:end] for start, end in sentences(own))]
@@ -141,11 +136,7 @@ def coverage(engine: Engine) -> dict[str, Any]:
     elements = Elements(engine)
     layers: list[dict[str, Any]] = []
     for layer in LAYERS:
-        infos = [
-            one
-            for one in engine.documents.list([f"entity_type={layer}"])
-            if held(one.metadata, None)
-        ]
+        infos = current(engine, layer)
         never = [one.title for one in infos if not _referenced(elements, one)]
         layers.append({"layer": layer, "elements": len(infos), "never": never})
     total = sum(one["elements"] for one in layers)

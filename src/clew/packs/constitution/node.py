@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 from clew.indexing.reading.formats.common import clean_text
 from clew.indexing.reading.formats.entity_document import record
 from clew.indexing.reading.formats.trees.circles import circles
-from clew.packs.constitution.types import ENTITY_TYPES
+from clew.packs.constitution.types import ENTITY_TYPES, RELATION_TYPES
 from clew.sentences import sentence_groups
 from clew.text import entity_key, one_line
 from clew.times import to_date
@@ -36,10 +36,7 @@ BETWEEN = {"value": "defines", "principle": "guides"}
 """What leads from a layer to the next one."""
 RELATED = ("complements", "conflicts", "depends_on")
 """Kinds of `relates_to`; each is a relation type of its own beside it."""
-RELATIONS = (
-    *("defines", "guides", "implements", *RELATED, "discussed_in", "derived_from", "references"),
-    "about",
-)
+RELATIONS = tuple(one.name for one in RELATION_TYPES if one.name != "relates_to")
 FIELDS = {field.name: field for kind in ENTITY_TYPES for field in kind.fields}
 """Fields that any element may have, as they are declared."""
 SHARES = ("confidence", "strength", "completeness", "relevance")

@@ -1,8 +1,8 @@
-"""The kinds of elements of a constitution, and their fields."""
+"""The kinds of elements of a constitution with their fields, and what relates them."""
 
 from __future__ import annotations
 
-from clew.packs.pack import EntityType, Field
+from clew.packs.pack import EntityType, Field, RelationType
 
 _VERSIONS = (
     Field(name="version"),
@@ -27,4 +27,17 @@ ENTITY_TYPES = (
     ),
     EntityType(name="topic"),
     EntityType(name="conversation", fields=(Field(name="time", kind="time"),)),
+)
+RELATION_TYPES = (
+    RelationType(name="defines", inverse="defined_by", description="Value to principle."),
+    RelationType(name="guides", inverse="guided_by", description="Principle to goal."),
+    RelationType(name="implements", description="Goal to principle; confidence: completeness."),
+    RelationType(name="relates_to", description="Confidence: strength; its kind is beside it."),
+    RelationType(name="complements"),
+    RelationType(name="conflicts"),
+    RelationType(name="depends_on"),
+    RelationType(name="discussed_in", description="Element to conversation."),
+    RelationType(name="derived_from", description="Version to the one before."),
+    RelationType(name="references", description="Conversation to element: relevance."),
+    RelationType(name="about"),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from heapq import nlargest
 from typing import TYPE_CHECKING, Any
 
 from clew.packs.papers.paper import PAPER
@@ -36,14 +37,14 @@ def find_papers(
 ) -> list[DocumentInfo]:
     """The papers that a question finds, best first; without one all, the most cited first."""
     only = [*where, f"entity_type={PAPER}"]
-    infos = {one.id: one for one in engine.documents.list(only)}
     if not query:
-        order = sorted(infos.values(), key=lambda one: -int(one.metadata.get("citations", 0)))
-        return order[:limit]
+        papers = engine.documents.list(only)
+        return nlargest(limit, papers, key=lambda one: int(one.metadata.get("citations", 0)))
     wanted = min(_PER_PAPER * limit, _MOST)
     hits = engine.search(query, where=only, limit=wanted, context=False).hits
-    found = dict.fromkeys(hit.chunk.document_id for hit in hits)
-    return [infos[id_] for id_ in found if id_ in infos][:limit]
+    found = list(dict.fromkeys(hit.chunk.document_id for hit in hits))[:limit]
+    infos = {one.id: one for one in engine.store.documents(ids=found)}
+    return [infos[id_] for id_ in found if id_ in infos]
 
 
 def citations(engine: Engine, papers: Iterable[DocumentInfo]) -> list[dict[str, Any]]:

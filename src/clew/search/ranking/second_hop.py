@@ -36,7 +36,7 @@ LED_TO, LIKELY = 2, 0.5
 """Other passages that the first one's names lead to, at most; else the second's confidence."""
 _ASKED = re.compile(r"\b(?:which|what|how many|how much) (\w+)(?: (\w+))?", re.IGNORECASE)
 HELD = 0.85
-"""Share of such second passages that answer where the first does: fewer than the 30 of 31 in three
+"""Share of such second passages that answer where the first does: fewer than the 46 of 49 in four
 data sets, since the ranker had learned from these; see docs/quality.md."""
 
 
@@ -58,7 +58,8 @@ def find_second_hop(
     """The second hop of the best passage, if one of the next ones is it.
 
     `order` (n,) are places of the candidates, best first; `vectors` (n, dim) their embeddings.
-    Where the best passage's names lead to several others, the ranker itself must be for it.
+    Where it is not the next one, or the best passage's names lead to several others, the ranker
+    itself must hold it for likely.
     """
     best, others = order[0], order[1:LOOKED_AT]
     first = int(evidence.rows[best])
@@ -70,7 +71,8 @@ def find_second_hop(
     for place in fitting.tolist():
         second = int(evidence.rows[place])
         shared = [e for e in snapshot.passage_entities.row(second).tolist() if e in ties]
-        if shared and (len(led_to) <= LED_TO or confidences[place] >= LIKELY):
+        alone = place == order[1] and len(led_to) <= LED_TO
+        if shared and (alone or confidences[place] >= LIKELY):
             entity = max(shared, key=lambda e: ties[e])
             return SecondHop(first, second, entity, ties[entity][1])
     return None

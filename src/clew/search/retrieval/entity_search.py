@@ -233,7 +233,7 @@ def _contents(
     *,
     described: bool,
 ) -> list[str]:
-    """What each entity is: its description, or the sentence of its passage that names it.
+    """What each entity is: its description, or what its passage says from where it is named on.
 
     `described`: also by a language model.
     """
@@ -245,9 +245,14 @@ def _contents(
         said = sentences.get(chunk, ())
         naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
         written = entity.description.text if entity.description and described else ""
-        sentence = said[naming] if naming < len(said) else ""
-        found.append(entity.content or written or sentence)
+        found.append(entity.content or written or _telling(said[naming:], entity.name))
     return found
+
+
+def _telling(sentences: Sequence[str], name: str) -> str:
+    """The first that says more than the name: no heading, no line without letters and digits."""
+    said = (sentence for sentence in sentences if any(map(str.isalnum, sentence)))
+    return next((s for s in said if s.strip("#*=-~^_ \n").casefold() != name.casefold()), "")
 
 
 def _naming(snapshot: Snapshot, entity: int, passage: int) -> int:

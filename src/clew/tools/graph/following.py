@@ -96,8 +96,20 @@ def list_communities(call: Call, arguments: Arguments) -> Result:
     found = call.engine.graph.communities(
         arguments["level"], arguments["limit"], arguments["query"]
     )
-    around: Result = {"level": arguments["level"]}
+    notes = unlikely(call, arguments["query"]) if arguments["query"] else []
+    around: Result = {"level": arguments["level"], "notes": notes}
     return fitted(call, arguments, around, "communities", list(map(_community, found)))
+
+
+def unlikely(call: Call, query: str) -> list[str]:
+    """The note that nothing in the store is likely to be about the query; else none.
+
+    What is nearest is listed all the same, and looks as if it were what was asked for.
+    """
+    from clew.search.pipeline import UNLIKELY
+
+    found = call.engine.search(query, strategy="graph", limit=1)
+    return [note for note in found.notes if note == UNLIKELY]
 
 
 def _community(community: Community) -> Result:
@@ -132,7 +144,8 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         }
         for hit in hits
     ]
-    return fitted(call, arguments, {"notes": list(notes)}, "results", results)
+    around: Result = {"notes": [*unlikely(call, arguments["query"]), *notes]}
+    return fitted(call, arguments, around, "results", results)
 
 
 def entity_importance(call: Call, arguments: Arguments) -> Result:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import NotFoundError
 from clew.tools.budget import fitting, no_room, read_cursor
+from clew.tools.graph.following import unlikely
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         "result_count": len(hits),
         "results": [],
         "left_out": len(hits),
-        "notes": list(notes),
+        "notes": [*unlikely(call, arguments["query"]), *notes],
         "search_params": params,
     }
     results = [_result(call, hit, params) for hit in hits]

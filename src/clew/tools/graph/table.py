@@ -238,7 +238,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
             integer("limit", "Communities", 10, 1, 200),
             MAX_TOKENS,
         ),
-        result=shape(communities="array", left_out="integer"),
+        result=shape(communities="array", notes="array", left_out="integer"),
         run=following.list_communities,
         scope="read",
         profiles=FULL,
