@@ -19,8 +19,9 @@ AXE = Path(__file__).parent.parent / "protocol" / "node_modules" / "axe-core" / 
 SCREENSHOTS = os.environ.get("CLEW_SCREENSHOTS")
 """A folder that pictures of the pages are written to; those of the documentation come from here."""
 QUESTION = "Who taught the builder of the Skerrow Rock light?"
-RUN = """async () => {
-  const found = await axe.run(document, { resultTypes: ["violations"] });
+RUN = """async (rules) => {
+  const only = rules.length ? { runOnly: { type: "rule", values: rules } } : {};
+  const found = await axe.run(document, { resultTypes: ["violations"], ...only });
   return found.violations.filter((v) => ["serious", "critical"].includes(v.impact))
     .map((v) => v.id + ": " + v.nodes.map((n) => n.target).join(" | "));
 }"""
@@ -150,7 +151,9 @@ def test_nothing_keeps_anybody_out(
 def _check(page: Page, axe: str, name: str) -> None:
     """Nothing serious; a picture for the documentation where one is wanted."""
     page.evaluate(axe)
-    assert page.evaluate(RUN) == [], name
+    # The dark has other colours, and nothing else.
+    rules = ["color-contrast"] if name.endswith("-dark") else []
+    assert page.evaluate(RUN, rules) == [], name
     if SCREENSHOTS:
         page.wait_for_timeout(300)
         page.screenshot(path=f"{SCREENSHOTS}/{name}.png")

@@ -52,6 +52,38 @@ def test_a_dry_run_says_what_a_run_then_does(in_process: Run, notes: Path, tmp_p
     assert [report[name] for name in ("added", "changed", "unchanged", "pruned")] == [1, 1, 1, 1]
 
 
+def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
+    in_process: Run, notes: Path
+) -> None:
+    (notes / "Papers.BIB").write_text("@article{a, title={The Clock}, author={Ada Morn}}\n")
+    (notes / "todo.txt").write_text("(A) Oil the clock due:2026-05-04\n")
+    (notes / "people.vcf").write_text("BEGIN:VCARD\nVERSION:3.0\nFN:Ada Morn\nEND:VCARD\n")
+    said = in_process("index", notes).stderr
+    assert "1 file was read as plain text; the pack papers knows its format" in said
+    assert "2 files were read as plain text; the pack personal knows their format" in said
+    assert "constitution" not in said
+
+    (notes / "ada.txt").write_text("Another text.")
+    report = json.loads(in_process("index", notes, "--pack", "papers", "--json").stdout)
+    assert report["for_packs"] == {"personal": 2}
+    assert "plain text" not in in_process("index", notes).stderr
+
+
+def test_of_a_file_with_many_bad_records_some_are_listed(in_process: Run, notes: Path) -> None:
+    (notes / "C#").mkdir()
+    (notes / "C#" / "empty.pdf").write_bytes(b"%PDF-")
+    events = "BEGIN:VEVENT\nUID:a\nEND:VEVENT\n" * 50
+    (notes / "bad.ics").write_text(f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n")
+    said = in_process("index", notes, "--pack", "personal").stdout
+    assert said.count("no start") == 20
+    assert "30 more of its records" in said
+    assert said.count("malformed PDF") == 1
+
+    (notes / "bad.ics").touch()
+    report = json.loads(in_process("index", notes, "--retry", "--json").stdout)
+    assert sum("no start" in item["reason"] for item in report["skipped"]) == 50
+
+
 def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     in_process: Run, notes: Path
 ) -> None:

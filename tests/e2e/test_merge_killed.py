@@ -8,12 +8,16 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
+
+import pytest
 
 from tests.content import content
 from tests.e2e.conftest import NOTES, WORKSHOP, Run
 
 LAUNCHER = Path(__file__).parents[2] / "examples" / "index_processes.py"
+RAY = LAUNCHER.with_name("index_ray.py")
 PATIENCE = 120
 # A commit for each document, and a word after each.
 _MERGE = """
@@ -105,3 +109,37 @@ def test_what_cannot_be_merged_is_told_in_one_line(clew: Run, tmp_path: Path) ->
     assert refused.stderr.count("\n") == 1
     assert "there is no store" in refused.stderr
     assert "expected I/N" in wrong.stderr
+
+
+def test_a_cluster_goes_on_without_a_killed_worker(clew: Run, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="the extra `ray` is not installed")
+    notes, store, work = write_notes(tmp_path / "notes"), tmp_path / "store", tmp_path / "work"
+    command = [sys.executable, str(RAY), str(notes), "--shards", "2"]
+    command += ["--work", str(work), "--into", str(store)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as launcher:
+        deadline = time.monotonic() + PATIENCE
+        while not list(work.glob("*/default/clew.db")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        worker = next(pid for pid in descendants(launcher.pid) if "Map(index)" in title(pid))
+        os.kill(worker, signal.SIGKILL)
+        told, _ = launcher.communicate(timeout=PATIENCE)
+    whole = clew("index", notes, "--store", "whole")
+
+    assert (launcher.returncode, whole.returncode) == (0, 0)
+    assert "8 documents merged, 0 unchanged" in told
+    assert held(store, vectors=False) == held(tmp_path / "whole", vectors=False)
+
+
+def descendants(pid: int) -> list[int]:
+    """Processes that a process has started, and those that these have, on Linux."""
+    children: list[int] = []
+    for task in Path(f"/proc/{pid}/task").glob("*/children"):
+        children += map(int, task.read_text().split())
+    return children + [one for child in children for one in descendants(child)]
+
+
+def title(pid: int) -> str:
+    """What a process calls itself."""
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace")
+    return ""

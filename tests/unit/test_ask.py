@@ -141,6 +141,14 @@ def test_where_the_model_fails_the_documents_answer(
     assert any("the documents' own sentences" in note for note in answer.notes)
 
 
+def test_what_a_model_says_instead_of_an_answer_is_told(library: Path) -> None:
+    answer, _, _ = asked(library, *["I'm sorry,\n\x1b[31mbut I cannot help. " * 9] * 2)
+
+    (note,) = (note for note in answer.notes if "own sentences" in note)
+    assert r"""expected a JSON object, got "I'm sorry, \x1b[31mbut I cannot help.""" in note
+    assert len(note) < 300
+
+
 def test_without_a_model_the_documents_answer(library: Path) -> None:
     with clew.open(library, embedder=HashEmbedder()) as store:
         answer = store.ask(QUESTION)

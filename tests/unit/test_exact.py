@@ -9,7 +9,7 @@ import pytest
 
 import clew
 from clew.indexing.reading.reader import document_from_text
-from clew.search.retrieval.exact import exact_names, quoted_phrases
+from clew.search.retrieval.exact import exact_names, numbers, quoted_phrases, stands_in
 from clew.search.strategies import EXACT_FIRST
 from clew.testing.fakes import HashEmbedder
 from clew.text import name_key, split_file_name
@@ -26,6 +26,11 @@ LIBRARY = {
     "notes/like.txt": ("Notes", "I like what you like, and you like it as well; like it or not."),
     "code/alpha/lib.rs": ("lib.rs", "pub fn first() {}"),
     "code/semver/lib.rs": ("lib.rs", "pub fn second() {}"),
+    "log/news.txt": ("Changes", "0.10.4 (July): ports 1.2 and 1.3 are gone. 0.10.40 comes later."),
+    "log/more.txt": (
+        "Changes",
+        "0.4.10, 4.0.10 and 10.0.4: released, released, released 0.10.44",
+    ),
     "notes/quiet.txt": ("Harbour", "The old harbour lies quiet at night, the boats asleep."),
     "notes/loud.txt": ("Night", "At night the quiet boats lie in the old harbour; quiet harbour."),
 }
@@ -53,6 +58,7 @@ def engine(tmp_path: Path) -> Iterator[clew.Clew]:
         ("charter version 1.1", "rules/charter.1.1.txt"),
         ("As You Like It", "books/ayli.txt"),
         ("lib.rs of semver", "code/semver/lib.rs"),
+        ("When was 0.10.4 released?", "log/news.txt"),
         ('"harbour lies quiet"', "notes/quiet.txt"),
         ("Where is it that the “old harbour lies”?", "notes/quiet.txt"),
     ],
@@ -134,6 +140,24 @@ def test_what_is_quoted_in_passing_is_not_sought() -> None:
     asked = 'When was the singer born who has a husky voice and whose third album is "Diamond Cut"?'
     assert quoted_phrases(asked) == []
     assert quoted_phrases('Who sings "Diamond Cut"?') == ["Diamond Cut"]
+
+
+def test_a_number_stands_by_itself() -> None:
+    assert numbers("Is v0.10.4, of 3 or PO-55831 (1.1) late in 2021? See e.g. 4.2.") == [
+        "v0.10.4",
+        "PO-55831",
+        "1.1",
+        "4.2",
+    ]
+    assert all(stands_in(text, "1.1") for text in ("1.1", "(1.1)", "see 1.1.", "1.1, 1.2", "§1.1"))
+    assert not any(stands_in(text, "1.1") for text in ("1.1.2", "2.1.1", "1.10", "1.1-2", "11"))
+
+
+def test_a_number_that_many_passages_hold_tells_nothing_apart(engine: clew.Clew) -> None:
+    for place in range(4):
+        engine.add(f"Section 7-4 speaks of boats, {place} of them.", source=f"many/{place}.txt")
+    hits = engine.search("Where does the old harbour of 7-4 lie quiet?").hits
+    assert hits[0].chunk.source == "notes/quiet.txt"
 
 
 def test_quotations() -> None:

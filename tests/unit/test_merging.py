@@ -218,3 +218,14 @@ def test_stores_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             assert "\n" not in str(raised.value)
         assert engine.documents.list() == []
     assert not (tmp_path / "nowhere").exists()
+
+
+def test_a_quota_is_kept(tmp_path: Path) -> None:
+    with open_store(tmp_path / "shard") as engine:
+        for source in ("one", "two"):
+            engine.add(f"Ada Morn wrote letter {source}.", source=source)
+    settings = clew.load_settings(store=tmp_path / "merged", quota={"documents": 1})
+    with clew.open(settings=settings, embedder=HashEmbedder()) as engine:
+        with pytest.raises(InputError, match="may have 1 documents"):
+            engine.maintenance.merge([tmp_path / "shard"])
+        assert engine.documents.list() == []

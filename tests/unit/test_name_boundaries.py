@@ -144,3 +144,9 @@ def test_lines_of_an_address_are_no_single_name() -> None:
 def test_a_shouted_word_is_an_acronym_only_where_the_text_has_no_such_word() -> None:
     assert names("They fight AIDS there.") == ["AIDS"]
     assert names("This aids nobody. It AIDS them.") == []
+
+
+def test_a_name_may_be_cut_off_behind_of() -> None:
+    found = names("The 1998 Eastern Tornado Outbreak of June 2, 1998, was a significant one.")
+
+    assert any("Eastern Tornado Outbreak" in name for name in found)

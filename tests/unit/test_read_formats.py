@@ -244,6 +244,23 @@ def test_word_documents(tmp_path: Path) -> None:
     assert document.metadata["author"] == "Ann"
 
 
+def test_a_word_document_without_properties_has_none(tmp_path: Path) -> None:
+    """As Google Docs exports them."""
+    with zipfile.ZipFile(io.BytesIO(word())) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    del members["docProps/core.xml"]
+    related = members["_rels/.rels"]
+    start = related.rindex(b"<Relationship ", 0, related.index(b"docProps/core.xml"))
+    end = related.index(b">", start) + 1
+    members["_rels/.rels"] = related[:start] + related[end:]
+
+    path = tmp_path / "a.docx"
+    document = read_one(path, _zipped(**members))
+    assert (document.title, document.created_at) == ("The Report", None)
+    assert document.updated_at == datetime.fromtimestamp(path.stat().st_mtime, UTC)
+    assert not {"author", "keywords"} & set(document.metadata)
+
+
 def _zipped(**members: bytes) -> bytes:
     buffer = io.BytesIO()
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:

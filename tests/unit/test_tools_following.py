@@ -61,6 +61,14 @@ def test_no_path_takes_a_detour_within_one_sentence(engine: Clew) -> None:
         assert all(one != other for one, other in pairwise(sentences))
 
 
+def test_where_nothing_ties_two_entities_both_are_named(engine: Clew) -> None:
+    engine.add("Zora Bellweather sings.", source="zora")
+    found = call(engine, "find_paths", source="Ada Quill", target="Zora Bellweather", max_hops=2)
+    assert found["paths"] == []
+    (note,) = found["notes"]
+    assert all(part in note for part in ("at most 2 hops", "'Ada Quill'", "'Zora Bellweather'"))
+
+
 def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
     whole = call(engine, "entity_timeline", entity="Ada Quill")["timeline"]
     years = [entry["from"][:4] for entry in whole]

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
+from clew.engine.packs import with_unread_formats
 from clew.errors import InputError, NotFoundError, UnreadableError, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
@@ -58,9 +59,8 @@ class Documents:
         cannot be read is reported in `skipped`, and what was stored of it before stays. What took
         more than a limit of the settings (`limits`) is reported again without being read, until it
         or a limit changes, or `retry` is given. `prune` drops documents whose file below the given
-        paths is gone; `only` leaves all other files alone. `shard` (i, n) does so but for the i-th
-        of n parts of them, which every worker cuts alike. Raises `InputError` for a path that does
-        not exist.
+        paths is gone; `only` leaves all other files alone, `shard` (i, n) all but the i-th of n
+        parts, which every worker cuts alike. Raises `InputError` for a path that does not exist.
         """
         roots = _roots(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
@@ -68,7 +68,8 @@ class Documents:
         if only is not None:
             wanted = {os.path.realpath(path) for path in only}
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
-        return self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        done = self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        return with_unread_formats(done, [item.path.name for item in inputs], self._state)
 
     def preview(
         self,

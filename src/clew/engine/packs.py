@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 from clew.wiring import declare_functional
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.engine.state import EngineState
     from clew.packs.pack import Pack
+    from clew.types import IndexReport
 
 
 class Packs:
@@ -58,6 +62,17 @@ class Packs:
         with state.writing:
             state.store.set_packs(names)
         declare_functional(state.settings, state.store)
+
+
+def with_unread_formats(
+    report: IndexReport, names: Sequence[str], state: EngineState
+) -> IndexReport:
+    """A report, of a run that changed something, with the packs that would read its files."""
+    if not report.added + report.changed:
+        return report
+    from clew.packs.load import unread_formats
+
+    return replace(report, for_packs=unread_formats(map(str.lower, names), state.store.packs()))
 
 
 def _check(pack: Pack) -> None:

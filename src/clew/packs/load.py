@@ -11,13 +11,15 @@ import importlib.util
 import pkgutil
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
-from pathlib import Path
+from pathlib import Path, PurePath
 from types import ModuleType
 
 import clew.packs
 from clew.errors import InputError, NotFoundError
+from clew.indexing.reading.formats.media_types import media_type_of
 from clew.packs.pack import Pack
 
 GROUP = "clew.packs"
@@ -47,6 +49,20 @@ def load(name: str, folders: Sequence[Path]) -> Pack:
         f"there is no pack {name!r}; there are {', '.join(available(folders))}. One of your own is"
         " found by the entry point group clew.packs, or in a folder that CLEW_PACKS__FOLDERS names"
     )
+
+
+def unread_formats(names: Iterable[str], enabled: Collection[str]) -> dict[str, int]:
+    """How many files of these names a pack that ships and is not enabled would read, by pack.
+
+    Only formats that are mere text without a pack: a calendar, say, but no Markdown.
+    """
+    endings = Counter(one for name in names for one in {name, PurePath(name).suffix})
+    found = {}
+    for pack in set(_built_in()) - set(enabled):
+        readers = load(pack, ()).readers
+        if count := sum(endings[one] for one in readers if media_type_of(one) == "text/plain"):
+            found[pack] = count
+    return found
 
 
 def _built_in() -> list[str]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
+RECORDS_SHOWN = 20
+"""Records of one file that are listed as skipped."""
 IncludeOption: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(metavar="GLOB", help="Only these files; repeatable.", show_default=False),
@@ -185,6 +187,12 @@ def print_report(report: IndexReport) -> None:
         f"{', '.join(parts)}; {report.chunks:,} chunks in {report.seconds:.1f} s "
         f"(embedding {report.embedding_seconds:.1f} s)"
     )
+    for pack, files in sorted(report.for_packs.items()):
+        were, their = ("file was", "its") if files == 1 else ("files were", "their")
+        note(
+            f"{files:,} {were} read as plain text; the pack {pack} knows {their} format:"
+            f" clew index … --pack {pack}"
+        )
     for before, now in report.moved:
         note(f"{shown_source(now)} was {shown_source(before)}, which is gone; --prune drops that")
     if report.skipped:
@@ -197,12 +205,25 @@ def _print_skipped(skipped: tuple[Skipped, ...]) -> None:
     binary = Counter(PurePath(s.source).suffix for s in skipped if s.reason == BINARY)
     kinds = {suffix: count for suffix, count in binary.items() if suffix and count > 1}
     rows = [(f"{count:,} files *{suffix}", BINARY) for suffix, count in sorted(kinds.items())]
+    records: Counter[str] = Counter()
+    for item in skipped:
+        if item.reason != BINARY or PurePath(item.source).suffix not in kinds:
+            file = _file_of(item.source)
+            records[file] += 1
+            if records[file] <= RECORDS_SHOWN:
+                rows.append((shown_source(item.source), item.reason))
     rows += [
-        (shown_source(item.source), item.reason)
-        for item in skipped
-        if item.reason != BINARY or PurePath(item.source).suffix not in kinds
+        (shown_source(file), f"{count - RECORDS_SHOWN:,} more of its records; --json lists them")
+        for file, count in records.items()
+        if count > RECORDS_SHOWN
     ]
     stdout_console().print(table(("skipped", "reason"), rows))
+
+
+def _file_of(source: str) -> str:
+    """The file that a source, or the record that it names behind `#`, is in."""
+    file, _, record = source.rpartition("#")
+    return source if not file or "/" in record else file
 
 
 def delete(

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from clew.engine.documents import Documents
 from clew.engine.merging.by_hand import combine, say_after, say_before
 from clew.engine.packs import Packs
 from clew.errors import InputError, StoreMismatchError, UnreadableError
@@ -45,8 +46,9 @@ _AHEAD = 16
 def merge(state: EngineState, folders: Sequence[Path], progress: Progress | None) -> MergeReport:
     """Merge the stores in some folders (those of one namespace) into the engine's store.
 
-    Raises `InputError` for a folder without a store and for one given twice, and
-    `StoreMismatchError` where stores were made in another way; then nothing is merged.
+    Raises `InputError` for a folder without a store, for one given twice and for more documents
+    than the quota allows, and `StoreMismatchError` where stores were made in another way; then
+    nothing is merged.
     """
     started = time.perf_counter()
     with ExitStack() as stack:
@@ -99,6 +101,9 @@ class _Merging:
         found, differing = _chosen([one for of_shard in listed for one in of_shard])
         held = self.state.store.document_digests()
         missing = [f for f in found if held.get(f.document.source) != f.document.digests]
+        new = sum(f.document.source not in held for f in missing)
+        if new and (full := Documents(self.state).quota_reached(len(held) + new)):
+            raise InputError(full)
         say_before(self.state.store, hand)
         counts = self._save(missing, len(found))
         told += say_after(self.state.store, hand)

@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from clew.errors import ReplyError
 from clew.ports.language_model import Message
+from clew.text import one_line
 from clew.untrusted import escaped
 
 if TYPE_CHECKING:
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 _SHOWN = 500
 """Characters of a reply, and of what is wrong with it, that the model is told."""
+_SAID = 80
+"""Characters of a reply without JSON that the user is told."""
 
 
 def parse(request: Request, reply: Reply) -> BaseModel | None:
@@ -39,8 +42,14 @@ def parse(request: Request, reply: Reply) -> BaseModel | None:
     if request.schema is None or reply.calls:
         return None
     start, end = reply.text.find("{"), reply.text.rfind("}")
+    if start < 0:
+        raise ReplyError(
+            f"{reply.model} did not answer in the form asked for: expected a JSON object, got"
+            f" {one_line(reply.text)[:_SAID]!r}",
+            "malformed",
+        )
     try:
-        return request.schema.model_validate_json(reply.text[max(start, 0) : end + 1])
+        return request.schema.model_validate_json(reply.text[start : end + 1])
     except (ValidationError, RecursionError) as error:
         raise ReplyError(
             f"{reply.model} did not answer in the form asked for: {_wrong(error)}", "malformed"
@@ -49,7 +58,7 @@ def parse(request: Request, reply: Reply) -> BaseModel | None:
 
 def repaired(request: Request, reply: Reply, error: ReplyError) -> Request:
     """The request once more, with the reply and what is wrong with it."""
-    told = f"That is not what was asked for. {error} Answer again, with the JSON object alone."
+    told = f"That is not what was asked for. {error}. Answer again, with the JSON object alone."
     return replace(
         request,
         messages=(
@@ -62,7 +71,7 @@ def repaired(request: Request, reply: Reply, error: ReplyError) -> Request:
 
 def _wrong(error: ValidationError | RecursionError) -> str:
     if isinstance(error, RecursionError):
-        return "it is nested too deeply."
+        return "it is nested too deeply"
     first = error.errors(include_url=False, include_input=False)[0]
     place = ".".join(map(str, first["loc"])) or "the reply"
-    return f"{place}: {first['msg']}."[:_SHOWN]
+    return f"{place}: {first['msg']}"[:_SHOWN]

@@ -1,4 +1,4 @@
-"""What a question names exactly: a file, an identifier, a title, a phrase in quotation marks.
+"""What a question names exactly: a file, an identifier, a title, a quoted phrase, a number.
 
 Such a name is no matter of degree, so what bears it comes before all that a strategy ranks. The
 names are looked up by their keys in indexes of the store: no document is read for it.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from operator import contains
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from clew.search.answer.result import RetrievalResult
     from clew.search.retrieval.channels import Ranking
@@ -66,6 +67,13 @@ def quoted_phrases(question: str) -> list[str]:
     quoted = {term for phrase in phrases for term in terms(phrase)}
     others = [term for term in question_terms(question) if term not in quoted]
     return phrases if len(others) <= max(MAX_OTHERS, len(quoted)) else []
+
+
+def numbers(question: str) -> list[str]:
+    """Words of several parts with a digit in them: of a version, an order, a section."""
+    words = (word.strip(_EDGES + ".") for word in question.split()[:MAX_WORDS])
+    found = (w for w in words if any(c.isdecimal() for c in w) and len(terms(w)) > 1)
+    return list(dict.fromkeys(found))[:MAX_QUOTED]
 
 
 def exact_names(question: str) -> list[ExactName]:
@@ -162,19 +170,42 @@ def _best(
 
 
 def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
-    """Passages that hold what the question quotes: all where it asks for nothing else, else one."""
-    store = session.resources.store
+    """Passages that hold what the question quotes: all where it asks for nothing else, else one.
+
+    Of those that hold a number the best, where they are few: else it tells nothing apart. Numbers
+    of a date are none.
+    """
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     phrases = quoted_phrases(session.question)
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
     for phrase in phrases:
-        if not terms(phrase):
-            continue  # stop words are not in the index
-        # Terms with a space between them are a phrase of the keyword index.
-        said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
-        ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
-        wanted = one_line(fold(phrase))
-        holding = [c.id for c in store.chunks(ids.tolist()) if wanted in one_line(fold(c.text))]
-        holding.sort(key=lambda id_: places.get(id_, len(places)))
+        holding = _holding(session, phrase, places, in_text=contains)
         yield from holding if alone else holding[:1]
+    for number in numbers(session.question) if session.named_period is None else ():
+        holding = _holding(session, number, places, in_text=stands_in)
+        yield from holding[:1] if len(holding) <= MAX_LEADING else ()
+
+
+def _holding(
+    session: QuerySession,
+    phrase: str,
+    places: dict[int, int],
+    *,
+    in_text: Callable[[str, str], bool],
+) -> list[int]:
+    """Passages that hold a phrase, the best first."""
+    if not terms(phrase):
+        return []  # stop words are not in the index
+    store = session.resources.store
+    # Terms with a space between them are a phrase of the keyword index.
+    said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
+    ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
+    wanted = one_line(fold(phrase))
+    holding = [c.id for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
+    return sorted(holding, key=lambda id_: places.get(id_, len(places)))
+
+
+def stands_in(text: str, number: str) -> bool:
+    """Whether a number stands in a text by itself, not as a part of a longer one."""
+    return re.search(rf"(?<![\w.-]){re.escape(number)}(?![\w-]|\.\w)", text) is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sqlite3
 from pathlib import Path
 
@@ -9,6 +10,8 @@ from clew.errors import StoreBusyError, StoreCorruptError, StoreError
 
 BUSY = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _DAMAGED = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
+_LEAST_FREE = 1 << 16
+"""Bytes; with less, not even a store that is only read can be opened."""
 _ADVICE = {
     sqlite3.SQLITE_FULL: "the disk is full; free some space and repeat the command",
     sqlite3.SQLITE_READONLY: "it cannot be written to; check the rights of the file and its folder",
@@ -45,6 +48,8 @@ def translated(
             f" {path + '-wal'!r}: open it once where it can be written, or copy it with"
             " `clew backup` there"
         )
+    if code == sqlite3.SQLITE_IOERR and shutil.disk_usage(file.parent).free < _LEAST_FREE:
+        code = sqlite3.SQLITE_FULL  # SQLite says so of its files, but not of memory that it shares
     advice = _ADVICE.get(code, "run `clew check` to see whether the store is sound")
     return StoreError(f"the store {path!r} failed ({error}): {advice}")
 

@@ -22,10 +22,14 @@ def find_paths(call: Call, arguments: Arguments) -> Result:
     """`find_paths`."""
     options = {name: arguments[name] for name in ("max_hops", "weighted")}
     matches = [call.engine.entities.match(arguments[name]) for name in ("source", "target")]
-    found, notes = call.engine.graph.paths(
-        *(entity for entity, _ in matches), limit=arguments["limit"], **options
-    )
+    source, target = (entity for entity, _ in matches)
+    found, notes = call.engine.graph.paths(source, target, limit=arguments["limit"], **options)
     said = [remark for _, remark in matches if remark]
+    if not found:
+        said.append(
+            f"no path of at most {options['max_hops']} hops ties {source.name!r} ({source.id}) and"
+            f" {target.name!r} ({target.id}); `graph_enhanced_search` shows others"
+        )
     around: Result = {"notes": [*said, *notes], "search_params": options}
     paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
     return fitted(call, arguments, around, "paths", list(paths))

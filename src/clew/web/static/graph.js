@@ -5,7 +5,7 @@ const COLOURS = ["#b3271e", "#1d6fa5", "#3b7d3a", "#8a5a00", "#7a3e9d", "#00757a
 const DARK = ["#ff8d7e", "#7fbcf0", "#8ccf86", "#e0b25a", "#cfa0ee", "#6fd0d4", "#f394c2", "#cfd266", "#a9b2ff", "#cfb5a2"];
 const dark = matchMedia("(prefers-color-scheme: dark)").matches;
 const palette = dark ? DARK : COLOURS;
-const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#655f55" : "#bdb5a7", faint = dark ? "#2b2924" : "#eeeae2", ground = dark ? "#201f1b" : "#ffffff", thread = palette[0];
+const ink = dark ? "#ece8e0" : "#1f1d1a", line = dark ? "#655f55" : "#bdb5a7", faint = dark ? "#2b2924" : "#eeeae2", crowd = dark ? "#423e37" : "#dcd6cb", ground = dark ? "#201f1b" : "#ffffff", thread = palette[0];
 
 /** Types that many stores have: no two of them look alike. */
 const KINDS = ["person", "place", "organisation", "event", "work", "concept", "name", "code", "product", "task"];
@@ -52,7 +52,8 @@ class Picture {
   draw(data) {
     this.graph = new graphology.MultiGraph();
     const used = threads(), box = this.place, tall = Math.min(Math.max(box.clientHeight / box.clientWidth / 0.55, 1), 1.6);
-    const small = Math.min(1, Math.max(0.4, Math.sqrt(120 / data.nodes.length)));
+    // Many are drawn small, their ties lighter.
+    const small = Math.min(1, Math.max(0.4, Math.sqrt(120 / data.nodes.length))), tie = data.edges.length > 500 ? crowd : line;
     for (const node of data.nodes) {
       const led = used.has(String(node.id));
       this.graph.addNode(node.id, { x: node.x, y: node.y * tall, label: node.name, type: "circle", kind: node.type, community: node.community, size: (4 + 9 * node.importance) * small, seed: node.seed, named: led || node.seed, rank: 2 * led + node.seed + node.importance });
@@ -60,10 +61,10 @@ class Picture {
     data.edges.forEach((edge, at) => {
       if (edge.source === edge.target) return;
       const led = used.has(`${edge.source} ${edge.target}`);
-      this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: (1 + 2 * edge.weight) * small + led, color: led ? thread : line, type: edge.id === null ? "line" : "arrow", zIndex: +led });
+      this.graph.addEdgeWithKey(at, edge.source, edge.target, { size: (1 + 2 * edge.weight) * small + led, color: led ? thread : tie, type: edge.id === null ? "line" : "arrow", zIndex: +led });
     });
     this.sigma = new Sigma(this.graph, this.place, {
-      labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6,
+      labelColor: { color: ink }, labelFont: "Liberation Sans, Arial, sans-serif", labelSize: 12, labelDensity: 0.6, labelRenderedSizeThreshold: 6 * small,
       defaultEdgeType: "line", allowInvalidContainer: true, zIndex: true, minCameraRatio: 0.05, maxCameraRatio: 4, stagePadding: 30,
       defaultDrawNodeLabel: label, defaultDrawNodeHover: hoverLabel,
       nodeReducer: (id, node) => this.node(id, node), edgeReducer: (id, edge) => this.edge(id, edge),

@@ -193,7 +193,7 @@ def _spent(found: Answer) -> str:
     """Who answered, and what it took."""
     seconds = sum(found.timings_ms.values()) / 1000
     if not found.model:
-        return f"No language model; {seconds:.1f} s."
+        return f"Without a language model; {seconds:.1f} s."
     usage = found.usage
     requests = f"{found.calls} requests" + f", {found.cached_calls} known" * bool(
         found.cached_calls

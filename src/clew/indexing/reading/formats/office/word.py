@@ -16,6 +16,7 @@ from typing import Any
 
 import docx
 from docx.document import Document as Word
+from docx.opc.constants import RELATIONSHIP_TYPE
 from docx.opc.exceptions import OpcError
 from docx.oxml.xmlchemy import BaseOxmlElement as Element
 
@@ -182,6 +183,9 @@ def _first_heading(blocks: list[tuple[str, str]]) -> str:
 
 
 def _core_properties(word: Word) -> Properties:
+    related = word.part.package.rels.values()
+    if all(relation.reltype != RELATIONSHIP_TYPE.CORE_PROPERTIES for relation in related):
+        return Properties()  # python-docx would make some up: a title, and this moment
     core = word.core_properties
     given = {"author": core.author, "subject": core.subject, "keywords": core.keywords}
     metadata: dict[str, Any] = {

@@ -1,0 +1,56 @@
+"""Index a folder by the workers of a Ray cluster, then merge what they made into one store.
+
+    pip install 'clew[ray]'
+    python examples/index_ray.py FOLDER --shards 8 --work SHARED_FOLDER --into STORE
+
+Each row of the data set is a shard, and each worker that takes one indexes it into a store of its
+own below `--work`, which all machines see under that path, as they see FOLDER. A worker that is
+killed, or whose machine is gone, is tried again by Ray and goes on where it was.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+import clew
+
+
+def index(row: dict[str, Any], folder: str, work: str, shards: int) -> dict[str, Any]:
+    """Index one shard; what was done of it."""
+    number = int(row["id"]) + 1
+    with clew.open(Path(work, str(number))) as engine:
+        report = engine.index([folder], shard=(number, shards))
+    return {"shard": number, "documents": report.added + report.changed, "chunks": report.chunks}
+
+
+def main() -> None:
+    """Index and merge."""
+    import ray
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--shards", type=int, default=2)
+    parser.add_argument("--work", type=Path, required=True)
+    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--address", default=None, help="of the cluster; else one is started here")
+    given = parser.parse_args()
+    folder, work = str(given.folder.resolve()), str(given.work.resolve())
+    ray.init(address=given.address, num_cpus=None if given.address else given.shards)
+    done = (
+        ray.data.range(given.shards, override_num_blocks=given.shards)
+        .map(index, fn_args=(folder, work, given.shards))
+        .take_all()
+    )
+    for row in sorted(done, key=lambda row: int(row["shard"])):
+        print(f"shard {row['shard']}: {row['documents']} documents, {row['chunks']} chunks")
+    ray.shutdown()
+    stores = [Path(work, str(number)) for number in range(1, given.shards + 1)]
+    with clew.open(given.into) as engine:
+        merged = engine.maintenance.merge(stores)
+    print(f"{merged.documents} documents merged, {merged.unchanged} unchanged")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,39 @@
+"""A disk that is full is said to be, and nothing stored is lost."""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+
+import pytest
+
+from tests.e2e.conftest import Library, Run
+
+ON_A_FULL_DISK = """
+set -e
+mkdir {disk} && mount -t tmpfs -o size=8m tmpfs {disk} && cp -r {store} {disk}/store
+cat /dev/zero > {disk}/rest 2> /dev/null || true
+{clew} --store {disk}/store search "Who built the mill?" || true
+{clew} --store {disk}/store delete mill.md || true
+rm {disk}/rest
+{clew} --store {disk}/store documents
+{clew} --store {disk}/store check
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts a file system of its own")
+def test_a_full_disk_is_said_to_be_full(clew: Run, library: Library) -> None:
+    if subprocess.run(["unshare", "-m", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    place = library.store.parent / "disk"
+    command = shlex.join([sys.executable, "-m", "clew"])
+    script = ON_A_FULL_DISK.format(disk=place, store=library.store, clew=command)
+    done = subprocess.run(
+        ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("the disk is full; free some space") == 2
+    assert "mill.md" in done.stdout
+    assert "0 broken" in done.stdout
