@@ -234,13 +234,10 @@ def _person_of(tokens: Sequence[Token]) -> int:
     """Where "of" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    if (
-        not 1 < at < len(words) - 1
-        or words[0].casefold() not in FIRST_NAMES
-        or is_ordinary(words[at - 1])
-    ):
+    if not 1 < at < len(words) - 1 or words[0].casefold() not in FIRST_NAMES:
         return 0
-    return at if is_person_shaped(" ".join(words[:at])) else 0
+    is_person = words[at + 1] == "the" or not is_ordinary(words[at - 1])
+    return at if is_person and is_person_shaped(" ".join(words[:at])) else 0
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:
