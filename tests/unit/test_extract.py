@@ -44,6 +44,10 @@ def types(*texts: str, title: str = "") -> dict[str, str]:
         ),
         ("It was written by J. R. R. Tolkien.", ["J. R. R. Tolkien"]),
         ("They met J.R.R. Tolkien there.", ["J.R.R. Tolkien"]),
+        ("It was told at length in a book by Thomas F.\nRemington then.", ["Thomas F. Remington"]),
+        ("Then Mary Jones of Zorblax Inc. left.", ["Mary Jones", "Zorblax Inc"]),
+        ("It was made by the Zorblax De-\nvelopment Team.", ["Zorblax", "Team"]),
+        ("We added Qux::Zorb::Lax to the core.", ["Qux::Zorb::Lax"]),
         ("He visited France, Spain and Italy.", ["France", "Spain", "Italy"]),
         ("He left on Apollo 11 for HD 39.", ["Apollo 11", "HD 39"]),
         ("We like World War II films.", ["World War II"]),
@@ -86,12 +90,19 @@ def test_leading_article_gives_the_same_key() -> None:
         "THIS WHOLE HEADING IS IN CAPITALS",
         "Monday came. In March it rained.",
         "Hey! Wow, thanks! Congratulations! Practicing every day helps.",
+        "For this see Adopting a package, and see also Uploading one.",
+        "It went from 5.005-T1 to 5.005-T2. Take the object X. The length is known.",
+        "Improved the thing. (5) Enjoy your food. </shout> It is an Engine, an engine is one.",
         "",
         "   \n\n  ",
     ],
 )
 def test_ordinary_text_names_nothing(text: str) -> None:
     assert names(text) == []
+
+
+def test_name_that_ends_before_its_last_part_stops_nothing() -> None:
+    assert names("They met Mary Jones of") == ["Mary Jones"]
 
 
 def test_word_that_opens_a_sentence_is_a_name_where_the_document_shows_it() -> None:

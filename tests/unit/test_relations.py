@@ -58,6 +58,17 @@ def candidates(text: str, title: str = "") -> list[Fact]:
         ("Zorblax is a free programming language.", ("Zorblax", "is_a", "programming language")),
         ("It was sold in Berlin, Germany.", ("Berlin", "located_in", "Germany")),
         ("There Ann Lee's brother Bob Lee sang.", ("Bob Lee", "brother_of", "Ann Lee")),
+        ("It came from the Zorblax project then.", ("Zorblax", "is_a", "project")),
+        ("Run the bin/zorblax.sh --purge command.", ("--purge", "option_of", "bin/zorblax.sh")),
+        ("The `qux` module provides the `zorb` function.", ("qux", "provides", "zorb")),
+        ("Remove the `zorb` target of `debian/rules`.", ("zorb", "part_of", "debian/rules")),
+        ("Here `zorb` conflicts with `qux`.", ("zorb", "conflicts_with", "qux")),
+        ('Then Ann Lee\'s novel "The Gone" won.', ("The Gone", "authored_by", "Ann Lee")),
+        ("Zorblax (an unbranded version of Quux) won.", ("Zorblax", "version_of", "Quux")),
+        (
+            "There Mary Jones of Zorblax Inc. sang.",
+            ("Mary Jones", "affiliated_with", "Zorblax Inc"),
+        ),
         ("Then Zorblax was written by Ann Lee and Bob Ray.", ("Zorblax", "written_by", "Bob Ray")),
         ("Ann Lee and Bob Ray founded Zorblax.", ("Ann Lee", "founded", "Zorblax")),
         ("There Ann Lee, daughter of Bob Lee, sang.", ("Ann Lee", "daughter_of", "Bob Lee")),
@@ -282,7 +293,9 @@ def day(year: int, month: int = 1, number: int = 1) -> datetime:
         ("Here Ada lives in Paris.", WRITTEN, None),
         ("Here Ada lives in Paris since 2019.", day(2019), None),
         ("Here Ada worked at Acme from 2017 to 2022.", day(2017), day(2023)),
+        ("Here Ada worked at Acme from 2017–22.", day(2017), day(2023)),
         ("Here Ada worked at Acme between 2017 and 2022.", day(2017), day(2023)),
+        ("Here Ada worked at Acme in 2017 and 2022.", day(2017), None),
         ("Here Ada worked at Acme (2017–2022).", day(2017), day(2023)),
         ("Then Ada moved to Rome in 2019.", day(2019), None),
         ("Then Ada moved to Rome on 7 May 2020.", day(2020, 5, 7), None),
@@ -322,6 +335,11 @@ def test_each_relation_has_its_own_time() -> None:
 def test_undated_text_that_says_no_time() -> None:
     (found,) = relations("Then Ada moved to Rome yesterday.")
     assert (found.valid_from, found.valid_until) == (None, None)
+
+
+def test_where_a_place_lies_has_no_time() -> None:
+    (found,) = relations("It was filmed in a barn in Berlin, Germany, in 2007.")
+    assert (found.relation_type, found.valid_from) == ("located_in", None)
 
 
 def test_impossible_date_says_no_time() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from clew.indexing.ner.entity_types import type_of_name
+from clew.indexing.ner.entity_types import is_person_shaped, type_of_name
 from clew.indexing.ner.layout import (
     heading_end,
     is_in_identifier,
@@ -38,6 +38,7 @@ _COMPANY_END = re.compile(r"\b(?:Inc|Ltd|Corp|Co)\.(?= (?!Inc|Ltd|Corp|LLC|of\b|
 """The last word of a company's name; what follows it is another name."""
 _NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}|[A-Z]|[IVX]{1,5})")
 _NUMBER_AFTER = re.compile(r"[ \u00a0]\d")
+_BROKEN = re.compile(r"-\n[ \t]{0,40}[a-z]")
 _JOINT = re.compile(rf"(?: for(?: the)?|,? and) (?=[{UPPER}])")
 
 _MOST_SHOUTED = 3
@@ -65,7 +66,10 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
         left = _with_prefix(text, start, left)
         if left < 0:
             continue
-        position = _end_of_name(text, left, position, end)
+        whole, position = position, _end_of_name(text, left, position, end)
+        if position == left:
+            position = whole
+            continue
         if is_in_identifier(text, start, left, position, end):
             continue
         heading = max(heading, heading_end(text, start, left, end))
@@ -79,6 +83,8 @@ def find_names(text: str, start: int, end: int) -> list[NameSpan]:
 def _end_of_name(text: str, left: int, right: int, end: int) -> int:
     """Where the name really ends: with its line, with its company, or with a second group."""
     right = wrapped_end(text, left, right)
+    if _BROKEN.match(text, right):  # the last word goes on: "Acme De-\nvelopment"
+        right = max(text.rfind(" ", left, right), left)
     company = _COMPANY_END.search(text, left, right)
     return company.end() if company else _with_joint(text, left, right, end)
 
@@ -110,6 +116,8 @@ def _with_prefix(text: str, start: int, left: int) -> int:
         small = _SMALL_PREFIX.search(text, max(start, left - 4), left)
         if small:
             return small.start()
+        if before == "-" and text[left - 2 : left - 1].isdigit():  # "5.005-T1", "2003-Aug-01"
+            return -1
         return -1 if before.isalnum() and before.isascii() else left
     return left
 
@@ -136,8 +144,8 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     if raw.isalnum():
         return _single(left, raw, opens)
     tokens = [(m.start(), m.group()) for m in _TOKEN.finditer(text, left, right)]
-    if opens and len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1]):
-        tokens = tokens[1:]
+    if len(tokens) > 1 and _is_numbered_entry(tokens[0][1], tokens[1][1], opens):
+        tokens, opens = tokens[1:], True
     is_dated = _YEAR_AFTER.match(text, right) is not None
     while len(tokens) > 1 and is_run_together(tokens[0][1]):
         tokens = tokens[1:]
@@ -155,10 +163,13 @@ def _read_span(text: str, left: int, right: int, opens: bool) -> Sequence[NameSp
     return _several(kept) if kept else ()
 
 
-def _is_numbered_entry(first: str, second: str) -> bool:
-    """Whether a letter numbers an entry that begins with a verb: "B. Use", but "J. Smith"."""
+def _is_numbered_entry(first: str, second: str, opens: bool) -> bool:
+    """Whether a letter ends a sentence, or numbers an entry that begins with a verb.
+
+    "of the object X. The length", "B. Use"; but "J. Smith".
+    """
     is_letter = len(first) == 2 and first[0].isalpha() and first[1] == "."
-    return is_letter and second.casefold() in OPENING_VERBS | STARTERS
+    return is_letter and second.casefold() in (OPENING_VERBS | STARTERS if opens else STARTERS)
 
 
 def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
@@ -175,7 +186,8 @@ def _single(start: int, token: str, opens: bool) -> Sequence[NameSpan]:
     if "'" in lower and _CONTRACTION.search(lower):
         return ()
     shouted = name.isupper() and len(name) > 2 and is_ordinary(name)
-    initial = shouted or (opens and name[1:].islower())
+    gerund = name.endswith("ing") and is_ordinary(name)
+    initial = shouted or ((opens or gerund) and name[1:].islower())
     return (NameSpan(start, start + len(name), name, type_of_name(name), initial),)
 
 
@@ -201,7 +213,7 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     if VERSION.fullmatch(tokens[-1][1]):
         return _versioned(tokens[:-1], tokens)
     if at := _person_of(tokens):
-        return [*_several(tokens[:at]), *_several(tokens[at + 2 :])]
+        return [*_several(tokens[:at]), *_several(_without_article(tokens[at + 1 :]))]
     whole = _span(tokens)
     found = [] if _is_owned(tokens, whole.entity_type) else [whole]
     for part in _parts(tokens, whole.entity_type):
@@ -219,11 +231,13 @@ def _is_owned(tokens: Sequence[Token], kind: str) -> bool:
 
 
 def _person_of(tokens: Sequence[Token]) -> int:
-    """Where "of the" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
+    """Where "of" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    the = words[at + 1 : at + 2] == ["the"]
-    return at if at > 1 and the and words[0].casefold() in FIRST_NAMES else 0
+    if not 1 < at < len(words) - 1 or words[0].casefold() not in FIRST_NAMES:
+        return 0
+    is_person = words[at + 1] == "the" or not is_ordinary(words[at - 1])
+    return at if is_person and is_person_shaped(" ".join(words[:at])) else 0
 
 
 def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[NameSpan]:

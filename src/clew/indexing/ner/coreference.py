@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -45,18 +46,20 @@ class Coreference:
     """Entity type by key, where any place of the document shows one."""
     told: frozenset[str]
     """Single words that are names wherever they stand."""
-    words: frozenset[str]
-    """All words of the document, as written."""
+    words: Mapping[str, int]
+    """How often the document has each word, as written."""
 
     def is_name(self, span: NameSpan) -> bool:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
-        if not span.initial or span.name in self.told or span.name in self.full:
+        if span.name in self.told or span.name in self.full:
             return True
+        if not span.initial:
+            return not _is_mostly_small(span, self.words)
         if " " in span.name:
             return not all(map(is_ordinary, span.name.split()))
         lower = span.name.casefold()
         if span.name.isupper():  # an acronym, or a word that is shouted
-            return self.words.isdisjoint((lower, lower.capitalize()))
+            return not (lower in self.words or lower.capitalize() in self.words)
         if lower in COMMON_WORDS or lower in self.words:
             return False
         if lower in FIRST_NAMES or lower in PLACES:
@@ -71,6 +74,9 @@ class Coreference:
         """The kind of thing: what the place shows, else what the document shows."""
         if span.entity_type != "name" and name == span.name:
             return span.entity_type
+        product, _, version = name.rpartition(" ")
+        if version.isdigit() and self.types.get(entity_key(product)) == "product":
+            return "product"
         return self.types.get(entity_key(name), span.entity_type)
 
 
@@ -96,7 +102,8 @@ def resolve_coreference(
     ]:
         if kind != "name":
             types.setdefault(entity_key(name), kind)
-    told = frozenset(span.name for span in spans if not span.initial) | speakers
+    words = Counter(_WORD.findall(text) if any(map(_is_doubtful, spans)) else ())
+    told = speakers.union(s.name for s in spans if not (s.initial or _is_mostly_small(s, words)))
     nicknames = tuple(_nicknames(spans, speakers))
     persons = _persons(spans, about, types)
     short = {a.alias: a.name for a in nicknames} | _parts_of_persons(persons)
@@ -107,8 +114,24 @@ def resolve_coreference(
         nicknames=nicknames,
         types=types,
         told=told,
-        words=frozenset(_WORD.findall(text) if any(s.initial for s in spans) else ()),
+        words=words,
     )
+
+
+def _is_doubtful(span: NameSpan) -> bool:
+    """Whether the words of the document must tell if it is a name."""
+    return span.initial or _is_plain_word(span)
+
+
+def _is_plain_word(span: NameSpan) -> bool:
+    is_word = span.entity_type == "name" and span.name.isalpha() and span.name[1:].islower()
+    return is_word and not span.nested and is_ordinary(span.name)
+
+
+def _is_mostly_small(span: NameSpan, words: Mapping[str, int]) -> bool:
+    """Whether it is a word that the document writes small at least as often as like a name."""
+    lower = span.name.casefold()
+    return words.get(lower, 0) >= words.get(span.name, 1) and _is_plain_word(span)
 
 
 def _persons(

@@ -23,8 +23,12 @@ _SENTENCE_WORDS = re.compile(
     r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
 )
 _SPACE = " \n\t\u00a0"
-_OPENERS = frozenset('"“„«‘`([*_•>|+#-–—:!?…¿¡\n')
-_ORDINAL = re.compile(r"[ \t#]{0,12}(?:\d{1,4}[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)")
+_OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
+_REFERENCE = re.compile(r"\b[Ss]ee (?:also )?$")
+"""What the title of a section stands behind: "see Adopting a package"."""
+_ORDINAL = re.compile(
+    r"[ \t#]{0,12}(?:\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)"
+)
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
 _NAMES_BETWEEN_SLASHES = re.compile(r"[A-Z][A-Za-z]{1,30}(?:/(?:[A-Z][A-Za-z]{1,30}|\.{3})){1,8}/?")
@@ -39,6 +43,8 @@ def opens_line(text: str, start: int, position: int) -> bool:
         before -= 1
     if before < start or text[before] in _OPENERS:
         return True
+    if text[before] in "eo":
+        return _REFERENCE.search(text, max(start, position - 9), position) is not None
     if text[before] not in ".)" and not text[before].isdigit():
         return False
     line = text[max(start, before - _LONGEST_ORDINAL) : before + 1].rpartition("\n")[2]

@@ -11,11 +11,12 @@ from itertools import pairwise
 from typing import TypeAlias
 
 from clew.indexing.ner.entity_types import AFTER_NAME
-from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES
+from clew.indexing.ner.name_lexicon import DEMONYMS, PERSON_NOUNS, PLACES, ROLES, WORK_NOUNS
 from clew.indexing.ner.patterns.capitals import VERSION
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.examples import find_examples
+from clew.indexing.relations.name_context import CODE_KINDS, MAY_FOLLOW, is_whole
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS
 from clew.word_lists import read_word_lists, word_list
@@ -24,6 +25,9 @@ CONCEPT = "concept"
 """Entity type of what is no name."""
 IS_A = "is_a"
 VERSION_OF = "version_of"
+OPTION_OF = "option_of"
+TIMELESS = frozenset(("located_in", VERSION_OF, OPTION_OF))
+"""What holds whenever something happened there."""
 Description: TypeAlias = tuple[NameSpan, str, NameSpan, float]
 """(head, relation type, tail, confidence)"""
 
@@ -60,8 +64,19 @@ _KIND_BEFORE = re.compile(
     r"(?P<called>,? (?:called|named|titled|entitled))? [`*_\"“‘']{0,3}(?:The )?$"
 )
 _LONGEST_KIND = 80
+_KIND_AFTER = re.compile(
+    r"[*_”’]{0,2}[ \n](?P<noun>[a-z]{4,14})(?![\w-])(?:[ \n](?P<next>[a-z]+))?"
+)
+_BEFORE_KIND = re.compile(r"\b[Tt](?:he|his)[ \n][*_“‘]{0,2}$")
+_NAMED_KINDS = word_list(_LISTS["named_kinds"])
+_OPTION = re.compile(r"(?: (?!and|or|the)[a-z][a-z-]{1,20})? ")
+"""What may stand between a program and its option: a command of the program's."""
 _IN = re.compile(r" in (?:the )?")
 _OWNED = re.compile(r"['’]s\s[*_\"“`]{0,4}(?:the )?")
+_PARTS = word_list(_LISTS["part_nouns"])
+_OWN_WORK = re.compile(
+    rf"['’]s\s(?:{'|'.join(sorted(WORK_NOUNS))}|paper|article|pamphlet),?\s[*_\"“`]{{0,4}}"
+)
 _BY = re.compile(r"[`*_\"”]{0,3},? by ")
 _THINGS = KINDS - PERSON_NOUNS - {"order", "state", "party", "court", "force", "record"}
 _APPOSABLE = KINDS | ROLES | word_list(_LISTS["apposed_nouns"])
@@ -69,6 +84,16 @@ _CAN_BE_OWNED = frozenset(("work", "product", "organisation", "code"))
 _ROLE_LISTED = re.compile(
     r", (?:the )?(?:(?:associate|assistant|managing|vice|deputy|senior|team|project|executive) )?"
     r"(?P<noun>[a-z]{3,}), (?:the )?"
+)
+_OF_GROUP = re.compile(
+    r" (?:of|from|at) (?:the )?"
+    r"|, (?:[a-z]+ ){0,3}(?:director|scientist|professor|researcher|manager|editor"
+    r"|coordinator|engineer|analyst|librarian|student|fellow)(?: (?:for|of) [a-z ]{3,30})?"
+    r"(?:,| at| of| with) (?:the )?"
+)
+_PART_OF = re.compile(
+    rf"[`'’”\"]{{0,2}} (?:{'|'.join(sorted(CODE_KINDS | _PARTS))}) (?:of|in)"
+    r" (?:the |a )?[`'‘“\"]{0,2}"
 )
 _ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
 _COMMA = re.compile(r", ")
@@ -85,7 +110,11 @@ def find_descriptions(
             yield name, VERSION_OF, product, 0.85
         if found := _trade_before(text, start, name):
             yield name, IS_A, found, 0.75
-        elif noun := _kind_before(text, start, name) or _apposed(text, start, end, name):
+        elif noun := (
+            _kind_before(text, start, name)
+            or _apposed(text, start, end, name)
+            or _kind_after(text, start, end, name)
+        ):
             yield name, IS_A, NameSpan(name.end, name.end, noun, CONCEPT), 0.75
     for name, kind in find_examples(text, start, end, names):
         yield name, IS_A, NameSpan(name.end, name.end, kind, CONCEPT), 0.75
@@ -102,7 +131,9 @@ def find_descriptions(
 def _without_version(name: NameSpan) -> NameSpan | None:
     """The product of a product with its version: "Docutils" of "Docutils 0.21"."""
     product, _, version = name.name.rpartition(" ")
-    if name.entity_type != "product" or not product or not VERSION.fullmatch(version):
+    if name.entity_type != "product" or not product:
+        return None
+    if not (VERSION.fullmatch(version) or version.isdigit()):
         return None
     return NameSpan(name.start, name.start + len(product), product, "product")
 
@@ -155,6 +186,22 @@ def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
     return before["noun"] if is_told else None
 
 
+def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
+    """What "the dpkg command" and "the GNU project" say of a name without marks of code."""
+    after = _KIND_AFTER.match(text, name.end, end)
+    is_capital = name.name[0].isupper() and name.name.replace(" ", "").isalpha()
+    # "The Perl script" is one in Perl, "the dpkg script" is dpkg.
+    kinds = _NAMED_KINDS if is_capital else CODE_KINDS
+    if after is None or after["noun"] not in kinds or is_person(name):
+        return None
+    following = after["next"] or "and"
+    if following not in MAY_FOLLOW and not following.endswith(("ed", "es")):
+        return None
+    return (
+        after["noun"] if _BEFORE_KIND.search(text, max(start, name.start - 8), name.start) else None
+    )
+
+
 def _apposed(text: str, start: int, end: int, name: NameSpan) -> str | None:
     """What "X, a maker of looms, …" says: a noun that says what such a thing is."""
     apposed = _APPOSED.match(text, name.end, end)
@@ -177,6 +224,9 @@ def _between(
         and left.entity_type in ("person", "organisation")
     ):
         yield right, "belongs_to", left, 0.7
+    yield from _of_code(text, end, left, right, gap)
+    if right.entity_type == "work" and is_person(left) and _OWN_WORK.fullmatch(gap):
+        yield right, "authored_by", left, 0.7
     if _BY.fullmatch(gap) and left.entity_type in _CAN_BE_OWNED and right.entity_type == "person":
         yield left, "authored_by", right, 0.7
     if (
@@ -186,11 +236,35 @@ def _between(
         and right.entity_type not in ("person", "place")
     ):
         yield left, f"{listed['noun']}_of", right, 0.75
+    elif (
+        left.entity_type == "person"
+        and right.entity_type == "organisation"
+        and _OF_GROUP.fullmatch(gap)
+    ):
+        yield left, "affiliated_with", right, 0.7
     if (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
         if role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
             yield right, f"{role['noun']}_of", left, 0.75
     elif _COMMA.fullmatch(gap) and _lies_in(text, start, end, left, right):
         yield left, "located_in", right, 0.75
+
+
+def _of_code(
+    text: str, end: int, left: NameSpan, right: NameSpan, gap: str
+) -> Iterator[Description]:
+    """Options of programs, parts of code: "`dpkg --purge`", "the `clean` target of `Makefile`"."""
+    if (
+        right.name.startswith("--")
+        and left.entity_type in ("code", "product")
+        and left.name[0] != "-"
+        and _OPTION.fullmatch(gap)
+    ):
+        yield right, OPTION_OF, left, 0.75
+    if left.entity_type == "code" and right.entity_type in ("code", "product"):
+        if _PART_OF.fullmatch(gap) and is_whole(text, right, end, ""):
+            yield left, "part_of", right, 0.7
+    elif left.entity_type == "product" and right.entity_type == "code" and _OWNED.fullmatch(gap):
+        yield right, "part_of", left, 0.7
 
 
 def _lies_in(text: str, start: int, end: int, place: NameSpan, region: NameSpan) -> bool:

@@ -14,7 +14,7 @@ from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
 from clew.text import STOP_WORDS
-from clew.word_lists import word_list
+from clew.word_lists import read_word_lists, word_list
 
 LONGEST_LIST = 12
 """Names of a list of which the same is said."""
@@ -30,7 +30,7 @@ _MARKS = re.compile(
 _LONGEST_MARKED = 80
 """Characters of a name between back quotes."""
 _BESIDE = re.compile(r"[-‐/\w@]|['’]s\b|\s(?P<word>[a-z][\w-]*)")
-_MAY_FOLLOW = STOP_WORDS | word_list(
+MAY_FOLLOW = STOP_WORDS | word_list(
     # What may stand after a name without making it part of a longer one.
     "via per since until within without upon among along across toward towards alongside onto amid"
     " despite like unlike near around behind beyond whose although though whereas thus hence then"
@@ -39,6 +39,10 @@ _MAY_FOLLOW = STOP_WORDS | word_list(
     " featuring including using making being called named known following based located directed"
     " written produced published released founded born aged plus versus et"
 )
+_KIND_AFTER = re.compile(r"[`*_\"”]{0,2}[ \n](?P<noun>[a-z]{4,14})(?=[ \n,])")
+_ARTICLE = re.compile(r"\b[Tt](?:he|his)[ \n][`*_\"“]{0,2}$")
+CODE_KINDS = word_list(read_word_lists("clew.indexing.structure", "kinds.toml")["after"])
+"""Nouns that say what a thing of code is: "module"."""
 _OWNED = re.compile(r"\b(?:his|her|their|its|my|your|our)$")
 _LIST = re.compile(r"\s*(?:,|,?\s(?:and|&))\s+(?:the )?")
 _AND = re.compile(r",?\s(?:and|&)\s+(?:the )?")
@@ -53,6 +57,14 @@ def without_role(name: NameSpan) -> NameSpan:
     rest = name.name[role.end() :]
     start = name.end - len(rest)
     return NameSpan(start, name.end, rest, type_of_name(rest)) if start > name.start else name
+
+
+def without_kind(text: str, name: NameSpan, end: int) -> int:
+    """Where a name ends with the noun that says its kind: "the `asyncio` module | provides"."""
+    said = _KIND_AFTER.match(text, name.end, end)
+    if said is None or said["noun"] not in CODE_KINDS:
+        return name.end
+    return said.end() if _ARTICLE.search(text, max(0, name.start - 8), name.start) else name.end
 
 
 def is_attribute(name: str) -> bool:
@@ -85,9 +97,11 @@ def is_whole(text: str, name: NameSpan, end: int, gap: str) -> bool:
     if after is None:
         return True
     word = after["word"]
-    if word is None or (word not in _MAY_FOLLOW and _OWNED.search(gap.rstrip())):
+    if word is None or (word not in MAY_FOLLOW and _OWNED.search(gap.rstrip())):
         return False
-    return word in _MAY_FOLLOW or word in KINDS or word.endswith("ly")
+    if name.entity_type == "code" and word in CODE_KINDS:
+        return True
+    return word in MAY_FOLLOW or word in KINDS or word.endswith("ly")
 
 
 def listed_after(text: str, told: Sequence[NameSpan], first: NameSpan) -> list[NameSpan]:

@@ -12,7 +12,7 @@ from clew.indexing.ner.entity_types import AFTER_NAME, type_of_description
 from clew.indexing.ner.name_lexicon import PERSON_NOUNS
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.antecedents import Antecedent, is_person
-from clew.indexing.relations.descriptions import CONCEPT, find_descriptions
+from clew.indexing.relations.descriptions import CONCEPT, IS_A, TIMELESS, find_descriptions
 from clew.indexing.relations.modality import states_facts
 from clew.indexing.relations.name_context import (
     gap_between,
@@ -20,15 +20,11 @@ from clew.indexing.relations.name_context import (
     is_whole,
     joint_subject,
     listed_after,
+    without_kind,
     without_role,
 )
 from clew.indexing.relations.periods import read_validity
-from clew.indexing.relations.phrases import (
-    KINDS,
-    Phrase,
-    phrase_between,
-    read_attribute,
-)
+from clew.indexing.relations.phrases import KINDS, Phrase, phrase_between, read_attribute
 from clew.indexing.relations.roles import Role, role_after, role_between, role_of_pronoun
 from clew.indexing.relations.subjects import Subject, find_subject, mutual_between
 from clew.text import entity_key
@@ -102,9 +98,10 @@ def find_relations(
         if key in seen or key[0] == key[2]:
             continue
         seen.add(key)
-        validity = read_validity(
-            text, dates, candidate.start, candidate.tail, _limit(candidate, following, end)
-        )
+        limit = _limit(candidate, following, end)
+        validity = None
+        if not _is_timeless(text, candidate, end):
+            validity = read_validity(text, dates, candidate.start, candidate.tail, limit)
         yield ExtractedRelation(
             head=candidate.first,
             tail=candidate.last,
@@ -118,6 +115,13 @@ def find_relations(
             if candidate.tail.entity_type == CONCEPT
             else "name",
         )
+
+
+def _is_timeless(text: str, candidate: _Candidate, end: int) -> bool:
+    """Whether a date beside it is that of something else: "in Rome, Italy, in 2004"."""
+    relation_type = candidate.phrase.relation_type
+    is_apposed = relation_type == IS_A and not _IS.match(text, candidate.tail.start, end)
+    return is_apposed or relation_type in TIMELESS
 
 
 def _limit(candidate: _Candidate, following: _Candidate | None, end: int) -> int:
@@ -165,7 +169,7 @@ def _of_neighbours(
     for left, right in pairwise(told):
         if apart and apart.name.start < left.start < apart.predicate <= right.start:
             continue  # said of the subject that it stands beside
-        gap = gap_between(text, left.end, right.start, dates)
+        gap = gap_between(text, without_kind(text, left, right.start), right.start, dates)
         if not 3 < len(gap) <= LONGEST_GAP or gap[0] not in _AFTER_A_NAME:
             continue
         head, phrase = left, None

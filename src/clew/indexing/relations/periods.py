@@ -19,6 +19,8 @@ _CUE = re.compile(
 _LONGEST_CUE = 30
 """Characters of "from the beginning of "."""
 _TO = re.compile(r" ?[-–—] ?| (?:to|and|until|till|through) (?:the )?")
+_SHORT_TO = re.compile(r" ?[–—] ?(?P<year>\d\d)(?![\d\w])")
+"""The end of "2009–10"; a hyphen would make a month of it."""
 _AFTER_TAIL = re.compile(
     r"[\s,(]*|(?: (?!(?:and|or|but|when|while|where|who|which|that|because|before|after)\b)"
     r"[\w'’&-]+){1,6} "
@@ -64,13 +66,23 @@ def _read(text: str, dates: Sequence[NameSpan]) -> tuple[int, Validity] | None:
     period = read_period(first.name)
     if period is None:
         return None
-    if len(dates) > 1 and _TO.fullmatch(text, first.end, dates[1].start):
-        last = read_period(dates[1].name)
+    if (last_day := _end_of_range(text, dates, cue)) is not None:
+        last = read_period(last_day)
         return (start, Validity(period.start, last.end)) if last else None
     if cue is not None:
         return start, _bounded(cue["word"].lower(), period)
     is_relative = text[first.start : first.end] != first.name
     return (start, Validity(period.start, None)) if is_relative else None
+
+
+def _end_of_range(text: str, dates: Sequence[NameSpan], cue: re.Match[str] | None) -> str | None:
+    """The last date of "1985 to 1990" and "between 1985 and 1990", not of "in 1985 and 1990"."""
+    first = dates[0]
+    to = _TO.fullmatch(text, first.end, dates[1].start) if len(dates) > 1 else None
+    if to and ("and" not in to.group() or (cue and cue["word"].lower() == "between")):
+        return dates[1].name
+    short = _SHORT_TO.match(text, first.end) if first.name.isdigit() else None
+    return f"{first.name[:2]}{short['year']}" if short and short["year"] > first.name[2:] else None
 
 
 def _bounded(word: str, period: Period) -> Validity:

@@ -89,8 +89,8 @@ _NOUN_OF = re.compile(
     r" (?P<prep>of|to|at|for)"
 )
 _APPOSED = re.compile(
-    rf", {_ARTICLE}(?:(?:former|current|longtime|first|last|only|eldest|younger|elder|[\w]+ly) )?"
-    r"(?:[a-z-]+ and )?(?P<noun>[a-z-]{3,}) (?P<prep>of|to|at|for)"
+    rf", {_ARTICLE}(?:[\w-]+ ){{0,2}}?(?:[a-z-]+ and )?"
+    r"(?P<noun>[a-z-]{3,}) (?P<prep>of|to|at|for)"
 )
 _PLACED = re.compile(
     r"(?:, )?(?:is|was) (?:an?|the|one of the) (?:[\w-]+ ){0,4}?(?P<noun>[a-z]+)"
@@ -118,6 +118,8 @@ _NEGATION = re.compile(
     r"|can|may|might|will|would|could|should|must|shall|than|as if|until|unless|if)\b|n['’]t\b"
 )
 _BREAK = re.compile(r"^['’]s\b|[.;:!?\"“”()\[\]/|*_#]|, .*, |\d")
+_ASIDE = re.compile(r"\A\s?\((?=(?:an?|the|now|formerly|[a-z-]{3,20}) )")
+"""What opens an apposition like the comma does: "Iceweasel (a version of Firefox)"."""
 _CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
 """What a thing may be called: "the film", "the river"."""
@@ -174,6 +176,7 @@ def read_phrase(gap: str) -> Phrase | None:
 
     " was directed by " → directed_by, " is the capital of " → capital_of, " causes " → causes.
     """
+    gap = _ASIDE.sub(", ", gap)
     if _BREAK.search(gap) or _NEGATION.search(gap):
         return None
     words = _phrase(gap)

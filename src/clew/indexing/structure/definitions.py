@@ -12,6 +12,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
+from clew.indexing.structure.code import CODE
 from clew.indexing.structure.fields import is_name
 from clew.indexing.structure.headings import GENERIC
 from clew.text import entity_key
@@ -31,7 +32,9 @@ _DEFINITION = re.compile(
     re.MULTILINE,
 )
 _LABELLED = re.compile(
-    r"^(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
+    r"^(?:(?:\[\d{1,4}\]\([^()\n]{0,60}\))?[-*+•]?[ \t]{0,4}"
+    r"\*\*(?P<bold>[^*\n:]{2,60})(?:\*\*:|:\*\*)"
+    r"|[-*+•][ \t]{1,4}``?(?P<code>[^`\n]{2,60})``?[ ]?[:–—-])"
     r"[ \t]{1,4}(?P<text>[^\W_][^\n]{8,})",
     re.MULTILINE,
 )
@@ -54,14 +57,18 @@ def _statements(document: Document) -> Iterator[Statement]:
     patterns = (_DEFINITION, _LABELLED, *((_TERM,) if document.media_type == _RST else ()))
     for match in chain.from_iterable(p.finditer(document.text) for p in patterns):
         groups = match.groupdict()
-        term = (groups.get("term") or groups.get("bold") or "").replace("_/", "/").strip(" `*_:")
+        term = (
+            (groups.get("term") or groups.get("bold") or groups.get("code") or "")
+            .replace("_/", "/")
+            .strip(" `*_:")
+        )
         if not is_name(term) or len(term.split()) > 4 or term.casefold() in GENERIC:
             continue
         start, end = match.span()
         if entity_key(term) != entity_key(document.title):
             yield Statement(
                 head=term,
-                head_type=CONCEPT,
+                head_type=CODE if groups.get("code") else CONCEPT,
                 relation_type=DEFINED_IN,
                 tail=document.title,
                 start=start,

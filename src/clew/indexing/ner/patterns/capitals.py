@@ -29,7 +29,7 @@ _STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOT
 # Every alternative begins with a capital, so that the search skips whatever is none in C.
 _WORD = (
     rf"[{UPPER}](?:\.(?:[{UPPER}]\.)+(?!{W})"  # U.S., J.R.R.
-    rf"|\.(?=[ ]?[{UPPER}])"  # J. Smith
+    rf"|\.(?=[ ]?(?:\n[ ]{{0,8}})?[{UPPER}])"  # J. Smith
     rf"|{W}*(?:[-‐’'·]{W}+(?:(?<=\d)\.\d{{1,4}}){{0,3}}"  # Apache-2.0
     rf"|(?<=[{UPPER}\d])/[{UPPER}]{{2,}}"  # CI/CD, but no Knoppix/LMDE
     rf"|(?<=\b[{UPPER}]{{3}})/[{UPPER}]{W}+"  # GNU/Linux

@@ -28,7 +28,7 @@ _CODE_ROLES = word_list(
 
 _RUN = re.compile(r"(?<![\w/.@:~#\\-])(?<!,(?=_))[~./\w-][\w./~:@+\\-]{2,120}+(?:\(\))?")
 """A word with whatever may join its parts; what is longer is none."""
-_JOINT = re.compile(r"[._/(-]|[a-z][A-Z]")
+_JOINT = re.compile(r"[._/(-]|[a-z][A-Z]|\w::\w")
 _FIELD = re.compile(r":(?:\s|$)|,_")
 """What follows the name of a field, or a part of an address."""
 _OPTION = re.compile(r"--[a-z][a-z0-9]+(?:-[a-z0-9]+)*")
@@ -38,13 +38,14 @@ _PATH = re.compile(
 _FILE = re.compile(r"[\w+-]{1,60}(?:\.[\w+-]{1,40}){0,6}\.(?P<ending>[A-Za-z]\w{0,6})")
 _DOT_FILE = re.compile(r"\.[a-z][a-z0-9_-]{2,30}(?:rc|ignore|ini|conf|attributes|config)?")
 _DOTTED = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,10}")
+_QUALIFIED = re.compile(r"[A-Za-z_]\w{0,60}(?:::~?[A-Za-z_]\w{0,60}){1,10}")
 _SNAKE = re.compile(r"(?=[_A-Za-z0-9]{0,80}?[A-Za-z])_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}")
 _CAMEL = re.compile(r"[a-z]{2,30}(?:[A-Z][a-z0-9]{1,30})+")
 _DUNDER = re.compile(r"__[a-z]\w{1,40}__")
 _LIBRARY = re.compile(r"\w{1,60}\.so(?:\.\w{1,10}){1,4}")
 _FRAMEWORK = re.compile(r"[A-Z]\w{1,30}\.(?:js|NET|io|jl)")
 """Names of products that look like those of files."""
-_CALL = re.compile(r"[A-Za-z_][\w.]{0,80}\(\)")
+_CALL = re.compile(r"[A-Za-z_][\w.:]{0,80}\(\)")
 ENDINGS = word_list(
     "py pyi pyx js mjs cjs ts tsx jsx c h cc cpp hpp java go rs rb php pl pm sh bash zsh ps1 lua"
     " sql txt md rst adoc tex html htm css xml json jsonl yaml yml toml ini cfg conf csv tsv log"
@@ -105,6 +106,8 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
         if not _JOINT.search(run) or "://" in run or "@" in run:
             continue
         left = match.start()
+        if text[left - 1 : left + 1] == "</" or text.endswith("-\n", start, left):
+            continue  # the end of an element, or of a word that a line breaks
         after = text[left + len(run) : left + len(run) + 1]
         if (after and after in "=@#\\") or _FIELD.match(text, left + len(run)):
             continue
@@ -118,6 +121,8 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
 def _is_code(name: str, *, is_call: bool) -> bool:
     if is_call:
         return len(name) > 1
+    if "::" in name:
+        return _QUALIFIED.fullmatch(name) is not None
     if name.startswith("--"):
         return _OPTION.fullmatch(name) is not None
     if "/" in name:

@@ -62,6 +62,8 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if lower in _OFFICES:  # "CEO of Acme"
         return token.isupper() and i + 1 < len(tokens)
+    if opens and token.partition("-")[2].islower() and is_ordinary(token):
+        return len(tokens) > 1  # "Platform-agnostic MM"
     if opens and lower in STARTERS:
         return len(token) == 1 or not token.isupper()
     if opens and len(tokens) - i > 1 and _is_imperative(lower, tokens[i + 1][1]):
@@ -74,10 +76,10 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
 
 def _is_imperative(lower: str, following: str) -> bool:
     """Whether a sentence opens with what is to be done: "Install Debian", "Using Kafka"."""
-    if following in ("the", "a", "an"):
-        return lower in OPENING_VERBS
-    if is_ordinary(following) and not following.isupper():
+    has_article = following in ("the", "a", "an")
+    if is_ordinary(following) and not (has_article or following.isupper()):
         return False
+    endings = ("ing", "ed") if has_article else "ing"
     return lower in OPENING_VERBS or (
-        len(lower) > 4 and lower.endswith("ing") and is_ordinary(lower)
+        len(lower) > 4 and lower.endswith(endings) and is_ordinary(lower)
     )

@@ -14,6 +14,11 @@ _RUN = re.compile(r"[\w./~:@+-]{4,200}+")
 _JOINED = re.compile(r"\w[./_@-]+\w")
 _PART = re.compile(r"[^\W\d_]+")
 _HYPHENED = re.compile(r"[a-z][a-z0-9]+(?:-[a-z0-9]+){1,4}")
+_KIND_SAID = re.compile(
+    r"\b[Tt]he (?P<name>[a-z][a-z0-9+]{2,30}) (?:package|command|program|library|module|tool"
+    r"|utility|daemon|script|driver|plugin|kernel|format|editor|browser|shell|server)\b"
+)
+"""What says of a word that it names a tool: "the quilt command"."""
 _SMALL_WORD = re.compile(r"(?<!\w)[^\W\d_A-Z]{2,30}(?!\w)")
 _DERIVED = re.compile(
     r"..(?:ing|ly|tions?|ments?|ness|[ai]bility|ities|[ai]ble|ful|less|ously|ists?"
@@ -39,6 +44,7 @@ def technical_words(text: str) -> frozenset[str]:
     hyphened = {run for run in joined if _HYPHENED.fullmatch(run)}
     sure = {part for run in joined - hyphened for part in _telling(run)}
     often = Counter(part for run in hyphened for part in _telling(run))
+    sure |= {name for name in _KIND_SAID.findall(text) if is_telling(name)}
     found = sure | {part for part, count in often.items() if count >= _LEAST_TOKENS}
     if not found or not _is_english(text):
         return frozenset()
