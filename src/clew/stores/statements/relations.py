@@ -65,7 +65,7 @@ ORDER BY r.weight DESC, r.id LIMIT :limit
 UNWIND $ids AS id
 MATCH (h:ClewEntity {{namespace: $namespace, id: id}})-[r:RELATES {{namespace: $namespace}}]->(t)
 {_CYPHER_WHEN} AND t.id IN $ids
-WITH r, h, t ORDER BY r.weight DESC, r.id LIMIT $limit
+WITH DISTINCT r, h, t ORDER BY r.weight DESC, r.id LIMIT $limit
 {_CYPHER_ROW} ORDER BY r.weight DESC, r.id
 """,
 )
