@@ -70,11 +70,11 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="clew-parts-") as folder:
         with clew.open(folder) as store:
             store.add_documents(data.documents)
-            print(_row("none", recalls(store, data, given.strategy, parts=False)))
-            print(_row("by rule", recalls(store, data, given.strategy, parts=True)))
+            print(row("none", recalls(store, data, given.strategy, parts=False)))
+            print(row("by rule", recalls(store, data, given.strategy, parts=True)))
         for share in SHARES:
             with clew.open(folder, language_model=People(steps, share)) as store:
-                print(_row(f"p = {share}", recalls(store, data, given.strategy, parts=True)))
+                print(row(f"p = {share}", recalls(store, data, given.strategy, parts=True)))
 
 
 def recalls(store: clew.Clew, data: BeirDataset, strategy: str, *, parts: bool) -> list[float]:
@@ -91,7 +91,8 @@ def recalls(store: clew.Clew, data: BeirDataset, strategy: str, *, parts: bool) 
     return [share / len(data.questions) for share in found]
 
 
-def _row(name: str, shares: Sequence[float]) -> str:
+def row(name: str, shares: Sequence[float]) -> str:
+    """A row of a table, in per cent."""
     return f"| {name} | " + " | ".join(f"{100 * share:.1f}" for share in shares) + " |"
 
 

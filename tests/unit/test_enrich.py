@@ -406,12 +406,13 @@ def test_a_second_round_that_fails_costs_nothing_of_the_first(folder: Path, seco
 
 
 def test_a_dry_run_counts_both_rounds(tmp_path: Path) -> None:
-    with opened(tmp_path, Gleaning(), gleaning=True) as store:
+    with opened(tmp_path, Gleaning()) as store:
         for number in range(8):
             store.add(f"{CLOCK} Round {number}.", source=f"clock {number}")
-        store.enrich("extract", documents=[store.documents.list()[0].id])
-        said = store.enriching.estimate("extract")["extract"]
-        (report,) = store.enrich("extract")
+        store.enrich("extract", documents=[store.documents.list()[0].id], gleaning=True)
+        assert store.enriching.estimate("extract")["extract"].calls == 7
+        said = store.enriching.estimate("extract", gleaning=True)["extract"]
+        (report,) = store.enrich("extract", gleaning=True)
     assert said.calls == report.requests == 14
     assert said.input_tokens == pytest.approx(report.usage.input_tokens, rel=0.15)
     assert said.output_tokens == pytest.approx(report.usage.output_tokens, rel=0.15)

@@ -255,7 +255,7 @@ def test_search_shows_names_and_descriptions_and_filters_hide_them(folder: Path)
         )
         assert "Who built it" not in filtered.context.text
         (hit, *_), _ = store.entities.search("Ada Morn")
-        assert hit.content == hit.entity.description.text  # type: ignore[union-attr]
+        assert hit.content == hit.entity.description.sourced  # type: ignore[union-attr]
         dated = clew.Document(source="dated", text=text_of(5), created_at=datetime.now(UTC))
         store.add_documents([dated])
         (hit, *_), _ = store.entities.search("Ada Morn", since="2000-01-01")
@@ -470,7 +470,7 @@ def test_ten_thousand_malformed_replies_lose_nothing_and_cite_what_is_there(fold
         before, client, failed = shown(store), store.state.language_model, 0
         assert client is not None
         ids = [info.id for info in store.documents.list()]
-        tasks = [store.enriching._task(kind, client) for kind in KINDS]
+        tasks = [store.enriching._task(kind, client, None) for kind in KINDS]
         works = [(task, work) for task in tasks for work in task.works(ids, retry=False)]
         there = {c.public_id for c in store.store.chunks(store.store.chunk_ids().tolist())}
         while model.count < 10_000:

@@ -99,6 +99,31 @@ def test_statements_rest_on_words_of_passages(folder: Path) -> None:
         assert store.maintenance.check().problems == ()
 
 
+def test_each_number_has_its_source_wherever_a_report_is_shown(folder: Path) -> None:
+    with opened(folder, Writing()) as store:
+        store.enrich("reports")
+        told = store.tools.call("list_communities", {}).content["communities"]
+        context = store.search("the whole", strategy="global").context
+        for one, shown in zip(store.graph.communities(), told, strict=True):
+            cited = store.store.chunks(one.sources)
+            assert shown["sources"] == [chunk.source for chunk in cited]
+            statement = one.summary.splitlines()[0]
+            assert sentence(statement) in cited[0].text
+            named = statement.replace("[1]", f"({cited[0].title or cited[0].source})")
+            assert named in context.text
+        numbers = {citation.number for citation in context.citations}
+        assert {int(n) for n in re.findall(r"\[(\d+)\]", context.text)} <= numbers
+
+
+def test_a_number_in_a_text_is_no_citation_of_a_report(tmp_path: Path) -> None:
+    with opened(tmp_path) as store:
+        for number, text in enumerate(CLOCKS):
+            store.add(text.replace(". ", " [1]. "), source=str(number))
+        said = [one.summary for one in store.graph.communities()]
+    assert "(1)" in "".join(said)
+    assert "[1]" not in "".join(said)
+
+
 def test_they_are_taken_back_and_only_what_changed_is_written_again(folder: Path) -> None:
     model = Writing()
     with opened(folder, model) as store:

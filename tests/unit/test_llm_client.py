@@ -188,14 +188,29 @@ def test_what_cannot_be_used_is_recorded(
     assert entry.reply == ""
 
 
+CALLING = _reply(
+    "", calls=(ToolCall(id="1", name="nothing_of_that_name", arguments="{"),), finish="tool_calls"
+)
+
+
 def test_a_reply_that_calls_a_tool_is_no_text() -> None:
-    call = ToolCall(id="1", name="nothing_of_that_name", arguments="{")
+    find = ToolDefinition(name="find", description="", parameters={})
+    asked = replace(request(schema=Person), tools=(find,))
 
-    reply = client(ScriptedLanguageModel([_reply("", calls=(call,), finish="tool_calls")])).reply(
-        request(schema=Person)
-    )
+    reply = client(ScriptedLanguageModel([CALLING])).reply(asked)
 
-    assert (reply.calls, reply.value) == ((call,), None)
+    assert (reply.calls, reply.value) == (CALLING.calls, None)
+
+
+@pytest.mark.parametrize("schema", [Person, None])
+def test_a_tool_that_was_not_offered_is_no_reply_to_keep(
+    store: SqliteStore, schema: type[Person] | None
+) -> None:
+    model = client(ScriptedLanguageModel([CALLING, CALLING, ADA]), store)
+
+    with pytest.raises(ReplyError, match="was offered none"):
+        model.reply(request(schema=schema))
+    assert model.reply(request(schema=schema)).text == ADA
 
 
 @given(text=st.text(max_size=80) | st.sampled_from([ADA[:n] for n in range(len(ADA))]))

@@ -64,8 +64,8 @@ def remember(
         subject=source,
     )
     value = model.reply(request).value
-    facts = value.facts if isinstance(value, StatedFacts) else []
-    stated = [fact for fact in facts if _stands(fact, text)]
+    assert isinstance(value, StatedFacts)
+    stated = [fact for fact in value.facts if _stands(fact, text)]
     if not stated:
         return ()
     dated = {"date": now.isoformat(timespec="seconds"), "kind": "conversation"}

@@ -68,6 +68,7 @@ class Enriching:
         *kinds: Enrichment,
         documents: Sequence[str] | None = None,
         retry: bool = False,
+        gleaning: bool | None = None,
         max_tokens: int | None = None,
         max_cost: float | None = None,
         progress: Progress | None = None,
@@ -82,6 +83,7 @@ class Enriching:
                 one; each statement with words that it rests on.
             documents: Ids of documents; all of them without.
             retry: Ask again where the model failed before.
+            gleaning: Ask a second time for what `extract` missed; None: `llm.gleaning`.
             max_tokens: Tokens that may be spent, `llm.max_tokens_spent` by default; 0: no limit.
             max_cost: US dollars, `llm.max_cost` by default; 0: no limit.
             progress: Told requests done, and of how many; may raise to end the work.
@@ -92,7 +94,7 @@ class Enriching:
         check_kinds(kinds)
         model, reports = self._model(max_tokens, max_cost), list[EnrichmentReport]()
         for kind in kinds:
-            reports.append(self._run(kind, model, documents, retry, progress or _ignore))
+            reports.append(self._run(kind, model, documents, retry, gleaning, progress or _ignore))
             if reports[-1].stopped:
                 break
         return reports
@@ -102,6 +104,7 @@ class Enriching:
         *kinds: Enrichment,
         documents: Sequence[str] | None = None,
         retry: bool = False,
+        gleaning: bool | None = None,
     ) -> Mapping[Enrichment, Estimate]:
         """What `enrich` would take, by kind; nothing is asked.
 
@@ -114,7 +117,8 @@ class Enriching:
         model, past = self._model(None, None), make_replies(self._state.store).entries()
         found = {}
         for kind in kinds:
-            task, ids, task_of = self._task(kind, model), self._ids(documents), _TASKS[kind]
+            task, ids = self._task(kind, model, gleaning), self._ids(documents)
+            task_of = _TASKS[kind]
             works = list(task.works(ids, retry=retry))
             requests = [request for work in works for request in task.requests(work)]
             asked = [request for request in requests if model.kept(request) is None]
@@ -174,12 +178,13 @@ class Enriching:
         model: LanguageModelClient,
         documents: Sequence[str] | None,
         retry: bool,
+        gleaning: bool | None,
         progress: Progress,
     ) -> EnrichmentReport:
         from clew.indexing.enrichment.run import Run
 
         began, before, stopped = time.perf_counter(), model.budget.spent, ""
-        task = self._task(kind, model)
+        task = self._task(kind, model, gleaning)
         works = list(task.works(self._ids(documents), retry=retry))
         run = Run(
             task, self._state.settings.llm.concurrency, lambda n: progress(kind, n, len(works))
@@ -208,8 +213,12 @@ class Enriching:
             stopped=stopped,
         )
 
-    def _task(self, kind: Enrichment, model: LanguageModelClient) -> EnrichmentTask[Any, Any]:
+    def _task(
+        self, kind: Enrichment, model: LanguageModelClient, gleaning: bool | None
+    ) -> EnrichmentTask[Any, Any]:
         state, llm = self._state, self._state.settings.llm
+        if gleaning is not None:
+            llm = llm.model_copy(update={"gleaning": gleaning})
         if is_described(kind):
             from clew.indexing.enrichment.descriptions import ModelDescriptions
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Any, TypedDict, cast
+from typing import TYPE_CHECKING, Any, NotRequired, TypedDict, cast
 
 from clew.engine.enriching import PASSAGES
 from clew.errors import BudgetError, ModelError
@@ -22,6 +22,8 @@ class Wanted(TypedDict):
 
     kinds: list[Kind]
     retry: bool
+    gleaning: NotRequired[bool | None]
+    """None: as the settings say."""
     max_tokens: int
     """0: no limit but that of the settings."""
     since: str
@@ -74,6 +76,7 @@ class Enrichment:
             *kinds,
             documents=documents,
             retry=wanted["retry"],
+            gleaning=wanted.get("gleaning"),
             max_tokens=self._tokens_left(wanted),
             progress=lambda *_: go_on(),
         )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
@@ -39,6 +40,20 @@ DatePrecision = Literal["", "year", "month", "day", "time"]
 DateSource = Literal["", "metadata", "title", "path", "message", "text"]
 """What of a document says its date: properties and headers, title or first heading, name of file
 or folder, time of a message, first lines of the text; empty for no date."""
+
+
+NUMBER = re.compile(r"\[(\d{1,4})\]")
+"""Of a source, behind the statement that rests on it."""
+
+
+def with_sources(text: str, names: Sequence[str]) -> str:
+    """A text with its sources' names in the place of their numbers: of `[1]`, the first name."""
+
+    def name(found: re.Match[str]) -> str:
+        place = int(found[1]) - 1
+        return f"({names[place]})" if 0 <= place < len(names) else f"({found[1]})"
+
+    return NUMBER.sub(name, text)
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -128,3 +143,8 @@ class Description:
     """A statement ends with the number of its source: `[1]` is the first."""
     sources: tuple[str, ...]
     """Public ids of passages."""
+
+    @property
+    def sourced(self) -> str:
+        """The text with the ids of passages in the place of their numbers."""
+        return with_sources(self.text, self.sources)

@@ -101,7 +101,7 @@ def suggest(
 
 
 def _why(pair: MergeSuggestion) -> str:
-    said = f"; a model says {pair.verdict}: {pair.description.text}" if pair.description else ""
+    said = f"; a model says {pair.verdict}: {pair.description.sourced}" if pair.description else ""
     return f"{pair.reason}{said}"
 
 

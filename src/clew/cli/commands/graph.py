@@ -147,7 +147,7 @@ def communities(
 
 def _report(community: Community, sources: list[Provenance]) -> str:
     """A report in Markdown, with the documents that it is made of."""
-    places = dict.fromkeys(f"- {one_line(origin.title or origin.source)}" for origin in sources)
+    places = [f"[{n}] {one_line(s.title or s.source)}" for n, s in enumerate(sources, start=1)]
     head = [f"# {one_line(community.title)}", "", quoted(community.summary), ""]
     return "\n".join([*head, "Sources:", "", *places, ""])
 
@@ -166,7 +166,7 @@ def topics(common: Common, limit: LimitOption = 50) -> None:
         stdout_console().print(table(("topic", "theme", "passages", "documents"), rows))
         for topic in found:
             if topic.description:
-                write_line(f"{one_line(topic.name)}: {topic.description.text}")
+                write_line(f"{one_line(topic.name)}: {topic.description.sourced}")
     else:
         note("No topics: it takes a phrase that stands in several passages.")
 

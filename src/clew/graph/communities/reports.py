@@ -17,6 +17,7 @@ from clew.graph.communities.report_plans import length_norm, outline
 from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.ports import CommunityReport, GraphStore, PassageStore, ReportBasis, SnapshotSource
 from clew.text import STOP_WORDS, terms
+from clew.types.answers import statement_text
 from clew.word_lists import english_words
 
 if TYPE_CHECKING:
@@ -158,7 +159,7 @@ class ReportMaker:
         central = [entity for entity in central if entity in texts.names]
         names = tuple(texts.names[entity] for entity in central)
         sources = tuple(dict.fromkeys(chunk for chunk, _ in sentences))
-        said = " ".join(text for _, text in sentences if text)
+        said = " ".join(statement_text(text) for _, text in sentences if text)
         title = texts.titles.get(int(lines.title_chunks[place]), "")
         title = "" if _NO_TITLE.match(title) and len(title) < _LONGEST_NAME else title
         return CommunityReport(

@@ -33,6 +33,8 @@ from clew.indexing.enrichment.validation import name_pattern
 from clew.ports.enrichment import StoredDescription
 from clew.quotations import find_words
 from clew.text import plain, terms
+from clew.types.answers import statement_text
+from clew.types.values import NUMBER
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -52,7 +54,6 @@ _SENTENCES = 3
 """Of the texts, where the model fails."""
 _CHARACTERS_A_TOKEN = 3
 _REPLY_TOKENS = 250
-_NUMBER = re.compile(r"\[(\d{1,4})\]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +200,7 @@ class ModelDescriptions:
         for chunk in chunks:
             said = next((s for s in sentences.get(chunk.id, ()) if naming.search(s)), "")
             if said and len(found) < _SENTENCES:
-                found.append((_unnumbered(plain(said))[:LONGEST_STATEMENT], chunk.public_id))
+                found.append((statement_text(plain(said))[:LONGEST_STATEMENT], chunk.public_id))
         return found
 
     def _basis(self, work: Subject) -> str:
@@ -236,7 +237,7 @@ class _Written:
 
     def statement(self, one: QuotedStatement, evidence: Sequence[Evidence], known: set[str]) -> str:
         """A statement with the number of its passage; empty where it rests on nothing."""
-        said = _unnumbered(plain(one.text)) if len(one.text) <= LONGEST_STATEMENT else ""
+        said = statement_text(plain(one.text)) if len(one.text) <= LONGEST_STATEMENT else ""
         if not said or unknown_words(said, known, ""):
             return ""
         quote = html.unescape(one.quote)
@@ -267,7 +268,7 @@ def _cited(work: Subject, evidence: Sequence[Evidence]) -> list[str]:
 
 def _source_after(end: int, evidence: Evidence) -> str:
     """The source whose number follows a place in a description; empty where none does."""
-    number = _NUMBER.search(evidence.text, end)
+    number = NUMBER.search(evidence.text, end)
     place = int(number.group(1)) if number else 0
     return evidence.sources[place - 1] if 0 < place <= len(evidence.sources) else ""
 
@@ -275,8 +276,3 @@ def _source_after(end: int, evidence: Evidence) -> str:
 def _digest(work: Subject, evidence: Sequence[Evidence]) -> str:
     request = description_request(work, evidence)
     return hashlib.sha256(f"{request.instructions}{request.messages[0].text}".encode()).hexdigest()
-
-
-def _unnumbered(text: str) -> str:
-    """A text without numbers in brackets: only Clew cites."""
-    return _NUMBER.sub(r"(\1)", text)

@@ -39,6 +39,8 @@ def parse(request: Request, reply: Reply) -> BaseModel | None:
         )
     if not reply.text.strip() and not reply.calls:
         raise ReplyError(f"{reply.model} answered with nothing", "empty")
+    if reply.calls and not request.tools:
+        raise ReplyError(f"{reply.model} called a tool, and was offered none", "malformed")
     if request.schema is None or reply.calls:
         return None
     start, end = reply.text.find("{"), reply.text.rfind("}")

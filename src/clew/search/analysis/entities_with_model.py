@@ -68,4 +68,5 @@ def _named(model: LanguageModel, question: str) -> list[str]:
         subject=question,
     )
     value = model.reply(request).value
-    return value.names if isinstance(value, Named) else []
+    assert isinstance(value, Named)
+    return value.names

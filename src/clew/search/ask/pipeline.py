@@ -102,8 +102,7 @@ def _ask(
             reader.feed(reply)
         else:
             value = reply.value
-    if not isinstance(value, AnswerReply):
-        raise ModelError(f"{model.name} called a tool in place of an answer")
+    assert isinstance(value, AnswerReply)
     return reader.finish(value)
 
 

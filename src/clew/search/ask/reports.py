@@ -131,8 +131,7 @@ def _findings(
     """What one report and its passages say to the question; only what quotes a passage."""
     numbers, hits = list(report.passages), list(report.passages.values())
     reply = model.reply(_request(result, report, settings))
-    if not isinstance(reply.value, AnswerReply):
-        raise ModelError(f"{model.name} called a tool in place of an answer")
+    assert isinstance(reply.value, AnswerReply)
     said = ReplyReader(result.query, hits, lambda _: None).finish(reply.value)
     return [
         replace(
@@ -151,8 +150,7 @@ def _join(
 ) -> tuple[AnswerStatement, ...]:
     """The findings as one answer; a statement has the quotations of those that it names."""
     value = model.reply(_join_request(result, [statement.text for statement in found])).value
-    if not isinstance(value, JoinedReply):
-        raise ModelError(f"{model.name} called a tool in place of an answer")
+    assert isinstance(value, JoinedReply)
     passages = {number: hit.chunk.text for number, hit in enumerate(result.hits, 1)}
     joined = []
     for stated in value.statements:

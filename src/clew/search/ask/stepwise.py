@@ -131,7 +131,8 @@ def _parts(question: str, model: LanguageModel | None) -> Sequence[str]:
     if model is None:
         return split_question(question)
     value = model.reply(_plan_request(question)).value
-    return value.questions if isinstance(value, Plan) else ()
+    assert isinstance(value, Plan)
+    return value.questions
 
 
 def _plan_request(question: str) -> Request:
@@ -148,7 +149,8 @@ def _missing(
     question: str, hits: Sequence[Hit], model: LanguageModel, settings: LlmSettings
 ) -> Missing:
     value = model.reply(_missing_request(question, hits, settings)).value
-    return value if isinstance(value, Missing) else Missing(enough=True, question="")
+    assert isinstance(value, Missing)
+    return value
 
 
 def _missing_request(question: str, hits: Sequence[Hit], settings: LlmSettings) -> Request:

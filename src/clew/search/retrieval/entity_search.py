@@ -244,7 +244,7 @@ def _contents(
     for entity, chunk, passage in zip(entities, chunks, passages.tolist(), strict=True):
         said = sentences.get(chunk, ())
         naming = _naming(snapshot, rows[entity.id], passage) if chunk else 0
-        written = entity.description.text if entity.description and described else ""
+        written = entity.description.sourced if entity.description and described else ""
         found.append(entity.content or written or _telling(said[naming:], entity.name))
     return found
 

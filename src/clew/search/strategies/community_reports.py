@@ -15,7 +15,9 @@ from clew.search.answer.explain import read_relations
 from clew.search.answer.result import RetrievalResult, after
 from clew.search.retrieval.channels import Ranking
 from clew.search.retrieval.filters import filtered_entities
-from clew.text import entity_key
+from clew.text import entity_key, one_line
+from clew.types.answers import statement_text
+from clew.types.values import with_sources
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -116,7 +118,7 @@ def _filtered_report(
     """The report, reduced to what these sources say; empty where they say nothing of it."""
     store, as_of = session.resources.store, session.options.as_of
     texts = store.sentences(sources)
-    said = [" ".join(s.split()) for id_ in sources for s in texts.get(id_, ())]
+    said = [statement_text(s) for id_ in sources for s in texts.get(id_, ())]
     stated = read_relations(store, store.chunk_relations(sources, as_of=as_of))
     lines = dict.fromkeys(f"- {statement(r.head, r.relation, r.tail)}" for r in stated)
     report, *relations = community.summary.split("\n")
@@ -135,12 +137,14 @@ def _filtered_report(
 
 def _report_block(community: Community, sources: Sequence[StoredChunk]) -> Block:
     citations = cite_chunks(sources)
+    titles = [one_line(chunk.title or chunk.source) for chunk in sources]
     names = f"About {', '.join(community.entities)} ({community.size} entities)."
     return Block(
         kind="report",
         heading=f"Report: {community.title}",
         forms=(
-            Form(text=community.summary, citations=citations),
+            # The numbers of a context are others than those of a report.
+            Form(text=with_sources(community.summary, titles), citations=citations),
             Form(text=names, citations=citations),
         ),
     )
@@ -214,5 +218,5 @@ def _shown_topic(topic: Topic, *, whole: bool) -> str:
     """Its phrase; where no passage is forbidden also what is made of all of them."""
     if not whole:
         return topic.phrase
-    said = f" {topic.description.text}" if topic.description else ""
+    said = f" {topic.description.sourced}" if topic.description else ""
     return f"{topic.name} ({topic.theme}).{said}" if said else f"{topic.name} ({topic.theme})"

@@ -35,7 +35,8 @@ def reindex(call: Call, _: Arguments) -> Result:
 def enrich(call: Call, arguments: Arguments) -> Result:
     """`enrich`: what it would take, and the job that does it."""
     kinds, enriching = arguments["kinds"], call.engine.enriching
-    found = enriching.estimate(*kinds, retry=arguments["retry"])
+    gleaning = arguments["gleaning"] or None
+    found = enriching.estimate(*kinds, retry=arguments["retry"], gleaning=gleaning)
     estimates = [{"kind": kind, **asdict(one)} for kind, one in found.items()]
     if arguments["dry_run"]:
         return {"estimates": estimates, "job": {}}
@@ -43,6 +44,7 @@ def enrich(call: Call, arguments: Arguments) -> Result:
     wanted = {
         "kinds": kinds,
         "retry": arguments["retry"],
+        "gleaning": gleaning,
         "max_tokens": arguments["max_tokens_spent"],
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }

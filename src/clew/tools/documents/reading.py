@@ -128,7 +128,7 @@ def _document(info: DocumentInfo) -> Result:
         "date_precision": info.date_precision,
         "indexed_at": info.indexed_at.isoformat(),
         "metadata": dict(info.metadata),
-        "summary": shortened(info.summary.text, SUMMARY) if info.summary else None,
+        "summary": shortened(info.summary.sourced, SUMMARY) if info.summary else None,
     }
 
 

@@ -255,6 +255,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             ),
             flag("dry_run", "Only say what it takes.", False),
             flag("retry", "Also what failed before.", False),
+            flag("gleaning", "A second round of extract for what it missed.", False),
             integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
         ),
         result=shape(estimates="array", job="object"),

@@ -123,7 +123,8 @@ def _community(community: Community) -> Result:
         "entities": list(community.entities[:10]),
         "size": community.size,
         "summary": shortened(community.summary, SUMMARY),
-        "sources": sorted({origin.source for origin in community.provenance}),
+        # `[1]` in the summary is the first.
+        "sources": [origin.source for origin in community.provenance],
     }
 
 

@@ -89,8 +89,8 @@ def community(page: PageRequest) -> Response:
     if not found:
         raise NotFoundError(f"no community {wanted}; they change when documents do: look again")
     origins = engine.store.provenance(found[0].sources)
-    sources = {origins[id_].document: origins[id_] for id_ in found[0].sources if id_ in origins}
-    return render_page(page, "community.html", community=found[0], sources=sources.values())
+    sources = [origins[id_] for id_ in found[0].sources if id_ in origins]
+    return render_page(page, "community.html", community=found[0], sources=sources)
 
 
 def timeline(page: PageRequest) -> Response:

@@ -139,7 +139,7 @@ def _say(common: Common, talk: Conversation, text: str) -> None:
 
 def _spent(turn: ChatTurn) -> str:
     if not turn.model:
-        return "No language model."
+        return "Without a language model."
     cost = "" if turn.cost is None else f", ${turn.cost:.4f}"
     read, written = turn.usage.input_tokens, turn.usage.output_tokens
     return f"{turn.model}: {read:,} tokens read, {written:,} written{cost}."

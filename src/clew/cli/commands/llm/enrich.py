@@ -66,6 +66,14 @@ def enrich(
     retry: Annotated[
         bool, typer.Option("--retry", help="Ask again where the model failed before.")
     ] = False,
+    gleaning: Annotated[
+        bool | None,
+        typer.Option(
+            "--gleaning/--no-gleaning",
+            help="With --extract: ask a second time for what was missed; else llm.gleaning.",
+            show_default=False,
+        ),
+    ] = None,
     undo: Annotated[
         Kind | None,
         typer.Option("--undo", help="Take back what the model added.", show_default=False),
@@ -105,16 +113,20 @@ def enrich(
     if undo is None and not chosen:
         options = ", ".join(f"--{kind}" for kind in wanted)
         raise typer.BadParameter(f"say what to add: {options}")
+    if gleaning is not None and not extract:
+        raise typer.BadParameter("--gleaning is a second round of --extract")
     with common.open() as engine, reporting(bars=not common.json) as progress:
         if undo is not None:
             _print_undone(common, undo, engine.enriching.undo(undo.enriched, progress=progress))
             return
         if dry_run:
-            _print_estimates(common, engine.enriching.estimate(*chosen, retry=retry))
+            found = engine.enriching.estimate(*chosen, retry=retry, gleaning=gleaning)
+            _print_estimates(common, found)
             return
         done = engine.enrich(
             *chosen,
             retry=retry,
+            gleaning=gleaning,
             max_tokens=max_tokens_spent,
             max_cost=max_cost,
             progress=progress,
