@@ -131,14 +131,14 @@ class EntityMerging(Entities):
         for held in both:
             group = rules.get(held.key, held.key)
             write_rules(self.backend, joined_rules(rules, held.keys, group))
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return sorted(key for held in both for key in held.keys if key not in rules)
 
     @writing
     def forget_rules(self, keys: Sequence[str]) -> None:
         """See `ports.EntityEditor`."""
         self.backend.delete("rules", list(keys))
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     @writing
     def rename(self, entity_id: int, name: str) -> None:
@@ -158,7 +158,7 @@ class EntityMerging(Entities):
         write_rules(self.backend, joined_rules(rules, held.keys, key))
         self.backend.update("entities", [{"id": held.id, "name": name, "key": key}])
         self.backend.update("rules", [{"key": key, "name": name}])
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
     def _add_alias(self, entity_id: int, key: str, name: str) -> None:
         alias = {

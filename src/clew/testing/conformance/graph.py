@@ -160,6 +160,14 @@ class GraphStoreSuite(StoreSuite):
         seen.append(organisations.mentions_version())
         assert seen == sorted(set(seen))
 
+    def test_what_moves_no_mention_leaves_what_was_read_of_them(self, organisations: Store) -> None:
+        version, rows = organisations.mentions_version(), organisations.mention_rows().tolist()
+        geneva, who = (entity_of(organisations, name).id for name in ("Geneva", "WHO"))
+        organisations.rename(geneva, "Genf")
+        organisations.forget_rules(organisations.keep_apart(geneva, who))
+        assert organisations.mention_rows().tolist() == rows
+        assert organisations.mentions_version() == version
+
     @pytest.mark.parametrize(
         ("action", "error", "match"),
         [
