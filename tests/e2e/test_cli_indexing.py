@@ -72,16 +72,16 @@ def test_files_that_only_a_pack_understands_are_told_until_it_is_enabled(
 def test_of_a_file_with_many_bad_records_some_are_listed(in_process: Run, notes: Path) -> None:
     (notes / "C#").mkdir()
     (notes / "C#" / "empty.pdf").write_bytes(b"%PDF-")
-    events = "BEGIN:VEVENT\nUID:a\nEND:VEVENT\n" * 50
+    events = "BEGIN:VEVENT\nUID:a\nEND:VEVENT\n" * 250
     (notes / "bad.ics").write_text(f"BEGIN:VCALENDAR\n{events}END:VCALENDAR\n")
     said = in_process("index", notes, "--pack", "personal").stdout
-    assert said.count("no start") == 20
-    assert "30 more of its records" in said
+    assert said.count("no start") == 200
+    assert "50 more of its records" in said
     assert said.count("malformed PDF") == 1
 
     (notes / "bad.ics").touch()
     report = json.loads(in_process("index", notes, "--retry", "--json").stdout)
-    assert sum("no start" in item["reason"] for item in report["skipped"]) == 50
+    assert sum("no start" in item["reason"] for item in report["skipped"]) == 250
 
 
 def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.types import DocumentInfo, IndexPreview, IndexReport, Skipped
 
-RECORDS_SHOWN = 20
+RECORDS_SHOWN = 200
 """Records of one file that are listed as skipped."""
 IncludeOption: TypeAlias = Annotated[
     list[str] | None,
