@@ -126,7 +126,7 @@ def test_communities_and_their_reports(clew: Run, in_process: Run, workshop: Lib
     assert listed.stderr == reports.stderr == ""
     first = found[0]
     quoted = "\n".join(f"> {line}".rstrip() for line in first["summary"].splitlines())
-    assert reports.stdout.startswith(f"# {first['title']}\n\n{quoted}\n\nSources:\n\n- ")
+    assert reports.stdout.startswith(f"# {first['title']}\n\n{quoted}\n\nSources:\n\n[1] ")
     for community in found:
         assert community["size"] >= 3
         for origin in community["sources"]:
