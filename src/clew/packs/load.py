@@ -19,7 +19,6 @@ from types import ModuleType
 
 import clew.packs
 from clew.errors import InputError, NotFoundError
-from clew.indexing.reading.formats.media_types import media_type_of
 from clew.packs.pack import Pack
 
 GROUP = "clew.packs"
@@ -57,6 +56,8 @@ def unread_formats(names: Iterable[str], enabled: Collection[str]) -> dict[str, 
     Only formats that are mere text without a pack: a calendar, say, but no Markdown.
     """
     endings = Counter(one for name in names for one in {name, PurePath(name).suffix})
+    from clew.indexing.reading.formats.media_types import media_type_of  # a search reads no files
+
     found = {}
     for pack in set(_built_in()) - set(enabled):
         readers = load(pack, ()).readers
