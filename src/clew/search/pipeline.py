@@ -40,7 +40,7 @@ logger = logging.getLogger("clew")
 
 UNANSWERED = "nothing found that answers this; the nearest are given"
 UNLIKELY = "nothing here is likely to answer this; the nearest are given"
-LEAST_LIKELY = 0.02
+LEAST_LIKELY = 0.05
 """Probability below which no passage is likely to answer."""
 MAX_QUESTION = 20_000
 """Characters of a question that are read."""
