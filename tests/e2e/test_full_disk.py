@@ -12,7 +12,7 @@ from tests.e2e.conftest import Library, Run
 
 ON_A_FULL_DISK = """
 set -e
-mkdir {disk} && mount -t tmpfs -o size=8m tmpfs {disk} && cp -r {store} {disk}/store
+mkdir {disk} && mount -t tmpfs -o size={size} tmpfs {disk} && cp -r {store} {disk}/store
 cat /dev/zero > {disk}/rest 2> /dev/null || true
 {clew} --store {disk}/store search "Who built the mill?" || true
 {clew} --store {disk}/store delete mill.md || true
@@ -28,7 +28,10 @@ def test_a_full_disk_is_said_to_be_full(clew: Run, library: Library) -> None:
         pytest.skip("mounting is not allowed here")
     place = library.store.parent / "disk"
     command = shlex.join([sys.executable, "-m", "clew"])
-    script = ON_A_FULL_DISK.format(disk=place, store=library.store, clew=command)
+    held = sum(file.stat().st_size for file in library.store.rglob("*") if file.is_file())
+    script = ON_A_FULL_DISK.format(
+        disk=place, size=held + 4_000_000, store=library.store, clew=command
+    )
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", script], capture_output=True, text=True, check=False
     )

@@ -195,7 +195,10 @@ def test_every_strategy_answers_with_its_reasons(
     assert result.strategy == strategy
     assert 1 <= len(result.hits) <= 2
     if strategy != "global":  # which looks at the whole before the question's words
-        assert result.hits[0].chunk.title == "Tower of Vell"
+        says_whose = (
+            "Ada Morn" if strategy in {"graph", "multi_hop", "temporal"} else "Tower of Vell"
+        )
+        assert result.hits[0].chunk.title == says_whose
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.scores for hit in result.hits)
@@ -259,7 +262,7 @@ def test_the_context_keeps_its_budget_and_cites(engine: clew.Clew, folder: Path)
     assert context.tokens <= 25
     assert len(context.citations) + context.left_out == 3
     first = context.citations[0]
-    assert context.text.startswith("[1] Tower of Vell")
+    assert context.text.startswith(f"[1] {first.title}")
     document, _, _ = first.chunk_ids[0].partition("#")
     shown = [part.text for part in parts_of(context.text)]
     assert engine.documents.text(document)[first.start : first.end].strip() == shown[0]

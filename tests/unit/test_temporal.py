@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
 import clew
-from clew.search.strategies.temporal import UNDATED, closeness, moment_of
+from clew.search.strategies.temporal import LIKELY, UNDATED, closeness, moment_of
 from clew.testing.fakes import HashEmbedder
 from clew.types import Period
 from tests.unit.asked import add, day, new_session
@@ -61,6 +62,21 @@ def test_the_period_that_a_question_names_goes_first_and_the_others_follow(
     scores = [hit.score for hit in result.hits]
     assert scores == sorted(scores, reverse=True)
     assert {h.chunk.title for h in result.hits if h.scores["temporal"] == 1} == IN_2019
+
+
+def test_where_nothing_is_likely_to_answer_the_period_goes_first(tmp_path: Path) -> None:
+    texts = {
+        "loom": "The wide loom of Lisse improves the narrow one.",
+        "shuttle": "A lighter shuttle of ash wood was tried in Vell.",
+        "lamp": "Threads are counted by a lamp and a mirror.",
+    }
+    dates = {"loom": "2019-05-01", "shuttle": "2021-03-01", "lamp": "2023-02-01"}
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, texts, dates)
+        result = engine.search("What improvements were made after 2020?")
+    assert result.confidence is not None
+    assert result.confidence < LIKELY
+    assert set(found(result)[:2]) == {"shuttle", "lamp"}
 
 
 @pytest.mark.parametrize("strategy", ["temporal", "vector", "keyword", "graph", "weighted"])

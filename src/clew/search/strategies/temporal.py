@@ -38,6 +38,9 @@ NEWEST_AMONG = 50
 """Passages, from the best, that may change places for being newer."""
 RELATIONS = 200
 """Relations of the question's entities of which it is looked up when they held."""
+LIKELY = 0.1
+"""Confidence below which no passage is held to answer: then the period is all that is known of what
+is sought."""
 HALF_LIFE_DAYS = 365.0
 """Distance from the period asked for (or from today) at which time counts half."""
 UNDATED = "undated"
@@ -113,9 +116,11 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
 
     They have a good share of the best score of all, or, where many passages are alike and these are
     not among the best, of the best by meaning and by words. Of "what happened in …?" and "what was
-    repaired in …?" the period itself is the answer: all of its passages are.
+    repaired in …?" the period itself is the answer: all of its passages are. So they are where no
+    passage at all is likely to answer.
     """
-    if EVENTS.match(session.question):
+    sure = [session.confidences[id_] for id_ in found.ids.tolist() if id_ in session.confidences]
+    if EVENTS.match(session.question) or (sure and max(sure) < LIKELY):
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
