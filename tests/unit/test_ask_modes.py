@@ -63,7 +63,7 @@ def test_what_is_missing_is_searched_for(library: Path) -> None:
         PLAN,
         next_question("Where did Tobias Fenn learn?"),
         ENOUGH,
-        said(("learned his trade in Harrow", "He learned in Harrow."), passage=2),
+        said(("learned his trade in Harrow", "He learned in Harrow."), passage=3),
     ]
     answer, told, model = asked(library, replies, limit=1)
 
@@ -77,7 +77,7 @@ def test_what_is_missing_is_searched_for(library: Path) -> None:
     assert BUILT in shown
     assert answer.calls == 4
     assert answer.usage.output_tokens > 0
-    assert answer.text == told == "He learned in Harrow. [2]"
+    assert answer.text == told == "He learned in Harrow. [3]"
 
 
 def test_there_are_no_more_searches_than_steps(library: Path) -> None:

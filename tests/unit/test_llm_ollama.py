@@ -121,8 +121,9 @@ def test_requests_are_as_the_official_client_makes_them(
 def test_tool_calls_come_as_they_are(serve: Serve) -> None:
     function = {"function": {"name": "nothing_of_that_name", "arguments": {"x": 1}}}
     asked = serve(lines(event(message={"tool_calls": [function]}), end()))
+    offered = (ToolDefinition(name="find", description="", parameters={}),)
 
-    reply = asked.reply(request())
+    reply = asked.reply(replace(request(), tools=offered))
 
     assert reply.finish == "tool_calls"
     assert [(c.name, json.loads(c.arguments)) for c in reply.calls] == [

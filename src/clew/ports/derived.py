@@ -106,6 +106,11 @@ class VectorSource(Protocol):
         """Ids of all chunks, sorted; reads them all."""
         ...
 
+    def mentions_version(self) -> int:
+        """A number that grows when mentions of old chunks change hands (merge, split), and when
+        a backup brings old chunks back."""
+        ...
+
     def chunk_count(self) -> int:
         """How many chunks there are."""
         ...
@@ -117,10 +122,6 @@ class VectorSource(Protocol):
 
 class SnapshotSource(VectorSource, Protocol):
     """What derived structures are built from."""
-
-    def mentions_version(self) -> int:
-        """A number that grows when mentions of old chunks change hands (merge, split)."""
-        ...
 
     def passages(self, after: int = 0) -> Iterator[PassageRow]:
         """Chunks with an id above `after`, by id."""

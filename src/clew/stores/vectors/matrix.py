@@ -66,6 +66,7 @@ class VectorMatrix:
         self._coded_from = coded_from
         self._lock = threading.Lock()
         self._state: MatrixRows | None = None
+        self._mentions_version = -1
 
     def search_vector(
         self, vector: Vector, limit: int, allowed: Ids | None = None
@@ -174,8 +175,10 @@ class VectorMatrix:
         alive = np.concatenate([before.alive, np.ones(len(new_ids), dtype=bool)])
         if len(before.ids) == 0:
             return MatrixRows(generation, new, new[:0], ids, alive)
-        count = self._store.chunk_count()
-        if np.count_nonzero(alive) != count:  # some were deleted
+        count, version = self._store.chunk_count(), self._store.mentions_version()
+        # Some were deleted, or a backup may have brought back as many as are gone.
+        if np.count_nonzero(alive) != count or version != self._mentions_version:
+            self._mentions_version = version
             alive = np.isin(ids, self._store.chunk_ids())
         if np.count_nonzero(alive) < count:  # a backup brought old chunks back
             return self._read(no_rows())

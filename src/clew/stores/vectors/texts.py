@@ -36,6 +36,10 @@ class TextEmbeddings:
         """See `ports.VectorSource`."""
         return self.store.chunk_ids()
 
+    def mentions_version(self) -> int:
+        """See `ports.VectorSource`."""
+        return self.store.mentions_version()
+
     def chunk_count(self) -> int:
         """See `ports.VectorSource`."""
         return self.store.chunk_count()

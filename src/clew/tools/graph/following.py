@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Community, Provenance, RelationEvidence, TimelineEntry
 
+NAME = 60
+"""Characters of a name where it stands beside the result."""
 SUMMARY = 2000
 """Characters of a community's report that are shown."""
 
@@ -27,8 +29,9 @@ def find_paths(call: Call, arguments: Arguments) -> Result:
     said = [remark for _, remark in matches if remark]
     if not found:
         said.append(
-            f"no path of at most {options['max_hops']} hops ties {source.name!r} ({source.id}) and"
-            f" {target.name!r} ({target.id}); `graph_enhanced_search` shows others"
+            f"no path of at most {options['max_hops']} hops ties"
+            f" {shortened(source.name, NAME)!r} ({source.id}) and"
+            f" {shortened(target.name, NAME)!r} ({target.id}); `graph_enhanced_search` shows others"
         )
     around: Result = {"notes": [*said, *notes], "search_params": options}
     paths = ({"hops": len(path), "ties": list(map(_tie, path))} for path in found)
@@ -56,7 +59,8 @@ def entity_timeline(call: Call, arguments: Arguments) -> Result:
         as_of=arguments["as_of"],
     )
     notes = [remark] if remark else []
-    around: Result = {"entity_id": entity.id, "entity_name": entity.name, "notes": notes}
+    name = shortened(entity.name, 2 * NAME)
+    around: Result = {"entity_id": entity.id, "entity_name": name, "notes": notes}
     return fitted(call, arguments, around, "timeline", list(map(_entry, found)))
 
 
