@@ -40,6 +40,9 @@ class Held:
     def chunk_ids(self) -> Ids:
         return self.ids
 
+    def mentions_version(self) -> int:
+        return 0
+
     def chunk_count(self) -> int:
         return len(self.ids)
 

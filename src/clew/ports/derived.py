@@ -107,8 +107,10 @@ class VectorSource(Protocol):
         ...
 
     def mentions_version(self) -> int:
-        """A number that grows when mentions of old chunks change hands (merge, split), and when
-        a backup brings old chunks back."""
+        """A number that grows when mentions of old chunks change hands, or old chunks come back.
+
+        Merging and splitting entities do the one, bringing back a backup the other.
+        """
         ...
 
     def chunk_count(self) -> int:
