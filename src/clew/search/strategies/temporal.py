@@ -39,8 +39,7 @@ NEWEST_AMONG = 50
 RELATIONS = 200
 """Relations of the question's entities of which it is looked up when they held."""
 LIKELY = 0.1
-"""Confidence below which no passage is held to answer: then the period is all that is known of what
-is sought."""
+"""Confidence below which no passage is held to answer: what is of the period may do so then."""
 HALF_LIFE_DAYS = 365.0
 """Distance from the period asked for (or from today) at which time counts half."""
 UNDATED = "undated"
@@ -116,11 +115,9 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
 
     They have a good share of the best score of all, or, where many passages are alike and these are
     not among the best, of the best by meaning and by words. Of "what happened in …?" and "what was
-    repaired in …?" the period itself is the answer: all of its passages are. So they are where no
-    passage at all is likely to answer.
+    repaired in …?", and where none is likely to answer, all passages of the period are taken.
     """
-    sure = [session.confidences[id_] for id_ in found.ids.tolist() if id_ in session.confidences]
-    if EVENTS.match(session.question) or (sure and max(sure) < LIKELY):
+    if EVENTS.match(session.question) or max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
