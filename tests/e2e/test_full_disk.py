@@ -37,6 +37,8 @@ def test_a_full_disk_is_said_to_be_full(clew: Run, library: Library) -> None:
     )
 
     assert done.returncode == 0, done.stderr
-    assert done.stderr.count("the disk is full; free some space") == 2
+    # Deleting needs room; searching does only where no process has left its index of the log.
+    assert "the disk is full; free some space" in done.stderr.splitlines()[-1]
+    assert "Traceback" not in done.stderr
     assert "mill.md" in done.stdout
     assert "0 broken" in done.stdout
