@@ -103,11 +103,12 @@ def damaged_files(folder: Path) -> Iterator[Path]:
 
 
 def folder_size(folder: Path) -> int:
-    """Bytes of all files below a folder; one that vanishes meanwhile counts for nothing."""
+    """Bytes of all files below a folder; what vanishes meanwhile counts for nothing."""
     size = 0
-    for path in folder.rglob("*"):
-        with suppress(OSError):
-            size += path.stat().st_size if path.is_file() else 0
+    for parent, _, names in os.walk(folder):
+        for name in names:
+            with suppress(OSError):
+                size += os.stat(os.path.join(parent, name)).st_size
     return size
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import os
 import random
+import threading
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from clew import derived_files
 from clew.derived_files import (
     MappedArrays,
     damaged_files,
+    folder_size,
     is_outdated,
     read_arrays,
     write_arrays,
@@ -143,3 +145,24 @@ def test_a_large_file_waits_for_more_changes_than_a_small_one(tmp_path: Path) ->
         worth = [is_outdated(tmp_path, "thing", 3 + changes) for changes in range(4)]
         assert worth == [changes > waits for changes in range(4)]
     assert is_outdated(tmp_path, "thing", 2)  # it is ahead of the store: a backup was brought back
+
+
+def test_the_size_of_a_folder_whose_parts_come_and_go(tmp_path: Path) -> None:
+    (tmp_path / "kept").write_bytes(b"x" * 100)
+    done = threading.Event()
+
+    def come_and_go() -> None:
+        while not done.is_set():
+            (tmp_path / "part" / "inner").mkdir(parents=True)
+            (tmp_path / "part" / "inner").rmdir()
+            (tmp_path / "part").rmdir()
+
+    other = threading.Thread(target=come_and_go)
+    other.start()
+    try:
+        sizes = {folder_size(tmp_path) for _ in range(2000)}
+    finally:
+        done.set()
+        other.join()
+
+    assert sizes == {100}
