@@ -52,6 +52,19 @@ def test_merging_and_taking_it_back(page: Page, mills: Site) -> None:
     assert names[:2] == ["undo_change", "merge_entities"]
 
 
+def test_splitting_and_taking_it_back(page: Page, mills: Site) -> None:
+    entities = mills.engine.entities
+    entities.merge("Mara Lind", "Jonas Reed")
+    entity_page(page, mills, "Jonas Reed")
+    page.get_by_role("checkbox", name="Mara Lind").check()
+    page.get_by_role("button", name="Split off what is ticked").click()
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    assert entities.get("Mara Lind").id != entities.get("Jonas Reed").id
+    page.get_by_role("button", name="Undo").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("Jonas Reed")
+    assert entities.get("Mara Lind").id == entities.get("Jonas Reed").id
+
+
 def test_renaming_and_retyping_and_taking_it_back(page: Page, mills: Site) -> None:
     entity_page(page, mills, "Tarn Abbey")
     before = mills.engine.entities.get("Tarn Abbey")

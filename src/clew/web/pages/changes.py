@@ -87,4 +87,6 @@ def _place(page: PageRequest, entry: AuditEntry) -> str:
         return page.url("merges")
     if entry.tool == "merge_entities":
         return page.url("entity", name=known["names"][0])
+    if entry.tool == "split_entity":  # what was split off is no entity any more
+        return page.url(f"entities/{known['entity_id']}")
     return page.url(f"entities/{page.sent('entity') or known.get('entity_id')}")
