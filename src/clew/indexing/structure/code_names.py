@@ -8,7 +8,7 @@ out, since they mean something within one place alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.reading.formats.media_types import media_type_of
@@ -30,10 +30,13 @@ _ROLES: dict[str, str] = _LISTS["roles"]
 _AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
 _PLURALS = {f"{noun}{'es' if noun.endswith('s') else 's'}": noun for noun in _AFTER}
 _ARTICLES = word_list(_LISTS["articles"])
-_WITH_PARTS = frozenset(
-    "mod class func function meth method attr exc data const type member".split()
+_WITH_PARTS = word_list(
+    "mod class func function meth method attr attribute exc exception data const type member obj"
 )
 """Roles of what stands within another by its dotted name."""
+_QUALIFIED = re.compile(r"(?P<whole>[a-z_]\w{1,40}(?:\.\w{2,40}){0,4})\.(?P<part>[^\W\d]\w{1,40})")
+"""A dotted name, whose first part may be a module: `os.environ`."""
+_IMPORTED = re.compile(r"\b(?:from|import)[ ](?P<name>[a-z_][\w.]{1,60})")
 _MEMBER = re.compile(r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]+[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})")
 """A member of a class, as far as the capitals show: `Directive.option_spec`."""
 _NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
@@ -54,8 +57,10 @@ _COMPOUND = _AFTER | word_list(
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
-_PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example")
+_PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage")
 """Names that stand for any name."""
+_INSTANCES = word_list("self cls this obj super www")
+"""What a method calls its object, and what begins an address."""
 
 
 class _Marked(NamedTuple):
@@ -78,24 +83,53 @@ def code_names(document: Document) -> Structure:
 
 
 def _statements(text: str) -> Iterator[Statement]:
+    marked = list(_marked(text))
+    modules = frozenset(_modules(text, marked))
     listed: list[_Marked] = []
-    for one in _marked(text):
+    for one in marked:
         if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
             listed.clear()
         listed = [*listed[-_MOST_LISTED:], one]
         if kind := _ROLES.get(one.role):
             yield _is_a(one, kind)
-        if one.role in _WITH_PARTS and (whole := one.name.rpartition(".")[0]):
-            if entity_key(whole):
-                yield _statement(one, "part_of", whole, CODE)
+        if one.role in _WITH_PARTS or not one.role:
+            yield from _parts(one, modules)
+        if one.role in _WITH_PARTS and "." in one.name:
             continue
-        member = not one.role and _MEMBER.fullmatch(one.name)
-        if member and not _is_file_ending(member["part"]):
-            yield _statement(one, "part_of", member["whole"], CODE)
         if kind := _kind_before(text, one):
             yield _is_a(one, kind)
         for each, kind in _kinds_after(text, listed):
             yield _is_a(each, kind)
+
+
+def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
+    """What dotted names may begin with: what the text imports, marks alone, or has parts of parts of."""
+    for match in _IMPORTED.finditer(text):
+        yield match["name"].partition(".")[0]
+    for one in marked:
+        first, _, rest = one.name.partition(".")
+        if not rest or one.role in _WITH_PARTS or "." in rest:
+            yield first
+
+
+def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
+    """What holds a name, and what holds that: `xml.dom.Node`, `xml.dom`, `xml`."""
+    whole = one.name.rpartition(".")[0] if one.role else _whole_of(one.name, modules)
+    while entity_key(whole):
+        yield _statement(one, "part_of", whole, CODE)
+        one = one._replace(name=whole)
+        whole = _whole_of(whole, modules)
+
+
+def _whole_of(name: str, modules: Collection[str]) -> str:
+    """What a dotted name is a part of: a class, by its capitals, or a module; empty if unclear."""
+    said = _MEMBER.fullmatch(name) or _QUALIFIED.fullmatch(name)
+    if said is None or _is_file_ending(said["part"]):
+        return ""
+    whole = said["whole"]
+    first = whole.partition(".")[0]
+    is_held = said.re is _MEMBER or (first in modules and first not in _INSTANCES)
+    return whole if is_held else ""
 
 
 def _is_file_ending(part: str) -> bool:
