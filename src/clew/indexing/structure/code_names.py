@@ -37,7 +37,9 @@ _WITH_PARTS = word_list(
 _QUALIFIED = re.compile(r"(?P<whole>[a-z_]\w{1,40}(?:\.\w{2,40}){0,4})\.(?P<part>[^\W\d]\w{1,40})")
 """A dotted name, whose first part may be a module: `os.environ`."""
 _IMPORTED = re.compile(r"\b(?:from|import)[ ](?P<name>[a-z_][\w.]{1,60})")
-_MEMBER = re.compile(r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]+[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})")
+_MEMBER = re.compile(
+    r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]{1,40}[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})"
+)
 """A member of a class, as far as the capitals show: `Directive.option_spec`."""
 _NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
 _MARKED = re.compile(
@@ -45,6 +47,12 @@ _MARKED = re.compile(
     rf"{_NAME.replace('name', 'ticked')}|(?<![\w\"])\"{_NAME.replace('name', 'quoted')})"
     r"(?:\(\))?[`\"]{1,2}(?![`\"\w])"
 )
+_DIRECTIVE = re.compile(
+    r"^[ \t]{0,12}\.\. (?:[a-z]{1,4}:)?(?:auto)?(?P<role>[a-z]{4,10})::[ \t]{1,4}"
+    r"(?P<name>(?:--?)?[^\W\d][\w./-]{1,80})",
+    re.MULTILINE,
+)
+"""What defines code in reStructuredText: `.. function:: os.stat(path)`."""
 _NOUN_AFTER = re.compile(r"\s(?P<noun>[a-z]{3,14})(?![\w-])(?:\s(?P<next>[a-z]+))?")
 _BEFORE_NAME = re.compile(r"(?:(?P<first>[\w']{1,10})\s)?(?P<last>[^\W\d_]{1,12}['’\s]?)\s?$")
 _BETWEEN = re.compile(r"(?:,|,?\s(?:and|or))\s")
@@ -57,7 +65,9 @@ _COMPOUND = _AFTER | word_list(
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
-_PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage")
+_PLACEHOLDERS = word_list(
+    "foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage"
+)
 """Names that stand for any name."""
 _INSTANCES = word_list("self cls this obj super www")
 """What a method calls its object, and what begins an address."""
@@ -72,7 +82,7 @@ class _Marked(NamedTuple):
 
 def code_names(document: Document) -> Structure:
     """`is_a` and `part_of` of the names in code marks; nothing of source code."""
-    if is_code(document.media_type) or not ("`" in document.text or '"' in document.text):
+    if is_code(document.media_type) or not any(mark in document.text for mark in ("`", '"', "::")):
         return Structure()
     found: dict[tuple[str, str, str], Statement] = {}
     for one in _statements(document.text):
@@ -85,6 +95,13 @@ def code_names(document: Document) -> Structure:
 def _statements(text: str) -> Iterator[Statement]:
     marked = list(_marked(text))
     modules = frozenset(_modules(text, marked))
+    for match in _DIRECTIVE.finditer(text):
+        # A class in small letters is one of a style sheet.
+        is_style = match["role"] == "class" and match["name"].islower() and "." not in match["name"]
+        if (kind := _ROLES.get(match["role"])) and not is_style:
+            one = _Marked(*match.span("name"), match["name"].rstrip("./"), match["role"])
+            yield _is_a(one, kind)
+            yield from _parts(one, modules)
     listed: list[_Marked] = []
     for one in marked:
         if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
@@ -103,7 +120,7 @@ def _statements(text: str) -> Iterator[Statement]:
 
 
 def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
-    """What dotted names may begin with: what the text imports, marks alone, or has parts of parts of."""
+    """First parts of dotted names: what the text imports, marks alone, or has deep parts of."""
     for match in _IMPORTED.finditer(text):
         yield match["name"].partition(".")[0]
     for one in marked:
@@ -139,6 +156,8 @@ def _is_file_ending(part: str) -> bool:
 def _marked(text: str) -> Iterator[_Marked]:
     for match in _MARKED.finditer(text):
         name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
+        if match["role"] == "file" and f"`.{name}" in match.group():
+            name = f".{name}"
         if entity_key(name) and name.casefold() not in _PLACEHOLDERS:
             yield _Marked(match.start(), match.end(), name, match["role"] or "")
 
