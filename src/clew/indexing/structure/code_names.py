@@ -62,6 +62,7 @@ _COMPOUND = _AFTER | word_list(
     " documentation source code loader manager handler support path"
 )
 """Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
+_FILE = re.compile(r"\w\.\w|/")
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
@@ -69,8 +70,10 @@ _PLACEHOLDERS = word_list(
     "foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage"
 )
 """Names that stand for any name."""
-_INSTANCES = word_list("self cls this obj super www")
-"""What a method calls its object, and what begins an address."""
+_INSTANCES = word_list("self cls this obj super")
+"""What a method calls its object."""
+_HOSTS = word_list("www com org net example test localhost")
+"""Parts of a host's name."""
 
 
 class _Marked(NamedTuple):
@@ -141,7 +144,7 @@ def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
 def _whole_of(name: str, modules: Collection[str]) -> str:
     """What a dotted name is a part of: a class, by its capitals, or a module; empty if unclear."""
     said = _MEMBER.fullmatch(name) or _QUALIFIED.fullmatch(name)
-    if said is None or _is_file_ending(said["part"]):
+    if said is None or _is_file_ending(said["part"]) or not _HOSTS.isdisjoint(name.split(".")):
         return ""
     whole = said["whole"]
     first = whole.partition(".")[0]
@@ -156,8 +159,8 @@ def _is_file_ending(part: str) -> bool:
 def _marked(text: str) -> Iterator[_Marked]:
     for match in _MARKED.finditer(text):
         name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
-        if match["role"] == "file" and f"`.{name}" in match.group():
-            name = f".{name}"
+        if match["role"] == "file" and not _FILE.search(name):
+            continue
         if entity_key(name) and name.casefold() not in _PLACEHOLDERS:
             yield _Marked(match.start(), match.end(), name, match["role"] or "")
 
