@@ -14,7 +14,7 @@ import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -65,7 +65,7 @@ class Corpus:
         """Documents without end, those of the copy first; the same ones each time."""
         copy = first_copy
         while True:
-            rename = partial(_NAME.sub, partial(self._other, copy))
+            rename = partial(_NAME.sub, self._renaming(copy))
             for item in self._prepared:
                 yield self._varied(item, copy, rename) if copy else item
             copy += 1
@@ -83,8 +83,11 @@ class Corpus:
             _renamed(item.extraction, rename),
         )
 
-    def _other(self, copy: int, match: re.Match[str]) -> str:
-        name = match[0]
+    def _renaming(self, copy: int) -> Callable[[re.Match[str]], str]:
+        known = cache(partial(self._other, copy))
+        return lambda match: known(match[0])
+
+    def _other(self, copy: int, name: str) -> str:
         drawn = random.Random(zlib.crc32(f"{name} {copy}".encode()))
         same = self._by_length.get(len(name))
         if not same or is_ordinary(name) or drawn.random() < self._uses[name] / STAYS:
