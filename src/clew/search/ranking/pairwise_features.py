@@ -14,6 +14,7 @@ import numpy as np
 
 from clew.search.ranking.features import Incidence
 from clew.search.ranking.first_stage_features import unit
+from clew.search.retrieval.term_matches import sentences_by_owner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -119,7 +120,7 @@ def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
     rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
     covered = np.zeros((len(local), len(partners)), np.float32)
     coverage, passages = evidence.coverage, evidence.rows[partners]
-    sentences, partner = coverage.sentences_by_owner(passages)
+    sentences, partner = sentences_by_owner(snapshot, passages)
     shares = coverage.share(coverage.with_context(sentences))
     entries, sentence = snapshot.sentence_entities.entries(sentences)
     place = np.searchsorted(local, snapshot.sentence_entities.items[entries])
