@@ -101,6 +101,16 @@ def unit(vectors: Vectors) -> Vectors:
     return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
 
 
+def cosines(vectors: Vectors, others: Vectors) -> Floats:
+    """(n, m) products of unit vectors (n, dim) and (m, dim), few of them.
+
+    One after the other: for a product of matrices BLAS wakes threads that go on spinning for far
+    longer than so small a product takes.
+    """
+    found: Floats = np.stack([vectors @ other for other in others], axis=1)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class FirstStageFeatures:
     """The four rankings of passages by themselves, and what they say together."""
