@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import random
 import re
-import zlib
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from zlib import adler32, crc32
 
 import numpy as np
 
@@ -65,7 +65,7 @@ class Corpus:
         """Documents without end, those of the copy first; the same ones each time."""
         copy = first_copy
         while True:
-            rename = partial(_NAME.sub, partial(self._other, copy))
+            rename = partial(_NAME.sub, self._renaming(copy))
             for item in self._prepared:
                 yield self._varied(item, copy, rename) if copy else item
             copy += 1
@@ -83,9 +83,12 @@ class Corpus:
             _renamed(item.extraction, rename),
         )
 
-    def _other(self, copy: int, match: re.Match[str]) -> str:
-        name = match[0]
-        drawn = random.Random(zlib.crc32(f"{name} {copy}".encode()))
+    def _renaming(self, copy: int) -> Callable[[re.Match[str]], str]:
+        known = cache(partial(self._other, copy))
+        return lambda match: known(match[0])
+
+    def _other(self, copy: int, name: str) -> str:
+        drawn = random.Random(crc32(f"{name} {copy}".encode()))
         same = self._by_length.get(len(name))
         if not same or is_ordinary(name) or drawn.random() < self._uses[name] / STAYS:
             return name
@@ -122,7 +125,10 @@ def _rename_within(value: Any, rename: Callable[[str], str]) -> Any:  # noqa: AN
 
 
 class FreeEmbedder:
-    """Unit vectors that cost next to nothing: each text takes one of many drawn beforehand."""
+    """Unit vectors that cost next to nothing: each text takes two of many drawn beforehand.
+
+    So texts hardly ever have the same.
+    """
 
     name, dimension, max_tokens = "free-384", 384, 256
     _DRAWN = 20_000
@@ -134,7 +140,12 @@ class FreeEmbedder:
 
     def embed_documents(self, texts: Sequence[str]) -> Vectors:
         """(len(texts), dimension) float32, unit length; the same for the same text."""
-        found: Vectors = self._rows[[zlib.crc32(text.encode()) % self._DRAWN for text in texts]]
+        drawn = np.array(
+            [[f(t.encode()) % self._DRAWN for t in texts] for f in (crc32, adler32)], dtype=np.int64
+        )
+        first, second = self._rows[drawn]
+        both = first + second / 2
+        found: Vectors = both / np.linalg.norm(both, axis=1, keepdims=True)
         return found
 
     def embed_query(self, text: str) -> Vector:

@@ -41,6 +41,9 @@ ADDED = 5
 _FIRST_ADDED = 10_000
 """Copies from which documents are added one by one: none that the store was filled with."""
 
+PORTION = 2_000
+"""Passages that are made and then filled in, so that memory holds no more of them."""
+
 BARE = 40
 """Documents of the bare operation."""
 UNIT = "the bare operation, a document, ms each"
@@ -55,6 +58,7 @@ def main() -> None:
     parser.add_argument("--sizes", nargs="+", type=int, default=[5_000, 20_000, 50_000])
     parser.add_argument("--base", type=int, default=2_000, help="passages that are not copies")
     parser.add_argument("--store", default=None, help="a server instead of a folder")
+    parser.add_argument("--keep", type=Path, help="a new folder for the store, which stays")
     parser.add_argument("--ask", type=Path, help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.ask:
@@ -72,6 +76,9 @@ def main() -> None:
     print(f"{given.base / (time.perf_counter() - started):.0f} passages/s read and extracted alone")
     sample = [item.document for item in islice(corpus.prepared(), BARE)]
     bare = partial(in_turn, steps.prepare, sample)
+    if given.keep:
+        measure(corpus, given.keep, given.store, given.sizes, bare)
+        return
     with tempfile.TemporaryDirectory(prefix="clew-scale-") as folder:
         measure(corpus, Path(folder), given.store, given.sizes, bare)
 
@@ -110,21 +117,29 @@ def opened(folder: Path, store: str | None) -> clew.Clew:
 
 def filled(engine: clew.Clew, prepared: Iterator[Prepared], passages: int) -> Figures:
     """Link and save so many passages; the rate of all and of the last tenth."""
-    items = list(take(prepared, passages))  # making copies is no part of it
-    last = max(1, len(items) // 10)
-    with engine.store.grouping():
-        started = time.perf_counter()
-        begun = run(engine, items[:-last])
-        before = time.perf_counter()
-        ended = run(engine, items[-last:])
-        after = time.perf_counter()
+    rates: list[tuple[int, float]] = []
+    left = passages
+    while left > 0:
+        items = list(take(prepared, min(left, PORTION)))
+        left -= sum(len(item.split.chunks) for item in items)
+        with engine.store.grouping():  # making copies is no part of it
+            started = time.perf_counter()
+            rates.append((run(engine, items), time.perf_counter() - started))
+        print(f"  filled {passages - left} of {passages}", file=sys.stderr, flush=True)
+    last = rates[-max(1, len(rates) // 10) :]
+    started = time.perf_counter()
     engine.state.persist()
     return {
-        "link and save, passages/s": (begun + ended) / (after - started),
-        "link and save, last tenth, passages/s": ended / (after - before),
-        "persist after filling, ms": 1000 * (time.perf_counter() - after),
+        "link and save, passages/s": _rate(rates),
+        "link and save, last tenth, passages/s": _rate(last),
+        "persist after filling, ms": 1000 * (time.perf_counter() - started),
         "memory of the indexing process, MB": own_memory(),
     }
+
+
+def _rate(portions: Sequence[tuple[int, float]]) -> float:
+    """Passages a second of portions, each of so many in so many seconds."""
+    return sum(count for count, _ in portions) / sum(seconds for _, seconds in portions)
 
 
 def run(engine: clew.Clew, items: Sequence[Prepared]) -> int:

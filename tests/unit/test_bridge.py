@@ -20,6 +20,7 @@ from clew.search.retrieval.bridge import (
     find_bridges,
     find_onward,
 )
+from clew.search.retrieval.row_values import RowValues
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
 from clew.text import terms
@@ -55,9 +56,13 @@ def _named(library: SearchResources, rows: Sequence[int]) -> list[str]:
     return [entity.name for entity in store.entities(snapshot.entity_ids[list(rows)].tolist())]
 
 
+def _prior(*values: float) -> RowValues:
+    return RowValues(np.arange(len(values)), np.array(values, np.float32))
+
+
 def _bridge_names(library: SearchResources, question: str, prior: Sequence[float]) -> list[str]:
     analysis, coverage = _ask(library, question)
-    bridges = find_bridges(analysis, library[1], coverage, np.array(prior, np.float32))
+    bridges = find_bridges(analysis, library[1], coverage, _prior(*prior))
     return _named(library, bridges.entities.tolist())
 
 
@@ -81,7 +86,7 @@ def test_coverage_is_the_share_of_idf(library: SearchResources, question: str) -
     rows = np.arange(3)
     assert coverage.share(coverage.passages(rows)) == pytest.approx([share(*t) for t in TEXTS])
     first = library[1].sentence_starts[0] + 1
-    assert coverage.share(coverage.sentence_masks[[first]]) == pytest.approx(
+    assert coverage.share(coverage.sentences(np.array([first]))) == pytest.approx(
         [share("It was built by Ada Morn.")]
     )
     assert coverage.share(coverage.with_context(np.array([first]))) == pytest.approx(
@@ -133,7 +138,7 @@ def test_passages_with_a_prior_are_read_without_a_seed(library: SearchResources)
 def test_a_bridge_knows_its_sentence_and_how_well_it_covers(library: SearchResources) -> None:
     snapshot = library[1]
     analysis, coverage = _ask(library, QUESTION)
-    bridges = find_bridges(analysis, snapshot, coverage, np.zeros(3, np.float32))
+    bridges = find_bridges(analysis, snapshot, coverage, _prior(0, 0, 0))
     best = int(bridges.sentences[0])
     assert best == snapshot.sentence_starts[0] + 1
     covered = coverage.share(coverage.with_context(np.array([best])))[0]
@@ -144,7 +149,7 @@ def test_a_bridge_knows_its_sentence_and_how_well_it_covers(library: SearchResou
 
 def test_filters_keep_sentences_from_being_read(library: SearchResources) -> None:
     analysis, coverage = _ask(library, QUESTION)
-    prior = np.ones(3, np.float32)
+    prior = _prior(1, 1, 1)
     allowed = np.array([False, True, True])
     bridges = find_bridges(analysis, library[1], coverage, prior, allowed)
     assert set(library[1].sentence_chunk[bridges.sentences].tolist()) <= {1, 2}
@@ -195,7 +200,7 @@ def test_an_empty_store_has_no_bridges(tmp_path: Path, find: str) -> None:
     analysis, coverage = _ask((store, snapshot), QUESTION)
     nothing = np.zeros(0, np.float32)
     searches: dict[str, Callable[[], object]] = {
-        "bridges": lambda: find_bridges(analysis, snapshot, coverage, nothing).entities.tolist(),
+        "bridges": lambda: find_bridges(analysis, snapshot, coverage, _prior()).entities.tolist(),
         "onward": lambda: find_onward(
             analysis, snapshot, coverage, np.zeros(0, np.int64), nothing
         ).entities.tolist(),

@@ -227,11 +227,11 @@ def test_confidence_lies_on_the_calibration() -> None:
     matrix = random_matrix(30, len(ALL_FEATURES))
     judge = some_ranker()
 
-    found = judge.confidences(matrix)
+    found = judge.judge(matrix)[1]
 
     raw = judge.confidence.scores(judged(matrix, judge.second.scores(matrix)))
     np.testing.assert_allclose(found, np.interp(raw, [-1, 0, 1], [0, 0.5, 0.9]), atol=1e-6)
-    assert judge.confidences(matrix[:0]).shape == (0,)
+    assert judge.judge(matrix[:0])[1].shape == (0,)
 
 
 def test_what_is_judged_is_the_evidence_the_score_the_lead_and_the_place() -> None:
@@ -255,8 +255,8 @@ def test_what_is_judged_is_the_evidence_the_score_the_lead_and_the_place() -> No
 def test_the_shipped_ranker_fits_the_features() -> None:
     assert shipped().rank_first(random_matrix(30, len(FEATURES))).shape == (30,)
     matrix = random_matrix(30, len(ALL_FEATURES))
-    assert shipped().rank_second(matrix).shape == (30,)
-    found = shipped().confidences(matrix)
+    scores, found = shipped().judge(matrix)
+    assert scores.tolist() == shipped().rank_second(matrix).tolist()
     assert ((found >= 0) & (found <= 1)).all()
 
 

@@ -15,16 +15,15 @@ from hypothesis import strategies as st
 from clew.graph.extended.snapshot import build
 from clew.graph.snapshot import Snapshot
 from clew.search.analysis.analyse import Analysis, analyse
+from clew.search.ranking import keyword_scores
 from clew.search.ranking.first_stage_features import (
-    PRIOR_DEPTH,
     ChannelScores,
     FirstStageFeatures,
-    Ranked,
     VectorReader,
-    best,
     read_first_stage_features,
     unit,
 )
+from clew.search.retrieval.row_values import PRIOR_DEPTH, Ranked, RowValues, best
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry, make_vector
 from clew.text import terms
@@ -116,10 +115,24 @@ def test_keyword_scores_are_bm25_of_passages_and_of_windows(snapshot: Snapshot) 
     ]
     found = _read(snapshot, _everything(snapshot))
     question = list(dict.fromkeys(terms(QUESTION)))
-    assert found.keyword_scores == pytest.approx(_bm25(passages, question, passages), rel=1e-5)
-    assert found.window_keyword_scores == pytest.approx(
+    rows = np.arange(snapshot.size)
+    assert found.keyword_scores[rows] == pytest.approx(
+        _bm25(passages, question, passages), rel=1e-5
+    )
+    assert found.window_keyword_scores[rows] == pytest.approx(
         _bm25(windows, question, passages), rel=1e-5
     )
+
+
+def test_what_common_words_leave_out_is_scored_by_all_words(
+    snapshot: Snapshot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = _read(snapshot, _everything(snapshot))
+    monkeypatch.setattr(keyword_scores, "READ", 2)
+    limited = _read(snapshot, _everything(snapshot))
+    rows = np.arange(snapshot.size)
+    assert limited.keyword_scores[rows] == pytest.approx(whole.keyword_scores[rows])
+    assert limited.window_keyword_scores[rows] == pytest.approx(whole.window_keyword_scores[rows])
 
 
 def test_windows_are_normalised_means_within_the_document(snapshot: Snapshot) -> None:
@@ -136,11 +149,10 @@ def test_windows_are_normalised_means_within_the_document(snapshot: Snapshot) ->
 def test_the_prior_is_the_mean_of_four_rankings(snapshot: Snapshot) -> None:
     found = _read(snapshot, _everything(snapshot))
     rankings = (found.vector, found.keyword, found.window_vector, found.window_keyword)
-    mean = sum(ranking.prior(snapshot.size) for ranking in rankings) / 4
-    assert found.prior == pytest.approx(mean)
-    assert 0 <= found.prior.min() <= found.prior.max() <= 1
-    fused = sum(ranking.fused(snapshot.size) for ranking in rankings)
-    assert found.fused == pytest.approx(fused)
+    rows = np.arange(snapshot.size)
+    assert found.prior[rows] == pytest.approx(sum(r.prior()[rows] for r in rankings) / 4)
+    assert 0 <= found.prior.values.min() <= found.prior.values.max() <= 1
+    assert found.fused[rows] == pytest.approx(sum(r.fused()[rows] for r in rankings))
 
 
 def test_filters_hold_in_every_signal(snapshot: Snapshot) -> None:
@@ -157,8 +169,8 @@ def test_a_question_without_known_terms_has_no_keyword_scores(
     snapshot: Snapshot, question: str
 ) -> None:
     found = _read(snapshot, ChannelScores(*NOTHING, *NOTHING, None), question)
-    assert not found.keyword_scores.any()
-    assert not found.prior.any()
+    assert not found.keyword_scores.values.any()
+    assert not found.prior.values.any()
     assert not len(found.window_vector.rows)
 
 
@@ -178,15 +190,35 @@ def test_best_sorts_what_is_above_zero(scores: list[float], limit: int) -> None:
 @given(st.lists(st.integers(-3, 9), max_size=2 * PRIOR_DEPTH).map(lambda s: sorted(s)[::-1]))
 def test_spreads_of_a_ranking_keep_its_order(scores: list[int]) -> None:
     ranking = Ranked(np.arange(len(scores)), np.array(scores, np.float32))
+    rows = np.arange(len(scores) + 3)
     for spread in (ranking.prior, ranking.fused, ranking.reciprocal):
-        values = spread(len(scores) + 3)
+        values = spread()[rows]
         assert np.isfinite(values).all()
         assert (np.diff(values) <= 0).all()
         assert values[len(scores) :].tolist() == [0, 0, 0]
     if scores:
-        assert ranking.prior(len(scores))[0] == 1
-        assert ranking.reciprocal(len(scores))[0] == 0.5
-        assert ranking.fused(len(scores))[0] == pytest.approx(1 / 61)
+        assert ranking.prior()[rows][0] == 1
+        assert ranking.reciprocal()[rows][0] == 0.5
+        assert ranking.fused()[rows][0] == pytest.approx(1 / 61)
+
+
+row_values = st.dictionaries(st.integers(0, 9), st.integers(0, 5), max_size=6)
+
+
+@given(st.lists(row_values, min_size=1, max_size=4))
+def test_row_values_add_up_as_whole_columns_do(given: list[dict[int, int]]) -> None:
+    parts = [
+        RowValues(np.array(sorted(one), np.int64), np.array([one[k] for k in sorted(one)], "f4"))
+        for one in given
+    ]
+    expected = [sum(one.get(row, 0) for one in given) for row in range(10)]
+    total = RowValues.total(parts)
+    assert total[np.arange(10)].tolist() == expected
+    assert total.best(3).rows.tolist() == best(np.array(expected, np.float32), 3).rows.tolist()
+    rows = np.concatenate([part.rows for part in parts])
+    highest = RowValues.highest(rows, np.concatenate([part.values for part in parts]))
+    most = [max(one.get(row, 0) for one in given) for row in range(10)]
+    assert highest[np.arange(10)].tolist() == most
 
 
 # --- vectors -----------------------------------------------------------------------------

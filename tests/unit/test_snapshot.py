@@ -142,6 +142,7 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
     def term(word: str) -> object:
         found = snapshot.term_rows([word])
         entries, _ = snapshot.postings.entries(found)
+        assert snapshot.postings.sizes(found).sum() >= len(entries)
         held = [sentence[i] for i in snapshot.postings.items[entries].tolist()]
         counts = snapshot.term_counts[entries].tolist()
         figures = snapshot.term_frequency[found].tolist(), snapshot.term_idf[found].tolist()

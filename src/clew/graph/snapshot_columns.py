@@ -165,9 +165,14 @@ class Adjacency:
         """The items of one row."""
         return self.items[self.starts[index] : self.starts[index + 1]]
 
+    def sizes(self, rows: Ints) -> Ints:
+        """(n,) how many entries rows have."""
+        counts: Ints = self.starts[rows + 1] - self.starts[rows]
+        return counts
+
     def entries(self, rows: Ints) -> tuple[Ints, Ints]:
         """Positions of all entries of the rows given, and which of those rows each belongs to."""
-        starts, counts = self.starts[rows], self.starts[rows + 1] - self.starts[rows]
+        starts, counts = self.starts[rows], self.sizes(rows)
         owner = np.repeat(np.arange(len(rows)), counts)
         first = np.cumsum(counts) - counts
         return np.arange(counts.sum()) - first[owner] + starts[owner], owner

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -35,6 +36,8 @@ _SETTING = "embed.model"
 
 _KNOWN_WORDS = 50_000
 """Words whose number of tokens is remembered."""
+_PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
+"""What WordPiece tells apart in an ASCII word: runs of letters and digits, and each mark."""
 
 
 class OnnxEmbedder:
@@ -56,7 +59,8 @@ class OnnxEmbedder:
         self._model: tuple[ModelFiles, ModelConfig] | None = None
         self._tokenizer: Tokenizer | None = None
         self._session: InferenceSession | None = None
-        self._count_word = lru_cache(_KNOWN_WORDS)(lambda word: len(self._encode([word])[0]))
+        self._count_part = lru_cache(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
+        self._count_word = lru_cache(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
         """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""
@@ -124,6 +128,11 @@ class OnnxEmbedder:
         if not self._counts_words:
             return len(self._encode([text])[0])
         return sum(map(self._count_word, text.split()))
+
+    def _count_parts(self, word: str) -> int:
+        """Of an ASCII word the tokens of its parts, which recur beside other marks."""
+        is_plain = word.isascii() and word.isprintable()
+        return sum(map(self._count_part, _PART.findall(word) if is_plain else [word]))
 
     @cached_property
     def _counts_words(self) -> bool:

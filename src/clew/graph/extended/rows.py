@@ -89,6 +89,14 @@ class LayeredAdjacency:
         found: Ints = self.items[self.entries(np.array([index]))[0]]
         return found
 
+    def sizes(self, rows: Ints) -> Ints:
+        """See `Adjacency`; entries that are gone are counted, too."""
+        counts = np.zeros(len(rows), dtype=np.int64)
+        for layer, at in ((self._base, rows), (self._added, self._behind(rows))):
+            there = np.flatnonzero((at >= 0) & (at < len(layer.starts) - 1))
+            counts[there] += layer.sizes(at[there])
+        return counts
+
     def entries(self, rows: Ints) -> tuple[Ints, Ints]:
         """See `Adjacency`; entries that are gone are left out."""
         inside = np.flatnonzero(rows < len(self._base.starts) - 1)

@@ -148,7 +148,7 @@ def _sentence(
             for found in (snapshot.sentence_entities.row(row).tolist() for row in rows)
         ]
     )
-    return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentence_masks[rows]))])
+    return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentences(rows)))])
 
 
 # --- relations as people read them, with the sentence that says so -----------------------

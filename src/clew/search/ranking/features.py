@@ -16,15 +16,14 @@ from clew.graph.snapshot_columns import distinct, find_sorted
 from clew.search.ranking.first_stage_features import (
     ChannelScores,
     FirstStageFeatures,
-    Ranked,
     VectorReader,
-    best,
     read_first_stage_features,
 )
 from clew.search.ranking.normalise import lead
 from clew.search.ranking.word_features import WORD_FEATURES, word_features
 from clew.search.retrieval.bridge import Bridges, Coverage, find_bridges, find_onward
 from clew.search.retrieval.personalized_pagerank import PageRankScores, personalized_pagerank
+from clew.search.retrieval.row_values import Ranked, RowValues, best
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -148,17 +147,14 @@ def look_onward(
 
 
 def _about(
-    onward: Bridges, snapshot: Snapshot, prior: Floats, allowed: NDArray[np.bool_] | None
+    onward: Bridges, snapshot: Snapshot, prior: RowValues, allowed: NDArray[np.bool_] | None
 ) -> Ints:
     """Passages about the best of the entities, and of several about one the best by themselves."""
     entries, owner = snapshot.entity_passages.entries(onward.entities)
     about = snapshot.entity_about[entries]
     passages = snapshot.entity_passages.items[entries[about]]
-    values = np.zeros(snapshot.size, np.float32)
-    np.maximum.at(values, passages, onward.scores[owner[about]] * (1 + prior[passages]))
-    if allowed is not None:
-        values *= allowed
-    return best(values, FROM_ONWARD).rows
+    values = RowValues.highest(passages, onward.scores[owner[about]] * (1 + prior[passages]))
+    return values.among(allowed).best(FROM_ONWARD).rows
 
 
 def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints) -> Ints:
@@ -167,8 +163,8 @@ def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints
         onward,
         walks.passages[best(walks.everything, FROM_WALK).rows],
         *(ranking.rows[:FROM_CHANNEL] for ranking in channels),
-        best(signals.hybrid, FROM_HYBRID).rows,
-        best(signals.fused, FROM_FUSED).rows,
+        signals.hybrid.best(FROM_HYBRID).rows,
+        signals.fused.best(FROM_FUSED).rows,
     ]
     return distinct(np.concatenate(found))
 
@@ -202,10 +198,10 @@ def _by_itself(
     for name, (value, ranking) in values.items():
         columns[name] = value
         columns[f"{name}_share"] = value / (_first(ranking) or 1.0)
-        columns[f"{name}_rank"] = ranking.reciprocal(snapshot.size)[rows]
+        columns[f"{name}_rank"] = ranking.reciprocal()[rows]
         columns[f"{name}_lead"] = lead(columns[f"{name}_share"])
     for name, fusion in (("hybrid", signals.hybrid), ("fused", signals.fused)):
-        columns[f"{name}_rank"] = best(fusion).reciprocal(snapshot.size)[rows]
+        columns[f"{name}_rank"] = fusion.best().reciprocal()[rows]
     return columns
 
 
@@ -223,7 +219,7 @@ def _by_walks(walks: PageRankScores, snapshot: Snapshot, rows: Ints) -> Columns:
         ("walk_asked", walks.asked),
         ("walk_far", walks.far),
     ):
-        ranks = best(values).reciprocal(len(values))
+        ranks = best(values).reciprocal()
         for column, of_passage in ((name, values), (f"{name}_rank", ranks)):
             columns[column] = np.zeros(len(rows), np.float32)
             columns[column][visited] = of_passage[places[visited]]

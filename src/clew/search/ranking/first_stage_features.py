@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot_columns import distinct, find_sorted
-from clew.search.retrieval.channels import RRF_K
+from clew.search.ranking.keyword_scores import keyword_scores
+from clew.search.retrieval.row_values import RANKED, Ranked, RowValues
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -27,14 +28,8 @@ if TYPE_CHECKING:
     VectorsOf = Callable[[Ints], Vectors]
     """(n,) rows of the snapshot → (n, dim) their embeddings."""
 
-PRIOR_DEPTH = 50
-"""Best passages of each ranking that the prior counts."""
-RANKED = 200
-"""Passages of a ranking, at most."""
 WINDOWED = 80
 """Best passages of each channel whose windows, and those of their neighbours, are compared."""
-BM25_K1, BM25_B = 1.2, 0.75
-"""Saturation and length normalisation, Robertson and Zaragoza 2009."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,48 +57,6 @@ class ChannelScores:
         )
         passing = None if allowed is None else np.isin(snapshot.chunk_ids, allowed)
         return cls(vector_rows, vector_scores, keyword_rows, keyword_scores, passing)
-
-
-@dataclass(frozen=True, slots=True)
-class Ranked:
-    """Passages by one signal, best first, each once."""
-
-    rows: Ints
-    scores: Floats
-
-    def reciprocal(self, size: int) -> Floats:
-        """(size,) 1 / (1 + rank), rank from 1; 0 for passages that are not ranked."""
-        return self._spread(1 / (2 + np.arange(len(self.rows))), size)
-
-    def fused(self, size: int) -> Floats:
-        """(size,) 1 / (60 + rank): what reciprocal rank fusion sums."""
-        return self._spread(1 / (RRF_K + 1 + np.arange(len(self.rows))), size)
-
-    def prior(self, size: int) -> Floats:
-        """(size,) scores of the best passages between 0 and 1; the last of a long list has 0."""
-        scores = self.scores[:PRIOR_DEPTH]
-        if not len(scores):
-            return np.zeros(size, np.float32)
-        full = len(self.rows) >= PRIOR_DEPTH
-        low = float(scores[-1]) if full else min(float(scores[-1]), 0.0)
-        reach = float(scores[0]) - low
-        share = (scores - low) / reach if reach > 0 else np.ones(len(scores))
-        return self._spread(share, size)
-
-    def _spread(self, values: NDArray[np.floating], size: int) -> Floats:
-        spread = np.zeros(size, np.float32)
-        spread[self.rows[: len(values)]] = values
-        return spread
-
-
-def best(scores: Floats, limit: int = RANKED) -> Ranked:
-    """The best passages of those with a score above 0; ties go to the smaller row."""
-    rows = np.flatnonzero(scores > 0)
-    if len(rows) > limit:
-        floor = np.partition(scores[rows], len(rows) - limit)[len(rows) - limit]
-        rows = rows[scores[rows] >= floor]
-    rows = rows[np.argsort(-scores[rows], kind="stable")][:limit]
-    return Ranked(rows, scores[rows])
 
 
 class VectorReader:
@@ -148,6 +101,16 @@ def unit(vectors: Vectors) -> Vectors:
     return (vectors / np.where(length > 0, length, 1)).astype(np.float32)
 
 
+def cosines(vectors: Vectors, others: Vectors) -> Floats:
+    """(n, m) products of unit vectors (n, dim) and (m, dim), few of them.
+
+    One after the other: for a product of matrices BLAS wakes threads that go on spinning for far
+    longer than so small a product takes.
+    """
+    found: Floats = np.stack([vectors @ other for other in others], axis=1)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class FirstStageFeatures:
     """The four rankings of passages by themselves, and what they say together."""
@@ -156,93 +119,39 @@ class FirstStageFeatures:
     keyword: Ranked
     window_vector: Ranked
     window_keyword: Ranked
-    keyword_scores: Floats
-    """(C,) BM25."""
-    window_keyword_scores: Floats
-    """(C,) BM25 of the windows."""
-    prior: Floats
-    """(C,) 0 to 1, the mean of the four."""
-    hybrid: Floats
-    """(C,) reciprocal rank fusion of the two channels as they were retrieved."""
-    fused: Floats
-    """(C,) the same of all four rankings."""
+    keyword_scores: RowValues
+    """BM25."""
+    window_keyword_scores: RowValues
+    """BM25 of the windows."""
+    prior: RowValues
+    """0 to 1, the mean of the four."""
+    hybrid: RowValues
+    """Reciprocal rank fusion of the two channels as they were retrieved."""
+    fused: RowValues
+    """The same of all four rankings."""
 
 
 def read_first_stage_features(
     analysis: Analysis, snapshot: Snapshot, channels: ChannelScores, reader: VectorReader
 ) -> FirstStageFeatures:
     """Compare the question with passages and windows, those aside that filters forbid."""
-    words, window_words = _keyword_scores(analysis, snapshot, channels.allowed)
     vector = Ranked(channels.vector_rows, channels.vector_scores)
     found = Ranked(channels.keyword_rows, channels.keyword_scores)
-    keyword, window_keyword = best(words), best(window_words)
+    retrieved = np.concatenate([vector.rows, found.rows])
+    words, window_words = keyword_scores(analysis, snapshot, retrieved, channels.allowed)
+    keyword, window_keyword = words.best(), window_words.best()
     near = [r.rows[:WINDOWED] for r in (vector, keyword, window_keyword)]
     window_vector = _rank_windows(analysis, snapshot, channels, np.concatenate(near), reader)
     rankings = (vector, keyword, window_vector, window_keyword)
-    size = snapshot.size
-    prior, fused = np.zeros(size, np.float32), np.zeros(size, np.float32)
-    for ranking in rankings:
-        prior += ranking.prior(size) / len(rankings)
-        fused += ranking.fused(size)
+    prior = RowValues.total(ranking.prior() for ranking in rankings)
     return FirstStageFeatures(
         *rankings,
         keyword_scores=words,
         window_keyword_scores=window_words,
-        prior=prior,
-        hybrid=vector.fused(size) + found.fused(size),
-        fused=fused,
+        prior=RowValues(prior.rows, prior.values * np.float32(1 / len(rankings))),
+        hybrid=RowValues.total((vector.fused(), found.fused())),
+        fused=RowValues.total(ranking.fused() for ranking in rankings),
     )
-
-
-def _keyword_scores(
-    analysis: Analysis, snapshot: Snapshot, allowed: NDArray[np.bool_] | None
-) -> tuple[Floats, Floats]:
-    """(C,) BM25 of all passages, and of their windows; those without a term are not looked at."""
-    entries, term = snapshot.postings.entries(analysis.term_rows)
-    rows, place = np.unique(
-        snapshot.sentence_chunk[snapshot.postings.items[entries]], return_inverse=True
-    )
-    shape = (len(analysis.term_rows), len(rows))
-    counted = np.bincount(
-        term * len(rows) + place,
-        weights=snapshot.term_counts[entries],
-        minlength=shape[0] * shape[1],
-    )
-    counts: Floats = counted.astype(np.float32).reshape(shape)
-    mean = snapshot.words / max(snapshot.chunks, 1)
-    words = np.zeros(snapshot.size, np.float32)
-    words[rows] = _bm25(counts, snapshot.chunk_terms[rows], mean, analysis.term_idf)
-    windows = words
-    if snapshot.has_neighbours:
-        windows = np.zeros(snapshot.size, np.float32)
-        near, counts, lengths = _window_counts(snapshot, rows, counts)
-        mean = snapshot.window_words / max(snapshot.chunks, 1)
-        windows[near] = _bm25(counts, lengths, mean, analysis.term_idf)
-    if allowed is not None:
-        words, windows = words * allowed, windows * allowed
-    return words, windows
-
-
-def _window_counts(snapshot: Snapshot, rows: Ints, counts: Floats) -> tuple[Ints, Floats, Floats]:
-    """Rows beside some (sorted) or among them; the windows' counts (t, n), and lengths (n,)."""
-    around = [snapshot.neighbours(rows, step) for step in (-1, 1)]
-    near = distinct(np.concatenate([rows, *around]))
-    # The last column is of passages without a term.
-    counts = np.append(counts, np.zeros((len(counts), 1), np.float32), axis=1)
-    total, lengths = np.zeros((len(counts), len(near)), np.float32), np.zeros(len(near), np.float32)
-    for step in (0, -1, 1):
-        there = snapshot.neighbours(near, step)
-        own = np.full(len(near), step == 0) | (there != near)
-        places, held = find_sorted(rows, there)
-        total += counts[:, np.where(held & own, places, len(rows))]
-        lengths += snapshot.chunk_terms[there] * own
-    return near, total, lengths
-
-
-def _bm25(counts: Floats, lengths: Floats, mean: float, idf: Floats) -> Floats:
-    norm = BM25_K1 * (1 - BM25_B + BM25_B * lengths / (mean or 1.0))
-    scores: Floats = (idf @ (counts * (BM25_K1 + 1) / (counts + norm))).astype(np.float32)
-    return scores
 
 
 def _rank_windows(

@@ -42,7 +42,7 @@ def rank_candidates(
     first = ranker.rank_first(evidence.matrix)
     related = pairwise_features(evidence, snapshot, vectors, first)
     matrix = np.concatenate([evidence.matrix, related], axis=1)
-    scores, confidences = ranker.rank_second(matrix), ranker.confidences(matrix)
+    scores, confidences = ranker.judge(matrix)
     order = np.argsort(-scores, kind="stable")
     hop = find_second_hop(evidence, snapshot, vectors, order, confidences)
     if hop is not None:

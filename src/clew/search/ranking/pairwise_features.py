@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.search.ranking.features import Incidence
-from clew.search.ranking.first_stage_features import unit
+from clew.search.ranking.first_stage_features import cosines, unit
+from clew.search.retrieval.term_matches import sentences_by_owner
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -60,7 +61,7 @@ def pairwise_features(
     masks = evidence.coverage.passages(evidence.rows)
     remainders = _by_remainders(evidence, vectors, masks, order)
     ties = _tie(evidence, snapshot, order[:PARTNERS])
-    likeness = vectors @ vectors[order[:PARTNERS]].T
+    likeness = cosines(vectors, vectors[order[:PARTNERS]])
     columns = (
         _by_first(first_scores, order)
         | remainders
@@ -96,20 +97,23 @@ class _Ties:
     """(entries, p) whether the partner is about the entity."""
 
     def highest(self, values: Floats) -> Floats:
-        """(n, p) highest of the entries' values, at least 0; 0 for a passage with itself."""
+        """(n, k) highest of the entries' values (entries, k) for the first k partners, at least 0.
+
+        0 for a passage with itself.
+        """
         return np.maximum(self._by_candidate(np.maximum, values), 0)
 
     def total(self, values: Floats) -> Floats:
-        """(n, p) sum of the entries' values; 0 for a passage with itself."""
+        """(n, k) their sum; 0 for a passage with itself."""
         return self._by_candidate(np.add, values)
 
     def _by_candidate(self, operation: np.ufunc, values: Floats) -> Floats:
         owner = self.incidence.owner
-        reduced = np.zeros((self.incidence.size, len(self.partners)), np.float32)
+        reduced = np.zeros((self.incidence.size, values.shape[1]), np.float32)
         if len(owner):
             starts = np.flatnonzero(np.diff(owner, prepend=-1))
             reduced[owner[starts]] = operation.reduceat(values, starts, axis=0)
-        return reduced * self.other
+        return reduced * self.other[:, : values.shape[1]]
 
 
 def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
@@ -119,7 +123,7 @@ def _tie(evidence: Evidence, snapshot: Snapshot, partners: Ints) -> _Ties:
     rare[np.isin(local, [seed.row for seed in evidence.analysis.seeds])] = 0
     covered = np.zeros((len(local), len(partners)), np.float32)
     coverage, passages = evidence.coverage, evidence.rows[partners]
-    sentences, partner = coverage.sentences_by_owner(passages)
+    sentences, partner = sentences_by_owner(snapshot, passages)
     shares = coverage.share(coverage.with_context(sentences))
     entries, sentence = snapshot.sentence_entities.entries(sentences)
     place = np.searchsorted(local, snapshot.sentence_entities.items[entries])
@@ -149,13 +153,14 @@ def _by_links(ties: _Ties, open_value: Floats) -> Columns:
     """
     about = (ties.rare * ties.incidence.about)[:, None]
     place = ties.incidence.place(open_value)[:, None]
+    held = ties.held[:, :LINKED]
     kinds = {
-        "link_about": ties.highest(about * ties.held),
-        "link_cover": ties.highest(about * ties.covered),
-        "link_place": ties.highest(about * ties.held * place),
-        "link_shared": ties.total(ties.rare[:, None] * ties.held),
+        "link_about": ties.highest(about * held),
+        "link_cover": ties.highest(about * ties.covered[:, :LINKED]),
+        "link_place": ties.highest(about * held * place),
+        "link_shared": ties.total(ties.rare[:, None] * held),
     }
-    return {name: strengths[:, :LINKED].max(axis=1) for name, strengths in kinds.items()}
+    return {name: strengths.max(axis=1) for name, strengths in kinds.items()}
 
 
 def _by_pairs(
@@ -220,7 +225,7 @@ def remainder(
         [
             vectors[judged] @ rest,
             evidence.coverage.share(masks[judged] & ~held),
-            (vectors[judged] @ vectors[used].T).max(axis=1),
+            cosines(vectors[judged], vectors[used]).max(axis=1),
         ]
     )
 

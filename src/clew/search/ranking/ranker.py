@@ -95,12 +95,14 @@ class Ranker:
         """(n,) scores of the columns `ALL_FEATURES`, tempered by plain text."""
         return temper(self.second.scores(matrix), matrix)
 
-    def confidences(self, matrix: Floats) -> Floats:
-        """(n,) probabilities, 0 to 1, that the candidates answer; columns `ALL_FEATURES`."""
+    def judge(self, matrix: Floats) -> tuple[Floats, Floats]:
+        """(n,) scores as `rank_second` has them, and probabilities, 0 to 1, of answering."""
+        scores = self.second.scores(matrix)
         if not len(matrix):
-            return np.zeros(0, np.float32)
-        scores = self.confidence.scores(judged(matrix, self.second.scores(matrix)))
-        return np.interp(scores, *self.calibration).astype(np.float32)
+            return scores, scores
+        judgement = self.confidence.scores(judged(matrix, scores))
+        confidences = np.interp(judgement, *self.calibration).astype(np.float32)
+        return temper(scores, matrix), confidences
 
 
 def judged(matrix: Floats, scores: Floats) -> Floats:

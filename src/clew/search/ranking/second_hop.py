@@ -15,6 +15,7 @@ import numpy as np
 
 from clew.search.ranking.features import FEATURES
 from clew.search.ranking.pairwise_features import remainder
+from clew.search.retrieval.term_matches import sentences_by_owner
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -109,7 +110,7 @@ def _ties(evidence: Evidence, snapshot: Snapshot, passage: int) -> dict[int, tup
     Seeds aside, since they lead to the passage, and what many passages mention.
     """
     coverage = evidence.coverage
-    sentences, _ = coverage.sentences_by_owner(np.array([passage]))
+    sentences, _ = sentences_by_owner(snapshot, np.array([passage]))
     shares = coverage.share(coverage.with_context(sentences))
     seeds = {seed.row for seed in evidence.analysis.seeds}
     ties: dict[int, tuple[float, int]] = {}

@@ -8,6 +8,7 @@ import numpy as np
 
 from clew.graph.snapshot_columns import distinct, find_sorted, term_hash
 from clew.search.analysis.analyse import MAX_TERMS, MAX_WORDS
+from clew.search.retrieval.term_matches import sentences_by_owner
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -36,9 +37,9 @@ def word_features(
 ) -> Columns:
     """A column (n,) for each of `WORD_FEATURES`: shares of the question's idf, 0 to 1."""
     masks = coverage.passages(rows)
-    sentences, owner = coverage.sentences_by_owner(rows)
+    sentences, owner = sentences_by_owner(snapshot, rows)
     said = coverage.share(coverage.with_context(sentences))
-    unnamed = coverage.unnamed_share(coverage.sentence_masks[sentences])
+    unnamed = coverage.unnamed_share(coverage.sentences(sentences))
     squares = coverage.idf**2
     columns = {
         "cover": coverage.share(masks),
@@ -46,7 +47,7 @@ def word_features(
         "cover_unnamed": coverage.unnamed_share(masks),
         "cover_unnamed_sentence": np.zeros(len(rows), np.float32),
         "cover_rare": coverage.weighed(masks, squares),
-        "context_cover": coverage.share(coverage.sentence_masks[snapshot.sentence_starts[rows]]),
+        "context_cover": coverage.share(coverage.sentences(snapshot.sentence_starts[rows])),
     }
     np.maximum.at(columns["cover_sentence"], owner, said)
     np.maximum.at(columns["cover_unnamed_sentence"], owner, unnamed)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.graph.snapshot_columns import distinct
+from clew.search.retrieval.term_matches import find_terms_in, sentences_by_owner
 from clew.text import question_terms
 
 if TYPE_CHECKING:
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
+    from clew.search.retrieval.row_values import RowValues
 
     Masks = NDArray[np.uint64]
 
@@ -43,28 +45,36 @@ class Coverage:
 
     def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
         self.idf = analysis.term_idf
-        self._snapshot = snapshot
-        self.sentence_masks: Masks = np.zeros(snapshot.sentences, dtype=np.uint64)
-        for bit, row in enumerate(analysis.term_rows):
-            self.sentence_masks[snapshot.postings.row(row)] |= np.uint64(1 << bit)
+        self._snapshot, self._terms = snapshot, analysis.term_rows
         self.named = _named_terms(analysis, snapshot)
         """The bits of terms that belong to a seed's name."""
         self.named_share = float(self.share(np.array([self.named]))[0])
         """Share of the question's idf that those terms hold, 0 to 1."""
 
+    def sentences(self, sentences: Ints) -> Masks:
+        """Terms that each sentence holds."""
+        masks = np.zeros(len(sentences), dtype=np.uint64)
+        owner, term = find_terms_in(self._snapshot, self._terms, sentences)
+        starts = np.flatnonzero(np.diff(owner, prepend=-1))
+        if len(starts):
+            bits = np.left_shift(np.uint64(1), term.astype(np.uint64))
+            masks[owner[starts]] = np.bitwise_or.reduceat(bits, starts)
+        return masks
+
     def with_context(self, sentences: Ints) -> Masks:
         """Terms that each sentence or its chunk's context holds."""
-        context = self._snapshot.sentence_starts[self._snapshot.sentence_chunk[sentences]]
-        return self.sentence_masks[sentences] | self.sentence_masks[context]
+        chunks, place = np.unique(self._snapshot.sentence_chunk[sentences], return_inverse=True)
+        contexts = self.sentences(self._snapshot.sentence_starts[chunks])
+        return self.sentences(sentences) | contexts[place]
 
     def passages(self, rows: Ints) -> Masks:
         """Terms that each chunk or its context holds."""
         if not len(rows):
             return np.zeros(0, dtype=np.uint64)
-        entries, owner = self.sentences_by_owner(rows)
+        entries, owner = sentences_by_owner(self._snapshot, rows)
         # Every chunk has a row of sentences at least, its context's.
         starts = np.searchsorted(owner, np.arange(len(rows)))
-        return np.bitwise_or.reduceat(self.sentence_masks[entries], starts)
+        return np.bitwise_or.reduceat(self.sentences(entries), starts)
 
     def share(self, masks: Masks) -> Floats:
         """Share of the question's idf that the masks' terms hold, 0 to 1."""
@@ -81,17 +91,9 @@ class Coverage:
         shares: Floats = self.share(masks & ~self.named) / max(1 - self.named_share, 1e-6)
         return shares
 
-    def sentences_by_owner(self, rows: Ints) -> tuple[Ints, Ints]:
-        """Rows of the chunks' sentences and contexts, and which of the chunks each belongs to."""
-        starts = self._snapshot.sentence_starts
-        counts = starts[rows + 1] - starts[rows]
-        owner = np.repeat(np.arange(len(rows)), counts)
-        first = np.cumsum(counts) - counts
-        return np.arange(counts.sum()) - first[owner] + starts[rows][owner], owner
-
     def sentences_of(self, rows: Ints) -> Ints:
         """Rows of all sentences of the chunks, their contexts left out."""
-        entries, _ = self.sentences_by_owner(rows)
+        entries, _ = sentences_by_owner(self._snapshot, rows)
         starts = self._snapshot.sentence_starts
         said: Ints = entries[starts[self._snapshot.sentence_chunk[entries]] != entries]
         return said
@@ -108,12 +110,12 @@ def find_bridges(
     analysis: Analysis,
     snapshot: Snapshot,
     coverage: Coverage,
-    prior: Floats,
+    prior: RowValues,
     allowed: NDArray[np.bool_] | None = None,
 ) -> Bridges:
     """The entities of the sentences that cover the question best, at most `KEPT`.
 
-    `prior` (C,) is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
+    `prior` is how well each chunk answers by itself, 0 to 1. A sentence counts its prior (or,
     where it mentions a seed, the seed's weight times half of 1 + prior) times its coverage.
     Sentences of passages that are not `allowed` (C,) are not read.
     """
@@ -133,7 +135,7 @@ def find_onward(
     A sentence counts its passage's value (0 to 1) times half of 1 + its coverage: the next hop of
     a chain often shares no word with the question.
     """
-    entries, owner = coverage.sentences_by_owner(passages)
+    entries, owner = sentences_by_owner(snapshot, passages)
     counts = values[owner] * (0.5 + 0.5 * coverage.share(coverage.with_context(entries)))
     return _best_by_entity(analysis, snapshot, entries, counts, len(snapshot.entity_ids))
 
@@ -155,12 +157,10 @@ def _best_by_entity(
 
 
 def _candidates(
-    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: Floats
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, prior: RowValues
 ) -> tuple[Ints, Floats]:
     """Sentences to read, each once, with its best weight."""
-    best = np.argsort(-prior, kind="stable")[:READ_PASSAGES]
-    best = best[prior[best] > 0]
-    read = coverage.sentences_of(best)
+    read = coverage.sentences_of(prior.best(READ_PASSAGES).rows)
     rows, weights = [read], [prior[snapshot.sentence_chunk[read]]]
     strongest = max((seed.idf for seed in analysis.seeds), default=1.0)
     for seed in analysis.seeds:

@@ -29,12 +29,13 @@ from clew.search.ranking.first_stage_features import (
 )
 from clew.search.retrieval.bridge import MAX_SEED_SENTENCES, Coverage, find_bridges
 from clew.search.retrieval.personalized_pagerank import personalized_pagerank
+from clew.search.retrieval.row_values import RowValues
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from clew.graph.snapshot import Floats, Snapshot
+    from clew.graph.snapshot import Snapshot
     from clew.ports import NeighbourhoodSource
     from clew.search.retrieval.bridge import Bridges
     from clew.search.retrieval.channels import Ranking
@@ -87,9 +88,8 @@ def read_neighbourhood(source: NeighbourhoodSource, asked: Asked) -> Neighbourho
             most=MOST_MENTIONS,
         )
     )
-    wider_prior = np.zeros(wider.size, np.float32)
-    wider_prior[wider.rows(known.chunk_ids)] = prior
-    onward = _Graph(asked, near).onward(wider_prior).entities[:ONWARD]
+    rows = wider.rows(known.chunk_ids[prior.rows])
+    onward = _Graph(asked, near).onward(RowValues(rows, prior.values)).entities[:ONWARD]
     near.read(NearbyQuery(subjects=wider.entity_ids[onward].tolist(), most=MOST_MENTIONS))
     return near
 
@@ -105,19 +105,19 @@ class _Graph:
         self.coverage = Coverage(self.analysis, self.snapshot)
         self.channels = asked.scores(self.snapshot)
 
-    def prior(self) -> Floats:
-        """(C,) how well each passage answers by itself, 0 to 1."""
+    def prior(self) -> RowValues:
+        """How well each passage answers by itself, 0 to 1."""
         ids = self.snapshot.chunk_ids
         reader = VectorReader(lambda rows: self._asked.vectors_of(ids[rows]))
         given = self.analysis, self.snapshot, self.channels, reader
         return read_first_stage_features(*given).prior
 
-    def bridges(self, prior: Floats) -> Bridges:
+    def bridges(self, prior: RowValues) -> Bridges:
         """The entities that sentences tie to the question."""
         given = self.snapshot, self.coverage, prior, self.channels.allowed
         return find_bridges(self.analysis, *given)
 
-    def onward(self, prior: Floats) -> Bridges:
+    def onward(self, prior: RowValues) -> Bridges:
         """The entities of the passages that the walk visits most."""
         given = self.bridges(prior), self.snapshot, prior, self.channels.allowed
         walks = personalized_pagerank(self.analysis, *given)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import find_sorted
+from clew.graph.snapshot_columns import distinct, find_sorted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from clew.graph.snapshot import Floats, Ints, Snapshot
     from clew.search.analysis.analyse import Analysis
     from clew.search.retrieval.bridge import Bridges
+    from clew.search.retrieval.row_values import RowValues
 
     Masses = NDArray[np.float64]
 
@@ -149,7 +150,7 @@ def personalized_pagerank(
     analysis: Analysis,
     bridges: Bridges,
     snapshot: Snapshot,
-    prior: Floats,
+    prior: RowValues,
     allowed: NDArray[np.bool_] | None,
 ) -> PageRankScores:
     """Personalised PageRank among the passages of seeds and bridges and the best by themselves."""
@@ -179,18 +180,27 @@ def personalized_pagerank(
 
 
 def _around(
-    entities: Ints, snapshot: Snapshot, prior: Floats, allowed: NDArray[np.bool_] | None
+    entities: Ints, snapshot: Snapshot, prior: RowValues, allowed: NDArray[np.bool_] | None
 ) -> Ints:
     """Rows (sorted) of passages with a prior, and of those that hold the entities."""
-    near = prior > 0
+    near = [prior.rows[prior.values > 0]]
     for entity in entities:
         there = snapshot.entity_passages.row(entity)
         if allowed is not None:
             there = there[allowed[there]]
-        if len(there) > ENTITY_PASSAGES:
-            there = there[np.argsort(-prior[there], kind="stable")[:ENTITY_PASSAGES]]
-        near[there] = True
-    return np.flatnonzero(near)
+        near.append(_best_of(there, prior))
+    return distinct(np.concatenate(near))
+
+
+def _best_of(passages: Ints, prior: RowValues) -> Ints:
+    """At most `ENTITY_PASSAGES` of some passages (sorted): the best, then the first."""
+    if len(passages) <= ENTITY_PASSAGES:
+        return passages
+    best = prior.best(len(prior.rows)).rows
+    best = best[find_sorted(passages, best)[1]][:ENTITY_PASSAGES]
+    first = passages[:ENTITY_PASSAGES]
+    others = first[~np.isin(first, best)]
+    return np.concatenate([best, others])[:ENTITY_PASSAGES]
 
 
 def _restart(local: Ints, entities: Ints, weights: Floats) -> NDArray[np.float64]:

@@ -22,6 +22,8 @@ _FEW = 4  # times as long as in their order takes it to read rows one by one
 # Products of a matrix in float32 differ in the last bits with a row's position: rows this near to
 # the worst one kept are compared again, in float64, so that order and ties are exact.
 _ROUNDING = 1e-4
+_BLOCK, _SHARED = 1_000, 100_000
+"""Rows that one thread multiplies at a time, and from how many on all threads do so together."""
 _CANDIDATES = 4, 100
 """So many times the rows that are wanted, and so many more, are chosen by their codes: among these
 were all of the nearest 100 of 27,000 texts (docs/scale.md)."""
@@ -61,8 +63,10 @@ class MatrixRows:
     def scores(self, vector: Vector, positions: NDArray[np.intp]) -> Scores:
         """(len(positions),) cosines, rounded; of few rows without reading all others."""
         if len(positions) * _FEW < len(self.ids):
-            return self.rows(positions) @ vector
-        return np.concatenate([self.base @ vector, self.tail @ vector])[positions]
+            return _products(self.rows(positions), vector)
+        return np.concatenate([_products(part, vector) for part in (self.base, self.tail)])[
+            positions
+        ]
 
     def candidates(
         self, vector: Vector, eligible: NDArray[np.intp], limit: int
@@ -102,6 +106,17 @@ class MatrixRows:
         """
         scores = self.rows(found) @ vector
         return bool(np.partition(scores, -limit)[-limit] <= scores.min() + _ROUNDING)
+
+
+def _products(rows: Vectors, vector: Vector) -> Scores:
+    """(n,) of each row with the vector.
+
+    A block at a time, unless they are very many: BLAS would share a larger product among threads,
+    which go on spinning for a tenth of a second, beside whatever comes next.
+    """
+    block = _BLOCK if len(rows) < _SHARED else len(rows)
+    found = [rows[start : start + block] @ vector for start in range(0, len(rows), block or 1)]
+    return np.concatenate([*found, np.empty(0, np.float32)])
 
 
 def nearest_rows(
