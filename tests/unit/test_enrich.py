@@ -244,6 +244,7 @@ def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
 
         # What was kept of it is of no use: it is asked for again.
         assert store.enriching.estimate("extract", retry=True)["extract"].cached == 0
+        assert store.enriching.undo("extract") == 1
     (failed,) = report.failed
     assert "suspicious: no names were found, though 5 words" in failed.reason
     assert report.done == 1
