@@ -163,6 +163,11 @@ def test_speech_in_quotation_marks_is_no_title() -> None:
         ('Then: "You hear General Quux!"', ["General Quux"]),
         ("Clarified MD5 and Zorblax.", ["MD5", "Zorblax"]),
         ("[#a] Phrase by Zorblax.", ["Zorblax"]),
+        ("It has two: (1) A PTE of Zorblax.", ["PTE of Zorblax", "Zorblax"]),
+        (
+            "Then `fd9a85addc4` was in :ref:`split_changes` and :ref:`Zorblax <one_two>`.",
+            ["Zorblax"],
+        ),
     ],
 )
 def test_parts_and_openings_are_no_names(text: str, expected: list[str]) -> None:

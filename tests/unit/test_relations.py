@@ -439,6 +439,7 @@ def test_what_is_said_beside_a_name(text: str, fact: Fact) -> None:
         "Stores in Quux, a company of Zorblax, may close.",
         "The Gryphon answered `Come Here!' and ran.",
         "Ann Lee and Bob Ray merged with Zorblax.",
+        "Then the Perl variable and the CPAN module were there.",
         "They were seen in Quux, Paris, Rome and elsewhere, in London, Paris, Norway and Italy.",
     ],
 )

@@ -18,6 +18,7 @@ from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.examples import find_examples
 from clew.indexing.relations.name_context import CODE_KINDS, MAY_FOLLOW, is_whole
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
+from clew.indexing.relations.places import find_places
 from clew.text import STOP_WORDS
 from clew.word_lists import read_word_lists, word_list
 
@@ -69,6 +70,7 @@ _KIND_AFTER = re.compile(
 )
 _BEFORE_KIND = re.compile(r"\b[Tt](?:he|his)[ \n][*_“‘]{0,2}$")
 _NAMED_KINDS = word_list(_LISTS["named_kinds"])
+_SHOUTED_KINDS = word_list(_LISTS["shouted_kinds"])
 _OPTION = re.compile(r"(?: (?!and|or|the)[a-z][a-z-]{1,20})? ")
 """What may stand between a program and its option: a command of the program's."""
 _IN = re.compile(r" in (?:the )?")
@@ -96,13 +98,6 @@ _PART_OF = re.compile(
     r" (?:the |a )?[`'‘“\"]{0,2}"
 )
 _ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
-_COMMA = re.compile(r", ")
-_AFTER_REGION = re.compile(
-    r"[.,;:)]?(?:$|\n|[ ](?P<joined>(?:and|or)[ ](?=[a-z]))?(?!and\b|or\b|[A-Z&]))|[)]"
-)
-_LONGEST_CHAIN = 4
-_REGIONS = PLACES | {name.replace("-", " ") for name in word_list(_LISTS["regions"])}
-_IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
 
 
 def find_descriptions(
@@ -130,7 +125,7 @@ def find_descriptions(
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
-    for place, region in _places(text, start, end, names):
+    for place, region in find_places(text, start, end, names):
         yield place, "located_in", region, 0.75
 
 
@@ -199,6 +194,8 @@ def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
     is_capital = name.name[0].isupper() and name.name.replace(" ", "").isalpha()
     # "The Perl script" is one in Perl, "the dpkg script" is dpkg.
     kinds = _NAMED_KINDS if is_capital else CODE_KINDS
+    if is_capital and name.name.isupper():
+        kinds = kinds | _SHOUTED_KINDS
     if after is None or after["noun"] not in kinds or is_person(name):
         return None
     following = after["next"] or "and"
@@ -270,30 +267,3 @@ def _of_code(
             yield left, "part_of", right, 0.7
     elif left.entity_type == "product" and right.entity_type == "code" and _OWNED.fullmatch(gap):
         yield right, "part_of", left, 0.7
-
-
-def _places(
-    text: str, start: int, end: int, names: Sequence[NameSpan]
-) -> Iterator[tuple[NameSpan, NameSpan]]:
-    """Neighbours of "in Notodden, Telemark, Norway", each of which lies in the next one.
-
-    The last is a well-known place, the first is none where there are more: such is a list.
-    """
-    for i, region in enumerate(names):
-        after = _AFTER_REGION.match(text, region.end, end)
-        if after is None or region.name.casefold() not in _REGIONS:
-            continue
-        first = i
-        while first and i - first < _LONGEST_CHAIN and _may_lie(text, names[first - 1 : first + 1]):
-            first -= 1
-        before = _IN_BEFORE.search(text, max(start, names[first].start - 10), names[first].start)
-        is_known = names[first].name.casefold() in _REGIONS
-        is_list = (is_known or after["joined"]) if i - first > 1 else is_known and after["joined"]
-        if before and not is_list:
-            yield from pairwise(names[first : i + 1])
-
-
-def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
-    place, region = names
-    is_place = place.entity_type in ("place", "name") and not is_person(place)
-    return is_place and _COMMA.fullmatch(text, place.end, region.start) is not None

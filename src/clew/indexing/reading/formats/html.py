@@ -24,8 +24,8 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.markdown_table import table_lines
-from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.formats.web.boilerplate import boilerplate, is_invisible
+from clew.indexing.reading.formats.web.page_title import page_title
 from clew.text import one_line
 from clew.types import Document
 
