@@ -22,8 +22,10 @@ import clew
 from clew.ports.enrichment import Enrichment
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from tests.e2e.conftest import Run
 
 DOCUMENTS = 40
+ENDED = {"done": True, "done_reason": "stop", "prompt_eval_count": 900, "eval_count": 30}
 ENRICH = """
 import sys, clew
 from clew.testing.fakes import HashEmbedder
@@ -52,7 +54,9 @@ class Handler(BaseHTTPRequestHandler):
             return
         prompt = asked["messages"][-1]["content"]
         match = re.search(r"(Ada Morn) (wrote) (letter \d+)", prompt)
-        assert match
+        if match is None:
+            self._answer({"model": "small", "message": {"content": "nonsense"}, **ENDED})
+            return
         head, relation, tail = match.groups()
         fact = {"quote": match.group(), "head": head, "relation": relation, "tail": tail}
         said = {"quote": match.group(), "text": f"{match.group()}."}
@@ -61,8 +65,7 @@ class Handler(BaseHTTPRequestHandler):
         is_summary = "statements" in asked["messages"][0]["content"]
         found = {"title": "letter", "statements": [said]} if is_summary else {"facts": [fact]}
         content = json.dumps(found)
-        ended = {"done": True, "done_reason": "stop", "prompt_eval_count": 900, "eval_count": 30}
-        self._answer({"model": "small", "message": {"content": content}, **ended})
+        self._answer({"model": "small", "message": {"content": content}, **ENDED})
 
     def _answer(self, said: dict[str, Any]) -> None:
         data = f"{json.dumps(said)}\n".encode()
@@ -90,20 +93,51 @@ def served() -> Iterator[Model]:
         model.server_close()
 
 
-def _start(folder: Path, model: Model, kind: Enrichment = "extract") -> subprocess.Popen[str]:
+def _environment(model: Model) -> dict[str, str]:
     settings = {
         "PROVIDER": "ollama",
         "BASE_URL": f"http://127.0.0.1:{model.server_port}",
         "MODEL": "small",
         "CONCURRENCY": "2",
     }
-    given = {f"CLEW_LLM__{name}": value for name, value in settings.items()}
+    return {f"CLEW_LLM__{name}": value for name, value in settings.items()}
+
+
+def _start(folder: Path, model: Model, kind: Enrichment = "extract") -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", ENRICH, str(folder), kind],
         stdout=subprocess.PIPE,
         text=True,
-        env={**os.environ, **given},
+        env={**os.environ, **_environment(model)},
     )
+
+
+def test_who_sees_failures_is_told_what_to_do(
+    tmp_path: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    letters = tmp_path / "letters"
+    letters.mkdir()
+    for name, text in (("good", "Ada Morn wrote letter 7."), ("bad", "Nobody wrote to Vell.")):
+        (letters / f"{name}.txt").write_text(text, "utf-8")
+    at = ("--store", str(tmp_path / "store"))
+    with served() as model:
+        for name, value in _environment(model).items():
+            monkeypatch.setenv(name, value)
+        assert in_process("index", str(letters), *at).returncode == 0
+        told = in_process("enrich", "--extract", *at)
+        again = in_process("enrich", "--extract", "--retry", "--json", *at)
+        failures = in_process("stats", "--llm", "--failures", *at)
+        done = in_process("enrich", "--extract", "--json", *at)
+
+    (report,) = json.loads(again.stdout)["reports"]
+    (rest,) = json.loads(done.stdout)["reports"]
+    assert (told.returncode, again.returncode, done.returncode) == (1, 1, 0)
+    for said in (told.stderr, report["next_step"]):
+        assert "clew enrich --extract --retry" in said
+        assert "clew stats --llm --failures" in said
+    assert report["failed"][0]["reason"].startswith("malformed")
+    assert "malformed" in failures.stdout
+    assert (rest["next_step"], rest["failed"]) == ("", [])
 
 
 def test_killed_then_completed(tmp_path: Path) -> None:

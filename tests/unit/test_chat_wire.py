@@ -6,7 +6,7 @@ What the servers say is held to the vendors' own types; what they are sent is re
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +189,17 @@ def ollama_lines(number: int) -> str:
     return f"{json.dumps(message)}\n{json.dumps({**message, 'message': {}, **end})}\n"
 
 
+def forgotten(id_: str) -> str:
+    """What OpenAI answers to who follows a reply that it no longer has."""
+    error = {
+        "message": f"Previous response with id '{id_}' not found.",
+        "type": "invalid_request_error",
+        "param": "previous_response_id",
+        "code": "previous_response_not_found",
+    }
+    return json.dumps({"error": error})
+
+
 EVENTS = "text/event-stream"
 WIRES: dict[str, tuple[str, str, str, Callable[[int], str]]] = {
     "openai": (
@@ -223,11 +234,15 @@ def talk(
     """What turns of a conversation with a provider come to."""
     monkeypatch.setenv("CLEW_LLM_API_KEY", "any")
 
-    def start(provider: str, *said: str, **given: object) -> list[ChatTurn]:
+    def start(
+        provider: str, *said: str, forgets: Sequence[str] = (), **given: object
+    ) -> list[ChatTurn]:
         base, path, kind, write = WIRES[provider]
 
         def answer(asked: Asked) -> Response:
             bodies.append(asked.get_json())
+            if (known := bodies[-1].get("previous_response_id")) in forgets:
+                return Response(forgotten(str(known)), 400, mimetype="application/json")
             return Response(write(len(bodies)), mimetype=kind)
 
         httpserver.expect_request("/api/show").respond_with_json({"model_info": {}})
@@ -293,6 +308,20 @@ def test_openai_keeps_a_conversation_only_where_it_may(
         assert follows == [None] * 3
         assert kinds[1].count("function_call") == kinds[1].count("function_call_output") == 2
         assert len(kinds[2]) == len(kinds[1]) + 2
+
+
+def test_a_reply_that_openai_forgot_is_followed_by_the_whole_history(
+    talk: Callable[..., list[ChatTurn]], bodies: list[dict[str, Any]]
+) -> None:
+    turns = talk("openai", "Who built the clock?", "And when?", store=True, forgets=("resp_2",))
+
+    assert [(turn.text, turn.notes) for turn in turns] == [(ANSWER, ())] * 2
+    follows = [body.get("previous_response_id") for body in bodies]
+    assert follows == [None, "resp_1", "resp_2", None]
+    kinds = [item.get("type", item.get("role")) for item in bodies[3]["input"]]
+    assert kinds.count("function_call") == kinds.count("function_call_output") == 2
+    assert [item.get("content") for item in bodies[3]["input"]][-1] == "And when?"
+    assert bodies[3]["store"] is True
 
 
 def test_a_conversation_ends_where_a_stream_is_cut(tmp_path: Path, httpserver: HTTPServer) -> None:

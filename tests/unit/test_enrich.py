@@ -136,29 +136,38 @@ def test_facts_are_kept_whose_words_stand_there_and_no_others(folder: Path) -> N
 
 
 def test_generated_facts_are_kept_whose_words_stand_there_and_no_others(tmp_path: Path) -> None:
-    """Of each fact one sound statement, and one whose quotation has a word more or another."""
-    chance, found, sound = random.Random(7), {}, set[tuple[str, str, str]]()
-    names = [
-        f"{first} {last}" for first in ("Ada", "Bo", "Cy") for last in ("Ohm", "Pell", "Quist")
-    ]
+    """In each round a sound fact, and two whose quotation has a word more or another."""
+    chance, found = random.Random(7), {}
+    first, missed = set[tuple[str, str, str]](), set[tuple[str, str, str]]()
+    names = [f"{one} {last}" for one in ("Ada", "Bo", "Cy") for last in ("Ohm", "Pell", "Quist")]
     with opened(tmp_path) as store:
         for number in range(20):
-            head, tail = chance.sample(names, 2)
+            head, tail, other = chance.sample(names, 3)
             verb = chance.choice(["praised", "taught", "hired"])
-            text = f"In the year {number} all was well. Then {head} {verb} {tail} in Vell."
+            text = f"In the year {number} {head} {verb} {tail} and met {other} in Vell."
             store.add(text, source=str(number))
-            sound.add((head, verb, tail))
+            first.add((head, verb, tail))
+            missed.add((head, "met", other))
             wrong = f"{head} never {verb} {tail}", f"{tail} {verb} {head} in Rome"
+            quotation = chance.choice([text, f"{head}  {verb.upper()} {tail}"])
             found[text] = RecordedExtraction(
                 facts=[
-                    (head, verb, tail, chance.choice([text, f"{head}  {verb.upper()} {tail}"])),
+                    (head, verb, tail, quotation),
                     *((head, f"un{verb}", tail, quote) for quote in wrong),
-                ]
+                ],
+                missed=[
+                    (head, "met", other, f"met {other} in Vell"),
+                    *((head, f"un{verb}", other, quote) for quote in wrong),
+                ],
             )
     with opened(tmp_path, RecordedLanguageModel(found)) as store:
         (report,) = store.enrich("extract")
-        assert facts(store) == sound
-    assert (report.facts, report.dropped) == (20, {UNQUOTED: 40})
+        assert facts(store) == first
+        assert (report.facts, report.dropped) == (20, {UNQUOTED: 40})
+        store.enriching.undo("extract")
+        (report,) = store.enrich("extract", gleaning=True)
+        assert facts(store) == first | missed
+        assert (report.facts, report.dropped) == (40, {UNQUOTED: 80})
 
 
 def test_a_second_run_has_nothing_to_do(folder: Path) -> None:
@@ -235,6 +244,7 @@ def test_no_names_among_capitals_is_a_suspicion(tmp_path: Path) -> None:
 
         # What was kept of it is of no use: it is asked for again.
         assert store.enriching.estimate("extract", retry=True)["extract"].cached == 0
+        assert store.enriching.undo("extract") == 1
     (failed,) = report.failed
     assert "suspicious: no names were found, though 5 words" in failed.reason
     assert report.done == 1

@@ -20,9 +20,10 @@ from clew.indexing.enrichment import subjects
 from clew.indexing.enrichment.descriptions import UNSUPPORTED
 from clew.library import Clew
 from clew.ports.enrichment import Described
-from clew.ports.language_model import Reply, Request
+from clew.ports.language_model import LanguageModel, Reply, Request
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.testing.recorded import RecordedDescription, RecordedLanguageModel
 from clew.types import Description
 from tests.unit.test_enrich_reports import Writing, faithful, sentence
 
@@ -50,7 +51,7 @@ def text_of(number: int, sentences: int = 12) -> str:
     return "\n\n".join(lines)
 
 
-def opened(folder: Path, model: ScriptedLanguageModel | None = None, **llm: object) -> Clew:
+def opened(folder: Path, model: LanguageModel | None = None, **llm: object) -> Clew:
     split = {"chunk_tokens": 40, "section_tokens": 200}
     settings = load_settings(store=folder, split=split, llm=llm)
     return clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
@@ -112,6 +113,44 @@ def test_each_statement_ends_with_the_passage_that_says_it(folder: Path) -> None
             assert store.enriching.undo(kind) > 0
         assert shown(store) == before
         assert [report.requests for report in store.enrich(*KINDS)] == [0] * 4
+
+
+def test_recorded_statements_are_kept_whose_words_stand_there_and_no_others(folder: Path) -> None:
+    """Of each passage, and then of what was said of topics, one sound statement and another."""
+    described, sound, other = dict[str, RecordedDescription](), set[str](), set[str]()
+
+    def record(text: str) -> None:
+        said = f"{sentence(text).partition(' [')[0]}."
+        wrong = [
+            (f"{said} Nobody knew.", f"{said} Nobody knew."),
+            (said.replace(" ", " not ", 1), f"{said} But never."),
+            ("", f"So it was, {said}"),
+            (said, f"{said[:-1]}, said Napoleon."),
+            (said, f"{said[:-1]}, {len(described) + 9000} times."),
+        ][len(described) % 5]
+        described[text] = RecordedDescription(statements=[(said, said), wrong])
+        sound.add(said)
+        other.add(wrong[1])
+
+    with opened(folder) as store:
+        for info in store.documents.list():
+            for chunk in store.documents.chunks(info.id):
+                record(chunk.text)
+    with opened(folder, RecordedLanguageModel({}, described)) as store:
+        first = store.enrich(*KINDS)
+        for topic in store.state.communities.topics():
+            if topic.description and topic.description.text not in described:
+                record(topic.description.text)
+    with opened(folder, RecordedLanguageModel({}, described)) as store:
+        again = store.enrich("topics", retry=True)
+        said = [one.text for _, one in shown(store).values() if one]
+    stated = {part.strip() for text in said for part in re.split(r"\[\d+\]|\n", text)}
+
+    assert [report.failed for report in (*first, *again) if report.kind != "topics"] == [()] * 3
+    assert again[0].failed == ()
+    assert sound <= stated
+    assert not any(one in text for text in said for one in other)
+    assert all(report.dropped[UNSUPPORTED] >= report.done for report in (*first, *again))
 
 
 def test_a_long_document_is_summarised_by_its_parts(tmp_path: Path) -> None:

@@ -117,10 +117,16 @@ def test_what_failed_is_told_by_document(folder: Path) -> None:
         (failed,) = desk.runner.failures(job.id, 10)
         again = desk.tools.call("retry_job", {"job_id": job.id}).content
         second = desk.runner.wait(again["job_id"], 20)
+        asked_again = desk.call(dry_run=True)
+        retried = desk.call(dry_run=True, retry=True)
+    (told,) = asked_again["failed"]
+    assert (told["kind"], told["reason"][:9]) == ("extract", "malformed")
+    assert "retry=true" in asked_again["next_step"]
+    assert retried["next_step"] == ""
     # Its outcome was recorded: without trying again, nothing would be left.
     assert (second.total, second.failed) == (1, 1)
     assert (job.status, failed.name) == ("completed", "00")
-    assert "1 of its passages failed; the first: malformed" in failed.error
+    assert "1 of its passages failed (retry asks again); the first: malformed" in failed.error
 
 
 def test_a_model_that_is_away_fails_the_job(folder: Path) -> None:

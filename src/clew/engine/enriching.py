@@ -144,7 +144,8 @@ class Enriching:
         if is_described(kind):
             return self._forget(kind)
         log, say = self._log, progress or _ignore
-        ids = sorted(log.done(kind))
+        done = log.done(kind)
+        ids = sorted(done)
         undo = log.undo_contexts if kind == "context" else log.undo_extraction
         for start in range(0, len(ids), AT_ONCE):
             say("undo", start, len(ids))
@@ -152,7 +153,7 @@ class Enriching:
                 undo(ids[start : start + AT_ONCE])
         if ids:
             self._state.persist()
-        return len(ids)
+        return sum(not reason for reason in done.values())
 
     def failures(self, kind: Enrichment) -> list[Skipped]:
         """Passages, or what was to be described, where the model failed, and why."""
@@ -181,7 +182,7 @@ class Enriching:
         gleaning: bool | None,
         progress: Progress,
     ) -> EnrichmentReport:
-        from clew.indexing.enrichment.run import Run
+        from clew.indexing.enrichment.run import Run, next_step
 
         began, before, stopped = time.perf_counter(), model.budget.spent, ""
         task = self._task(kind, model, gleaning)
@@ -202,6 +203,7 @@ class Enriching:
             kind=kind,
             done=task.total.passages,
             failed=self._shown(kind, task.total.failed),
+            next_step=next_step(kind) if task.total.failed else "",
             facts=task.total.facts,
             new_relations=task.total.new_relations,
             dropped=dict(task.total.dropped),

@@ -52,7 +52,7 @@ class Enrichment:
         counts = Counter(item.source.rpartition("#")[0] for item in failed)
         reasons = {item.source.rpartition("#")[0]: item.reason for item in reversed(failed)}
         return [
-            f"{counts[id_]} of its passages failed; the first: {reasons[id_]}"
+            f"{counts[id_]} of its passages failed (retry asks again); the first: {reasons[id_]}"
             if id_ in reasons
             else None
             for id_ in ids

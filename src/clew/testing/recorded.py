@@ -26,23 +26,44 @@ class RecordedExtraction:
     """(name, type)"""
     facts: Sequence[tuple[str, str, str, str]] = ()
     """(head, relation, tail, quotation)"""
+    missed: Sequence[tuple[str, str, str, str]] = ()
+    """Facts that the model listed in a second round, `llm.gleaning`."""
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RecordedDescription:
+    """What a model said of one text."""
+
+    title: str = ""
+    statements: Sequence[tuple[str, str]] = ()
+    """(quotation, statement)"""
 
 
 class RecordedLanguageModel:
-    """Implements `clew.ports.language_model.LanguageModel` for requests to extract.
+    """Implements `clew.ports.language_model.LanguageModel` for extraction and descriptions.
 
     A text is known by its own words, between the delimiters that requests put around it; the
     reply to several is that to each of them together. A token is four characters.
 
     Args:
-        found: What was found, by text.
+        found: Names and facts, by text.
+        described: What was said of a text; in a description's request, texts without a record
+            are passed over, such as what was said of parts.
         name: Identity.
 
-    Raises `ReplyError` for a text that was not recorded.
+    Raises `ReplyError` for a passage to extract from that was not recorded, and for a
+    description none of whose texts was.
     """
 
-    def __init__(self, found: Mapping[str, RecordedExtraction], *, name: str = "recorded") -> None:
-        self._found = {escaped(text).strip(): record for text, record in found.items()}
+    def __init__(
+        self,
+        found: Mapping[str, RecordedExtraction],
+        described: Mapping[str, RecordedDescription] | None = None,
+        *,
+        name: str = "recorded",
+    ) -> None:
+        self._found = {_key(text): record for text, record in found.items()}
+        self._described = {_key(text): record for text, record in (described or {}).items()}
         self._name = name
         self.calls = 0
         """How often it was asked."""
@@ -53,19 +74,11 @@ class RecordedLanguageModel:
         return self._name
 
     def reply(self, request: Request) -> Reply:
-        """What was found in all texts of the request."""
+        """What was found in, or said of, all texts of the request."""
         self.calls += 1
         prompt = "\n".join(message.text for message in request.messages)
-        records = [self._record(text) for text in _blocks(prompt)]
-        answer = {
-            "entities": [{"name": n, "type": t} for r in records for n, t in r.entities],
-            "facts": [
-                {"quote": quote, "head": head, "relation": relation, "tail": tail}
-                for record in records
-                for head, relation, tail, quote in record.facts
-            ],
-        }
-        text = json.dumps(answer, ensure_ascii=False)
+        say = self._describe if request.task == "summarise" else self._extract
+        text = json.dumps(say(_blocks(prompt)), ensure_ascii=False)
         usage = Usage(
             input_tokens=(len(prompt) + len(request.instructions)) // _CHARACTERS_A_TOKEN,
             output_tokens=len(text) // _CHARACTERS_A_TOKEN,
@@ -78,17 +91,52 @@ class RecordedLanguageModel:
         yield reply.text
         yield reply
 
+    def _extract(self, blocks: Sequence[tuple[str, str]]) -> dict[str, object]:
+        # Beside its passages, a second round shows what the first one found.
+        is_second = any(part for part, _ in blocks)
+        records = [self._record(text) for part, text in blocks if not part]
+        names = [] if is_second else [name for record in records for name in record.entities]
+        facts = [f for record in records for f in (record.missed if is_second else record.facts)]
+        return {
+            "entities": [{"name": name, "type": type_} for name, type_ in names],
+            "facts": [
+                {"quote": quote, "head": head, "relation": relation, "tail": tail}
+                for head, relation, tail, quote in facts
+            ],
+        }
+
     def _record(self, text: str) -> RecordedExtraction:
-        record = self._found.get(text.strip())
+        record = self._found.get(_key(text))
         if record is None:
             raise ReplyError(f"{self._name} has no record of {text[:60]!r}", "empty")
         return record
 
+    def _describe(self, blocks: Sequence[tuple[str, str]]) -> dict[str, object]:
+        known = [self._described.get(_key(text)) for _, text in blocks]
+        records = [record for record in known if record is not None]
+        if not records:
+            raise ReplyError(f"{self._name} has no record of {blocks[0][1][:60]!r}", "empty")
+        said = [statement for record in records for statement in record.statements]
+        return {
+            "title": records[0].title,
+            "statements": [{"quote": quote, "text": text} for quote, text in said],
+        }
 
-def _blocks(prompt: str) -> list[str]:
-    """The texts between delimiters, which no text holds itself."""
-    opened = (part.partition(">\n")[2] for part in prompt.split("<document")[1:])
-    return [part.partition("\n</document>")[0] for part in opened]
+
+def _key(text: str) -> str:
+    return escaped(text).strip()
+
+
+def _blocks(prompt: str) -> list[tuple[str, str]]:
+    """What each block is, where it is no passage, and its text, which holds no delimiter."""
+    opened = (block.partition(">\n") for block in prompt.split("<document")[1:])
+    return [
+        (_part(attributes), text.partition("\n</document>")[0]) for attributes, _, text in opened
+    ]
+
+
+def _part(attributes: str) -> str:
+    return attributes.partition(' part="')[2].partition('"')[0]
 
 
 def quotation_of(text: str, head: str, tail: str) -> str:

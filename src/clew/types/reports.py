@@ -94,6 +94,8 @@ class EnrichmentReport:
     """Passages, or things to be described, that the model was asked about with success."""
     failed: tuple[Skipped, ...] = ()
     """Those where it failed, and why; what was found without it stays."""
+    next_step: str = ""
+    """What to do about those that failed; empty where none did."""
     facts: int = 0
     """Facts that the passages state, quoted and checked."""
     new_relations: int = 0

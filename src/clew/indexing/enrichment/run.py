@@ -163,3 +163,11 @@ def reason_of(error: ModelError) -> str:
     """Why a work failed, in a line."""
     said = " ".join(str(error).split())[:300]
     return f"{error.reason}: {said}" if isinstance(error, ReplyError) else said
+
+
+def next_step(kind: str) -> str:
+    """What to do about works that failed."""
+    return (
+        f"clew enrich --{kind} --retry asks again for what failed; clew stats --llm --failures"
+        " says what failed and why"
+    )

@@ -60,12 +60,12 @@ class Budget:
         if 0 < self._max_tokens <= spent.usage.total:
             raise BudgetError(
                 f"{spent.usage.total:,} of {self._max_tokens:,} tokens are spent; what is done is"
-                " kept, run it again with a higher llm.max_tokens_spent to go on"
+                " kept: run it again to go on with as many more, or raise llm.max_tokens_spent"
             )
         if 0 < self._max_cost <= (spent.cost or 0.0):
             raise BudgetError(
-                f"${spent.cost:.4f} of ${self._max_cost:g} are spent; what is done is kept, run it"
-                " again with a higher llm.max_cost to go on"
+                f"${spent.cost:.4f} of ${self._max_cost:g} are spent; what is done is kept: run it"
+                " again to go on with as much more, or raise llm.max_cost"
             )
 
     def count(self, reply: Reply) -> None:

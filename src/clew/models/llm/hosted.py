@@ -13,6 +13,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -31,6 +32,10 @@ _FINISHED: dict[str | None, FinishReason] = {
     "content_filter": "refused",
     "tool_call": "tool_calls",
 }
+
+
+class _ForgottenError(ModelError):
+    """The provider does not have the reply that the request follows."""
 
 
 class Hosted:
@@ -60,6 +65,19 @@ class Hosted:
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`."""
+        try:
+            return self._whole(request)
+        except _ForgottenError:
+            return self._whole(_with_all_told(request))
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """See `LanguageModel`."""
+        try:
+            yield from self._pieces(request)
+        except _ForgottenError:
+            yield from self._pieces(_with_all_told(request))
+
+    def _whole(self, request: Request) -> Reply:
         loop = self._started()
         from clew.models.llm import pydantic_messages
 
@@ -73,8 +91,7 @@ class Hosted:
                 done.cancel()
         return self._reply(response, time.monotonic() - began)
 
-    def stream(self, request: Request) -> Iterator[str | Reply]:
-        """See `LanguageModel`."""
+    def _pieces(self, request: Request) -> Iterator[str | Reply]:
         loop = self._started()
         from clew.models.llm import pydantic_messages
 
@@ -151,6 +168,8 @@ class Hosted:
         except theirs.ModelServerError as error:
             raise self._busy(error) from error
         except theirs.ModelAPIError as error:
+            if isinstance(error.body, dict) and error.body.get("param") == "previous_response_id":
+                raise _ForgottenError(_short(error)) from error
             raise ModelError(f"{self.name} refused the request: {_short(error)}") from error
         # What is JSON of another shape fails wherever it is looked into.
         except (theirs.AgentRunError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -191,6 +210,12 @@ class Hosted:
             reached=True,
             retry_after=error.retry_after,
         )
+
+
+def _with_all_told(request: Request) -> Request:
+    """The same, which follows no reply that the provider keeps."""
+    told = tuple(replace(message, response_id="") for message in request.messages)
+    return replace(request, messages=told)
 
 
 def _run(loop: asyncio.AbstractEventLoop) -> None:

@@ -12,7 +12,8 @@ from clew.private_files import make_folder
 from clew.settings import NAMESPACE
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.documents.reading import next_page
-from clew.tools.documents.writing import jobs_of, status_of
+from clew.tools.documents.writing import ERROR_CHARACTERS, ERRORS_SHOWN, jobs_of, status_of
+from clew.tools.truncate import shortened
 from clew.wiring import make_store, store_exists
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
 
 _NEWEST = 2**63 - 1
 """Ids of entries end here."""
+
+
+_RETRY = "enrich with retry=true asks again for what failed before"
 
 
 def reindex(call: Call, _: Arguments) -> Result:
@@ -38,8 +42,22 @@ def enrich(call: Call, arguments: Arguments) -> Result:
     gleaning = arguments["gleaning"] or None
     found = enriching.estimate(*kinds, retry=arguments["retry"], gleaning=gleaning)
     estimates = [{"kind": kind, **asdict(one)} for kind, one in found.items()]
+    failed = [(kind, one) for kind in kinds for one in enriching.failures(kind)]
+    said = {
+        "estimates": estimates,
+        "failed": [
+            {
+                "kind": kind,
+                "about": shortened(one.source, ERROR_CHARACTERS),
+                "reason": shortened(one.reason, ERROR_CHARACTERS),
+            }
+            for kind, one in failed[:ERRORS_SHOWN]
+        ],
+        "failed_left_out": max(len(failed) - ERRORS_SHOWN, 0),
+        "next_step": _RETRY if failed and not arguments["retry"] else "",
+    }
     if arguments["dry_run"]:
-        return {"estimates": estimates, "job": {}}
+        return {**said, "job": {}}
     runner = jobs_of(call)
     wanted = {
         "kinds": kinds,
@@ -49,7 +67,7 @@ def enrich(call: Call, arguments: Arguments) -> Result:
         "since": datetime.now(UTC).isoformat(timespec="seconds"),
     }
     job = runner.submit("enrich", wanted, description=f"enrich: {', '.join(kinds)}")
-    return {"estimates": estimates, "job": status_of(runner, job)}
+    return {**said, "job": status_of(runner, job)}
 
 
 def backup(call: Call, arguments: Arguments) -> Result:

@@ -258,7 +258,7 @@ DOCUMENT_TOOLS: tuple[Tool, ...] = (
             flag("gleaning", "A second round of extract for what it missed.", False),
             integer("max_tokens_spent", "0: that of the settings", 0, 0, 1_000_000_000),
         ),
-        result=shape(estimates="array", job="object"),
+        result=shape(estimates="array", failed="array", next_step="string", job="object"),
         run=maintenance.enrich,
         scope="admin",
         profiles=FULL,

@@ -194,3 +194,5 @@ def _print_report(report: EnrichmentReport) -> None:
     )
     if report.stopped:
         note(f"Stopped: {report.stopped}")
+    if report.next_step:
+        note(f"Next: {report.next_step}")
