@@ -59,7 +59,7 @@ _LONGEST_APPOSITION = 90
 _GOVERNED = re.compile(r"\b(?:in|at|on) (?:the )?$")
 """What stands before the place of something: the noun after the place may tell of that."""
 _KIND_BEFORE = re.compile(
-    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his)(?: [a-z-]{3,20}){0,2}?"
+    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his|[A-Z][a-z]{3,15})(?: [a-z-]{3,20}){0,2}?"
     r" (?P<noun>[a-z-]{3,20})"
     r"(?P<called>,? (?:called|named|titled|entitled))? [`*_\"“‘']{0,3}(?:The )?$"
 )
@@ -97,7 +97,11 @@ _PART_OF = re.compile(
 )
 _ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
 _COMMA = re.compile(r", ")
-_AFTER_REGION = re.compile(r"[.,;:)]?(?:$|\n|[ ](?!and\b|or\b|[A-Z&]))|[)]")
+_AFTER_REGION = re.compile(
+    r"[.,;:)]?(?:$|\n|[ ](?P<joined>(?:and|or)[ ](?=[a-z]))?(?!and\b|or\b|[A-Z&]))|[)]"
+)
+_LONGEST_CHAIN = 4
+_REGIONS = PLACES | {name.replace("-", " ") for name in word_list(_LISTS["regions"])}
 _IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
 
 
@@ -126,6 +130,8 @@ def find_descriptions(
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
+    for place, region in _places(text, start, end, names):
+        yield place, "located_in", region, 0.75
 
 
 def _without_version(name: NameSpan) -> NameSpan | None:
@@ -182,8 +188,9 @@ def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
         return None
     if before["called"]:
         return before["noun"] if name.entity_type != "person" else None
-    is_told = before["article"].casefold() in ("the", "this") and not is_person(name)
-    return before["noun"] if is_told else None
+    article = before["article"].casefold()
+    is_told = article in ("the", "this") or article in DEMONYMS  # "the Tamil film X"
+    return before["noun"] if is_told and not is_person(name) else None
 
 
 def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
@@ -221,7 +228,7 @@ def _between(
     if (
         _OWNED.fullmatch(gap)
         and right.entity_type in _CAN_BE_OWNED
-        and left.entity_type in ("person", "organisation")
+        and (left.entity_type in ("person", "organisation") or right.entity_type == "work")
     ):
         yield right, "belongs_to", left, 0.7
     yield from _of_code(text, end, left, right, gap)
@@ -242,11 +249,9 @@ def _between(
         and _OF_GROUP.fullmatch(gap)
     ):
         yield left, "affiliated_with", right, 0.7
-    if (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
-        if role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
-            yield right, f"{role['noun']}_of", left, 0.75
-    elif _COMMA.fullmatch(gap) and _lies_in(text, start, end, left, right):
-        yield left, "located_in", right, 0.75
+    role = _ROLE_BETWEEN.fullmatch(gap) if left.entity_type != "place" else None
+    if role and role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
+        yield right, f"{role['noun']}_of", left, 0.75
 
 
 def _of_code(
@@ -267,11 +272,28 @@ def _of_code(
         yield right, "part_of", left, 0.7
 
 
-def _lies_in(text: str, start: int, end: int, place: NameSpan, region: NameSpan) -> bool:
-    """Whether "in Rome, Italy" says where the first place lies, and is no list of places."""
-    if region.name.casefold() not in PLACES or is_person(place):
-        return False
-    if place.entity_type not in ("place", "name"):
-        return False
-    before = _IN_BEFORE.search(text, max(start, place.start - 10), place.start)
-    return bool(before and _AFTER_REGION.match(text, region.end, end))
+def _places(
+    text: str, start: int, end: int, names: Sequence[NameSpan]
+) -> Iterator[tuple[NameSpan, NameSpan]]:
+    """Neighbours of "in Notodden, Telemark, Norway", each of which lies in the next one.
+
+    The last is a well-known place, the first is none where there are more: such is a list.
+    """
+    for i, region in enumerate(names):
+        after = _AFTER_REGION.match(text, region.end, end)
+        if after is None or region.name.casefold() not in _REGIONS:
+            continue
+        first = i
+        while first and i - first < _LONGEST_CHAIN and _may_lie(text, names[first - 1 : first + 1]):
+            first -= 1
+        before = _IN_BEFORE.search(text, max(start, names[first].start - 10), names[first].start)
+        is_known = names[first].name.casefold() in _REGIONS
+        is_list = (is_known or after["joined"]) if i - first > 1 else is_known and after["joined"]
+        if before and not is_list:
+            yield from pairwise(names[first : i + 1])
+
+
+def _may_lie(text: str, names: Sequence[NameSpan]) -> bool:
+    place, region = names
+    is_place = place.entity_type in ("place", "name") and not is_person(place)
+    return is_place and _COMMA.fullmatch(text, place.end, region.start) is not None

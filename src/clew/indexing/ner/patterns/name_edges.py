@@ -58,6 +58,8 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
+    if lower == "see" and i == 0 and len(tokens) > 1:  # "¹See Debian Policy"
+        return True
     if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
         return True
     if lower in _OFFICES:  # "CEO of Acme"
