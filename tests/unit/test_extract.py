@@ -155,6 +155,30 @@ def test_speech_in_quotation_marks_is_no_title() -> None:
     assert names('She said "I will not go there today" and left.') == []
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("The Union Assembly of Zorblax met.", ["Union Assembly of Zorblax", "Zorblax"]),
+        ("²See Zorblax Policy. It lasted.", ["Zorblax Policy"]),
+        ('Then: "You hear General Quux!"', ["General Quux"]),
+        ("Clarified MD5 and Zorblax.", ["MD5", "Zorblax"]),
+        ("[#a] Phrase by Zorblax.", ["Zorblax"]),
+        ("It has two: (1) A PTE of Zorblax.", ["PTE of Zorblax", "Zorblax"]),
+        (
+            "Then `fd9a85addc4` was in :ref:`split_changes` and :ref:`Zorblax <one_two>`.",
+            ["Zorblax"],
+        ),
+    ],
+)
+def test_parts_and_openings_are_no_names(text: str, expected: list[str]) -> None:
+    assert names(text) == expected
+
+
+def test_a_part_before_of_is_a_name_where_the_text_has_it_alone() -> None:
+    text = "The Union Assembly of Zorblax met. Then the Union Assembly left."
+    assert "Union Assembly" in names(text)
+
+
 def test_speaker_is_a_person_in_every_turn_and_short_names_are_tied_to_it() -> None:
     found = extract("Melanie: Hello there!", "Caroline: Hey Mel! How are you?")
     second = {m.name: m.entity_type for m in found.chunks[1].mentions}

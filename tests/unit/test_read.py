@@ -341,6 +341,26 @@ def test_the_first_top_heading_is_the_title(tmp_path: Path, text: str, title: st
     assert read_one(tmp_path / "some_notes.md", text).title == title
 
 
+def test_perl_documentation(tmp_path: Path) -> None:
+    text = (
+        "=encoding utf8\n\n=head1 NAME\n\nperltide - what rises in C<Tide>\n\n=head2 Links\n\n"
+        "See L<IO::Tide> and L<the docs|perltide/sort>, B<not I<now>>, C<< a->b >>, E<lt>x.\n\n"
+        "  my $x = 1; # C<as it is>\n\n=over 4\n\n=item *\n\nFirst\n\n"
+        "=item C<open>\n\nOpens it.\n\n"
+        "=back\n\n=begin html\n\n<b>no</b>\n\n=end html\n\n=cut\n\nprint 1;\n"
+    )
+    document = read_one(tmp_path / "a.pod", text)
+    assert (document.title, document.media_type) == (
+        "perltide - what rises in Tide",
+        "text/markdown",
+    )
+    assert document.text == (
+        "# NAME\n\nperltide - what rises in `Tide`\n\n## Links\n\n"
+        "See `IO::Tide` and the docs, **not *now***, `a->b`, <x.\n\n"
+        "  my $x = 1; # C<as it is>\n\n- First\n\n`open`\n\nOpens it.\n"
+    )
+
+
 def test_restructured_text(tmp_path: Path) -> None:
     text = "=========\nThe Title\n=========\n\n:Author: Ann\n:Date: 2024-05-01\n\nText.\n"
     document = read_one(tmp_path / "a.rst", text)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from clew.indexing.reading.formats.page_title import page_title
+from clew.indexing.reading.formats.web.page_title import page_title
 from clew.indexing.reading.names import first_line_title, title_from_path
 from clew.indexing.reading.reader import document_from_text, read_file
 from clew.settings import ReadSettings

@@ -411,6 +411,19 @@ def test_what_only_looks_like_an_example_or_a_kind(text: str) -> None:
         ("Then `foo_bar` uses `baz_qux` to run.", ("foo_bar", "uses", "baz_qux")),
         ("It is new in Zorblax 0.21 and later.", ("Zorblax 0.21", "version_of", "Zorblax")),
         ("There is a company called Zorblax Seven.", ("Zorblax Seven", "is_a", "company")),
+        ('Then the Dutch film "Zorblax Seven" was shown.', ("Zorblax Seven", "is_a", "film")),
+        ("Zorblax is a river in Quux, Stennick, Norway.", ("Quux", "located_in", "Stennick")),
+        ("Zorblax is a river in Quux, Stennick, Norway.", ("Stennick", "located_in", "Norway")),
+        ("It was seen in Quux Bay, Maine and shown there.", ("Quux Bay", "located_in", "Maine")),
+        (
+            "Ann Lee received her PhD from Quux University.",
+            ("Ann Lee", "studied_at", "Quux University"),
+        ),
+        ('"Quux" is a song by Ann Lee.', ("Quux", "authored_by", "Ann Lee")),
+        (
+            '"Quux Hill" was written and directed by Ann Lee.',
+            ("Quux Hill", "directed_by", "Ann Lee"),
+        ),
     ],
 )
 def test_what_is_said_beside_a_name(text: str, fact: Fact) -> None:
@@ -426,6 +439,8 @@ def test_what_is_said_beside_a_name(text: str, fact: Fact) -> None:
         "Stores in Quux, a company of Zorblax, may close.",
         "The Gryphon answered `Come Here!' and ran.",
         "Ann Lee and Bob Ray merged with Zorblax.",
+        "Then the Perl variable and the CPAN module were there.",
+        "They were seen in Quux, Paris, Rome and elsewhere, in London, Paris, Norway and Italy.",
     ],
 )
 def test_what_is_not_said_of_the_name_beside_it(text: str) -> None:

@@ -23,7 +23,11 @@ def stated(text: str, media_type: str = "text/markdown", title: str = "Guide") -
         ("See the :mod:`asyncio` docs.", {("asyncio", "is_a", "module")}),
         (
             "Uses :py:func:`~os.path.join` now.",
-            {("os.path.join", "is_a", "function"), ("os.path.join", "part_of", "os.path")},
+            {
+                ("os.path.join", "is_a", "function"),
+                ("os.path.join", "part_of", "os.path"),
+                ("os.path", "part_of", "os"),
+            },
         ),
         ("Install the `quilt` package first.", {("quilt", "is_a", "package")}),
         ("Installez le paquet `quilt` d'abord.", {("quilt", "is_a", "paquet")}),
@@ -95,6 +99,31 @@ def test_persons_credited_are_named_in_full() -> None:
     }
 
 
+@pytest.mark.parametrize(
+    ("text", "persons"),
+    [
+        ("Fix contributed by **Ada Byron**.", {"Ada Byron"}),
+        ("The link is mended, as suggested by Ada Byron.", {"Ada Byron"}),
+        (
+            "I thank these people for advice: Ada Byron, Emmy Noether.",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        (
+            "Ada Byron <ada@example.org>\n* Emmy Noether (emmy at example.org)\n",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        (
+            "Acknowledgements\n================\n\nAda Byron\nEmmy Noether\n",
+            {"Ada Byron", "Emmy Noether"},
+        ),
+        ("A letter was written by Ada Byron. From: Emmy Noether <emmy@example.org>", set()),
+    ],
+)
+def test_credits_within_sentences_and_lists(text: str, persons: set[str]) -> None:
+    credited = {head for head, relation, _ in stated(text, RST) if relation == "credited_in"}
+    assert credited == persons
+
+
 def test_works_are_cited_with_their_authors() -> None:
     text = (
         "So it was. [Paul Avrich, **The Haymarket\nTragedy** , p. 208] Read *Living My Life* by"
@@ -103,7 +132,10 @@ def test_works_are_cited_with_their_authors() -> None:
     assert stated(text) == {
         ("The Haymarket Tragedy", "authored_by", "Paul Avrich"),
         ("Living My Life", "authored_by", "Emma Goldman"),
+        ("Guide", "cites", "The Haymarket Tragedy"),
     }
+    alone = "As he says. [ **Statism\n> and Anarchy** , p. 5] See also [ **Op. Cit.** , p. 6]"
+    assert stated(alone) == {("Guide", "cites", "Statism and Anarchy")}
 
 
 def test_a_section_refers_to_the_sections_that_it_links_to() -> None:
@@ -119,6 +151,11 @@ def test_terms_of_definition_lists() -> None:
     text = "Terms:\n\nlive medium\n    Whatever the system starts from.\n\nNote\n    Never mind.\n"
     assert ("live medium", "defined_in", "Guide") in stated(text, RST)
     assert not {head for head, _, _ in stated(text, RST)} & {"Note", "Terms"}
+    code = "So:\n\n`allow`\n\nHosts that may ask.\n\n| Name | Use |\n| --- | --- |\n"
+    code += "| `deny` | Hosts that may not |\n"
+    options = "  -f, --force   Overwrites what is there.\n  --log=FILE  Writes to the file.\n"
+    for name in ("allow", "deny", "--force", "--log"):
+        assert (name, "defined_in", "Guide") in stated(code + options)
     bold = "[1](#o1)- **Host system**: The one that builds.\n"
     assert ("Host system", "defined_in", "Guide") in stated(bold)
 
@@ -141,4 +178,22 @@ def test_members_are_part_of_their_class() -> None:
         ("Tide.rises", "part_of", "Tide"),
         ("Tide.height", "part_of", "Tide"),
         ("sea.LEVEL", "part_of", "sea"),
+    }
+
+
+def test_dotted_names_are_part_of_what_the_text_names_or_imports() -> None:
+    text = "Use `sea` and `sea.tide`, ``import dock`` and `dock.pier.Crane`; `self.x`, `a.html`."
+    assert {one for one in stated(text) if one[1] == "part_of"} == {
+        ("sea.tide", "part_of", "sea"),
+        ("dock.pier.Crane", "part_of", "dock.pier"),
+        ("dock.pier", "part_of", "dock"),
+    }
+
+
+def test_directives_define_code() -> None:
+    text = ".. py:function:: sea.rise(by)\n\n.. class:: compact\n\n.. confval:: sea/level\n"
+    assert stated(text, RST) == {
+        ("sea.rise", "is_a", "function"),
+        ("sea.rise", "part_of", "sea"),
+        ("sea/level", "is_a", "setting"),
     }

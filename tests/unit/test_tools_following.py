@@ -13,6 +13,7 @@ import pytest
 
 import clew
 from clew import Clew
+from clew.search.ranking.ranker import Ranker
 from clew.testing.fakes import HashEmbedder
 from clew.tools.registry import TOOLS
 from clew.tools.toolbox import Toolbox
@@ -135,14 +136,16 @@ def test_what_is_nearest_is_told_from_what_was_asked(
     assert not found.get("notes")
 
     # What a question of another world is judged by on a store of real files.
-    monkeypatch.setattr("clew.search.ranking.ranker.Ranker.confidences", _nothing)
+    monkeypatch.setattr(Ranker, "judge", _nothing_answers)
     found = call(engine, name, query="quantum lattices")
     assert found[near]
     assert "likely" in found["notes"][0]
+    if near == "results":
+        assert not call(engine, name, query="ada quill")["notes"], "it is there by its name"
 
 
-def _nothing(_: object, matrix: np.ndarray) -> np.ndarray:
-    return np.zeros(len(matrix), np.float32)
+def _nothing_answers(ranker: Ranker, matrix: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    return ranker.rank_second(matrix), np.zeros(len(matrix), np.float32)
 
 
 def test_an_entity_is_told_by_what_says_something_of_it(tmp_path: Path) -> None:

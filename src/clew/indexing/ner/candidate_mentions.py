@@ -134,7 +134,7 @@ def _defined(text: str, start: int, end: int) -> NameSpan:
 
 
 def _on_one_line(name: str) -> str:
-    return " ".join(name.split())
+    return " ".join(name.split()).strip('`*_"')
 
 
 def _alias(

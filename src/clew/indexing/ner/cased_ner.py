@@ -219,7 +219,15 @@ def _several(tokens: Sequence[Token]) -> Sequence[NameSpan]:
     for part in _parts(tokens, whole.entity_type):
         if len(part) > 1 or _names_alone(part[0][1]):
             found.append(_span(part, nested=bool(found) and found[0] is whole))
-    return found
+    return [*found, *_before_of(tokens)]
+
+
+def _before_of(tokens: Sequence[Token]) -> Iterator[NameSpan]:
+    """What stands before "of", a name where the text has it alone: "Union | of Miners"."""
+    for i, (_, token) in enumerate(tokens[:-1]):
+        if token == "of" and i > 1:
+            span = _span(tokens[:i], nested=True)
+            yield span._replace(initial=span.entity_type != "person")
 
 
 def _is_owned(tokens: Sequence[Token], kind: str) -> bool:
@@ -250,16 +258,14 @@ def _versioned(product: Sequence[Token], tokens: Sequence[Token]) -> Sequence[Na
 
 
 def _parts(tokens: Sequence[Token], kind: str) -> Iterator[Sequence[Token]]:
-    """Names within a name: around a possessive, beside "of", around "and", after a demonym."""
+    """Names within a name: around a possessive, after "of" and a demonym."""
     for i, (_, token) in enumerate(tokens[:-1]):
-        before, after = tokens[:i], tokens[i + 1 :]
+        after = tokens[i + 1 :]
         if token.endswith(("'s", "’s")):
             yield tokens[: i + 1]
             yield after
         elif token == "of":
             yield _without_article(after)
-            if len(before) > 1:
-                yield before
         elif i == 0 and token.casefold() in DEMONYMS and kind in ("name", "person"):
             yield tokens[:1]
             yield after

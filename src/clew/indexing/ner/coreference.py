@@ -53,6 +53,8 @@ class Coreference:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
         if span.name in self.told or span.name in self.full:
             return True
+        if span.initial and span.nested:
+            return False
         if not span.initial:
             return not _is_mostly_small(span, self.words)
         if " " in span.name:

@@ -27,7 +27,8 @@ _OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
 _REFERENCE = re.compile(r"\b[Ss]ee (?:also )?$")
 """What the title of a section stands behind: "see Adopting a package"."""
 _ORDINAL = re.compile(
-    r"[ \t#]{0,12}(?:\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)"
+    r"[ \t#]{0,12}(?:\[[#\w-]{1,20}\]"
+    r"|\(?(?:\d{1,4}|[a-z]|[ivx]{2,4})[.)]|\d{1,3}(?:\.\d{1,3}){1,4}\.?)"
 )
 _LONGEST_ORDINAL = 40
 """Characters of a list's or a heading's number, blanks and marks before it among them."""
@@ -45,7 +46,7 @@ def opens_line(text: str, start: int, position: int) -> bool:
         return True
     if text[before] in "eo":
         return _REFERENCE.search(text, max(start, position - 9), position) is not None
-    if text[before] not in ".)" and not text[before].isdigit():
+    if text[before] not in ".)]" and not text[before].isdigit():
         return False
     line = text[max(start, before - _LONGEST_ORDINAL) : before + 1].rpartition("\n")[2]
     return _ORDINAL.fullmatch(line) is not None

@@ -26,7 +26,10 @@ SECTION_WORDS = word_list(_LISTS["section_words"])
 """Words that number the parts of a text: "Appendix A", "Figure 3"."""
 IMPERATIVES = word_list(_LISTS["imperatives"])
 """What a sentence of instruction opens with."""
-OPENING_VERBS = IMPERATIVES | {f"{verb.removesuffix('e')}ed" for verb in IMPERATIVES}
+OPENING_VERBS = IMPERATIVES | {
+    f"{verb[:-1]}ied" if verb.endswith("fy") else f"{verb.removesuffix('e')}ed"
+    for verb in IMPERATIVES
+}
 """What it or the line of a change log opens with: "Add", "Added"."""
 
 _TYPE_LISTS = read_word_lists("clew.indexing.ner", "words", "types.toml")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -39,6 +40,10 @@ from clew.types import (
     PartialDate,
 )
 
+_NUMBER = re.compile(r"[\W\d]+")
+"""What names nothing: "4.1"."""
+_NUMBERED = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){0,4}\.?|[^\W\d_]{4,12} (?:\d{1,3}|[A-Z])[.:])\s")
+"""What the title of a chapter begins with."""
 _SHORTEST_SHARED = 3
 """Letters of an acronym that holds beyond its document, at least."""
 
@@ -46,7 +51,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/7"
+    name = "pattern/8"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""
@@ -105,7 +110,8 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
 def _candidate_finder(document: Document) -> CandidateFinder:
     caseless = CaselessNames.of(document.text) if has_caseless(document.text) else None
     title, _ = split_parenthesis(document.title)
-    phrase = title if " " in title and not is_one_name(title) else ""
+    is_name = is_one_name(title) or _NUMBERED.match(title) is not None
+    phrase = "" if is_name or " " not in title else title
     return CandidateFinder(
         title=title,
         language=document.language,
@@ -214,7 +220,8 @@ def _mentions(
     places: dict[str, list[NameSpan]] = {}
     for span in spans:
         key = entity_key(span.name if span.name in given else names.resolve(span.name))
-        if len(key) > 1 and (key not in STOP_WORDS or span.name in given):
+        is_word = key not in STOP_WORDS or span.name in given
+        if len(key) > 1 and is_word and not (span.entity_type == "name" and _NUMBER.fullmatch(key)):
             places.setdefault(key, []).append(span)
     for same in places.values():
         first = same[0]

@@ -29,6 +29,8 @@ _MOST_SHOUTED = 3
 _STRESSED = frozenset(("bold", "star", "underscore", "phrase"))
 _CODE = re.compile(r"[$={}<>\\_/|;@#\[\]~^]|\?\?|::|\(\)")
 _WORD = re.compile(r"[^\W\d_]+")
+_SPEAKERS = frozenset("you i we he she it they".split())
+"""What speech rather than a title opens with: "You hear the doors!"."""
 
 
 def find_quoted(text: str, start: int, end: int) -> Iterator[NameSpan]:
@@ -64,6 +66,8 @@ def _reads_as_title(text: str) -> bool:
     if not (words[0][0].isupper() or text[0].isdigit()) and not _is_caseless(words[0]):
         return False
     if len(words) > _MOST_SHOUTED and text.isupper():
+        return False
+    if text[-1] in "!?" and words[0].casefold() in _SPEAKERS:
         return False
     long = [word for word in words[1:] if len(word) > 3]
     return sum(not word[0].islower() for word in long) * 3 >= len(long) * 2

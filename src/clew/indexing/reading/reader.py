@@ -38,6 +38,7 @@ from clew.indexing.reading.formats.markup import (
     rst_document,
 )
 from clew.indexing.reading.formats.media_types import OFFICE_SUFFIXES, WORD_SUFFIXES, media_type_of
+from clew.indexing.reading.formats.pod import read_pod
 from clew.indexing.reading.formats.records import read_json, read_jsonl
 from clew.indexing.reading.formats.tables import read_table
 from clew.indexing.reading.names import stated_title, title_from_path, with_date
@@ -66,6 +67,7 @@ _MAIL = frozenset({"message/rfc822", "application/mbox"})
 _TEXT_READERS: Mapping[str, _BuiltIn] = {
     "text/markdown": read_markdown,
     "text/x-rst": read_rst,
+    "text/x-pod": read_pod,
     "text/csv": read_table,
     "text/tab-separated-values": read_table,
     "application/json": read_json,

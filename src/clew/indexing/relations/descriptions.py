@@ -18,6 +18,7 @@ from clew.indexing.relations.antecedents import is_person
 from clew.indexing.relations.examples import find_examples
 from clew.indexing.relations.name_context import CODE_KINDS, MAY_FOLLOW, is_whole
 from clew.indexing.relations.phrases import KINDS, RELATIONAL
+from clew.indexing.relations.places import find_places
 from clew.text import STOP_WORDS
 from clew.word_lists import read_word_lists, word_list
 
@@ -59,7 +60,7 @@ _LONGEST_APPOSITION = 90
 _GOVERNED = re.compile(r"\b(?:in|at|on) (?:the )?$")
 """What stands before the place of something: the noun after the place may tell of that."""
 _KIND_BEFORE = re.compile(
-    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his)(?: [a-z-]{3,20}){0,2}?"
+    r"(?:^|(?<=[\s(]))(?P<article>[Tt]he|[Aa]n?|[Tt]his|[A-Z][a-z]{3,15})(?: [a-z-]{3,20}){0,2}?"
     r" (?P<noun>[a-z-]{3,20})"
     r"(?P<called>,? (?:called|named|titled|entitled))? [`*_\"“‘']{0,3}(?:The )?$"
 )
@@ -69,6 +70,7 @@ _KIND_AFTER = re.compile(
 )
 _BEFORE_KIND = re.compile(r"\b[Tt](?:he|his)[ \n][*_“‘]{0,2}$")
 _NAMED_KINDS = word_list(_LISTS["named_kinds"])
+_SHOUTED_KINDS = word_list(_LISTS["shouted_kinds"])
 _OPTION = re.compile(r"(?: (?!and|or|the)[a-z][a-z-]{1,20})? ")
 """What may stand between a program and its option: a command of the program's."""
 _IN = re.compile(r" in (?:the )?")
@@ -96,9 +98,6 @@ _PART_OF = re.compile(
     r" (?:the |a )?[`'‘“\"]{0,2}"
 )
 _ROLE_BETWEEN = re.compile(r" (?:co-)?(?P<noun>[a-z]+) ")
-_COMMA = re.compile(r", ")
-_AFTER_REGION = re.compile(r"[.,;:)]?(?:$|\n|[ ](?!and\b|or\b|[A-Z&]))|[)]")
-_IN_BEFORE = re.compile(r"\b(?:in|at|near|from|of|to) (?:the )?$")
 
 
 def find_descriptions(
@@ -126,6 +125,8 @@ def find_descriptions(
         yield first, IS_A, NameSpan(first.end, first.end, concept, CONCEPT), 0.8
     for left, right in pairwise(names):
         yield from _between(text, start, end, left, right)
+    for place, region in find_places(text, start, end, names):
+        yield place, "located_in", region, 0.75
 
 
 def _without_version(name: NameSpan) -> NameSpan | None:
@@ -182,8 +183,9 @@ def _kind_before(text: str, start: int, name: NameSpan) -> str | None:
         return None
     if before["called"]:
         return before["noun"] if name.entity_type != "person" else None
-    is_told = before["article"].casefold() in ("the", "this") and not is_person(name)
-    return before["noun"] if is_told else None
+    article = before["article"].casefold()
+    is_told = article in ("the", "this") or article in DEMONYMS  # "the Tamil film X"
+    return before["noun"] if is_told and not is_person(name) else None
 
 
 def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
@@ -192,6 +194,8 @@ def _kind_after(text: str, start: int, end: int, name: NameSpan) -> str | None:
     is_capital = name.name[0].isupper() and name.name.replace(" ", "").isalpha()
     # "The Perl script" is one in Perl, "the dpkg script" is dpkg.
     kinds = _NAMED_KINDS if is_capital else CODE_KINDS
+    if is_capital and name.name.isupper():
+        kinds = kinds | _SHOUTED_KINDS
     if after is None or after["noun"] not in kinds or is_person(name):
         return None
     following = after["next"] or "and"
@@ -221,7 +225,7 @@ def _between(
     if (
         _OWNED.fullmatch(gap)
         and right.entity_type in _CAN_BE_OWNED
-        and left.entity_type in ("person", "organisation")
+        and (left.entity_type in ("person", "organisation") or right.entity_type == "work")
     ):
         yield right, "belongs_to", left, 0.7
     yield from _of_code(text, end, left, right, gap)
@@ -242,11 +246,9 @@ def _between(
         and _OF_GROUP.fullmatch(gap)
     ):
         yield left, "affiliated_with", right, 0.7
-    if (role := _ROLE_BETWEEN.fullmatch(gap)) and left.entity_type != "place":
-        if role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
-            yield right, f"{role['noun']}_of", left, 0.75
-    elif _COMMA.fullmatch(gap) and _lies_in(text, start, end, left, right):
-        yield left, "located_in", right, 0.75
+    role = _ROLE_BETWEEN.fullmatch(gap) if left.entity_type != "place" else None
+    if role and role["noun"] in RELATIONAL and is_person(right) and not is_person(left):
+        yield right, f"{role['noun']}_of", left, 0.75
 
 
 def _of_code(
@@ -265,13 +267,3 @@ def _of_code(
             yield left, "part_of", right, 0.7
     elif left.entity_type == "product" and right.entity_type == "code" and _OWNED.fullmatch(gap):
         yield right, "part_of", left, 0.7
-
-
-def _lies_in(text: str, start: int, end: int, place: NameSpan, region: NameSpan) -> bool:
-    """Whether "in Rome, Italy" says where the first place lies, and is no list of places."""
-    if region.name.casefold() not in PLACES or is_person(place):
-        return False
-    if place.entity_type not in ("place", "name"):
-        return False
-    before = _IN_BEFORE.search(text, max(start, place.start - 10), place.start)
-    return bool(before and _AFTER_REGION.match(text, region.end, end))

@@ -39,6 +39,7 @@ MAY_FOLLOW = STOP_WORDS | word_list(
     " featuring including using making being called named known following based located directed"
     " written produced published released founded born aged plus versus et"
 )
+_DEGREES = word_list("phd ph.d b.a m.a mba bachelor master doctorate")
 _KIND_AFTER = re.compile(r"[`*_\"”]{0,2}[ \n](?P<noun>[a-z]{4,14})(?=[ \n,])")
 _ARTICLE = re.compile(r"\b[Tt](?:he|his)[ \n][`*_\"“]{0,2}$")
 CODE_KINDS = word_list(read_word_lists("clew.indexing.structure", "kinds.toml")["after"])
@@ -70,7 +71,7 @@ def without_kind(text: str, name: NameSpan, end: int) -> int:
 def is_attribute(name: str) -> bool:
     """Whether it is no name by itself: "German", "French-Canadian", "Hamburg-based", "CEO"."""
     parts = name.casefold().split("-")
-    if parts[0] in RELATIONAL and len(parts) == 1:
+    if (parts[0] in RELATIONAL or parts[0] in _DEGREES) and len(parts) == 1:
         return True
     return parts[-1] in DEMONYMS or (len(parts) > 1 and parts[-1] in ("based", "born", "language"))
 

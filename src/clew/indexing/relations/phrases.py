@@ -111,7 +111,7 @@ _SPOKEN_OFFICE = re.compile(
 _NO_RELATION_NOUNS = word_list(_LISTS["no_relation_nouns"])
 _NO_RELATION_VERBS = word_list(_LISTS["no_relation_verbs"])
 _INTRANSITIVE = word_list(_LISTS["intransitive"])
-_WITH_A_PLACE = PLACE_NOUNS | ORGANISATION_NOUNS
+_WITH_A_PLACE = PLACE_NOUNS | ORGANISATION_NOUNS | {"community"}
 """What "is a … in" says where it lies."""
 _NEGATION = re.compile(
     r"\b(?:not|never|no|without|neither|nor|cannot|hardly|barely|rather than|instead of|except"
@@ -124,6 +124,10 @@ _CLOSED = re.compile(r"[.;:!?\"“”()\[\]/|*_#]")
 KINDS = PERSON_NOUNS | WORK_NOUNS | ORGANISATION_NOUNS | PLACE_NOUNS | PRODUCT_NOUNS
 """What a thing may be called: "the film", "the river"."""
 _SPACE = re.compile(r"\s+")
+_ONE_OF_TWO = re.compile(
+    rf"\b(?:[a-z-]{{2,20}}ed|{_PARTICIPLES})(?:,? and|,) (?=(?:[a-z-]{{2,20}}ed|{_PARTICIPLES}) )"
+)
+"""What two verbs say of the same is said by the second: "written and directed by"."""
 _DETERMINERS = word_list(
     "the a an his her their its our both fellow future former late famous famed noted then"
 )
@@ -137,6 +141,7 @@ _ENDS = {
         frozenset(("place", "organisation", "name", "thing")),
         frozenset(("place", "name")),
     ),
+    "stars": (frozenset(("work",)), frozenset(("person", "name", "work", "organisation"))),
     "works_for": (_PERSON, frozenset(("organisation", "person", "product", "name"))),
 }
 """Types of head and tail that a relation type may have, where it means something of them alone."""
@@ -179,7 +184,7 @@ def read_phrase(gap: str) -> Phrase | None:
     gap = _ASIDE.sub(", ", gap)
     if _BREAK.search(gap) or _NEGATION.search(gap):
         return None
-    words = _phrase(gap)
+    words = _ONE_OF_TWO.sub("", _phrase(gap))
     if not words or words.count(" ") >= LONGEST_PHRASE:
         return None
     for pattern, phrase in _KNOWN:

@@ -8,7 +8,7 @@ out, since they mean something within one place alone.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from clew.indexing.reading.formats.media_types import media_type_of
@@ -30,11 +30,16 @@ _ROLES: dict[str, str] = _LISTS["roles"]
 _AFTER, _BEFORE = word_list(_LISTS["after"]), word_list(_LISTS["before"])
 _PLURALS = {f"{noun}{'es' if noun.endswith('s') else 's'}": noun for noun in _AFTER}
 _ARTICLES = word_list(_LISTS["articles"])
-_WITH_PARTS = frozenset(
-    "mod class func function meth method attr exc data const type member".split()
+_WITH_PARTS = word_list(
+    "mod class func function meth method attr attribute exc exception data const type member obj"
 )
 """Roles of what stands within another by its dotted name."""
-_MEMBER = re.compile(r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]+[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})")
+_QUALIFIED = re.compile(r"(?P<whole>[a-z_]\w{1,40}(?:\.\w{2,40}){0,4})\.(?P<part>[^\W\d]\w{1,40})")
+"""A dotted name, whose first part may be a module: `os.environ`."""
+_IMPORTED = re.compile(r"\b(?:from|import)[ ](?P<name>[a-z_][\w.]{1,60})")
+_MEMBER = re.compile(
+    r"(?P<whole>(?:\w{1,40}\.){0,4}[A-Z]{1,40}[a-z]\w{1,40})\.(?P<part>[a-z_]\w{2,40})"
+)
 """A member of a class, as far as the capitals show: `Directive.option_spec`."""
 _NAME = r"[!~]?(?P<name>(?:--?)?[^\W\d][\w.:@/+-]{1,60})"
 _MARKED = re.compile(
@@ -42,6 +47,12 @@ _MARKED = re.compile(
     rf"{_NAME.replace('name', 'ticked')}|(?<![\w\"])\"{_NAME.replace('name', 'quoted')})"
     r"(?:\(\))?[`\"]{1,2}(?![`\"\w])"
 )
+_DIRECTIVE = re.compile(
+    r"^[ \t]{0,12}\.\. (?:[a-z]{1,4}:)?(?:auto)?(?P<role>[a-z]{4,10})::[ \t]{1,4}"
+    r"(?P<name>(?:--?)?[^\W\d][\w./-]{1,80})",
+    re.MULTILINE,
+)
+"""What defines code in reStructuredText: `.. function:: os.stat(path)`."""
 _NOUN_AFTER = re.compile(r"\s(?P<noun>[a-z]{3,14})(?![\w-])(?:\s(?P<next>[a-z]+))?")
 _BEFORE_NAME = re.compile(r"(?:(?P<first>[\w']{1,10})\s)?(?P<last>[^\W\d_]{1,12}['’\s]?)\s?$")
 _BETWEEN = re.compile(r"(?:,|,?\s(?:and|or))\s")
@@ -51,11 +62,18 @@ _COMPOUND = _AFTER | word_list(
     " documentation source code loader manager handler support path"
 )
 """Nouns behind a noun that make another thing of it: "the `foo` module loader"."""
+_FILE = re.compile(r"\w\.\w|/")
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
-_PLACEHOLDERS = word_list("foo bar baz spam eggs pippo pluto toto x y z name example")
+_PLACEHOLDERS = word_list(
+    "foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage"
+)
 """Names that stand for any name."""
+_INSTANCES = word_list("self cls this obj super")
+"""What a method calls its object."""
+_HOSTS = word_list("www com org net example test localhost")
+"""Parts of a host's name."""
 
 
 class _Marked(NamedTuple):
@@ -67,7 +85,7 @@ class _Marked(NamedTuple):
 
 def code_names(document: Document) -> Structure:
     """`is_a` and `part_of` of the names in code marks; nothing of source code."""
-    if is_code(document.media_type) or not ("`" in document.text or '"' in document.text):
+    if is_code(document.media_type) or not any(mark in document.text for mark in ("`", '"', "::")):
         return Structure()
     found: dict[tuple[str, str, str], Statement] = {}
     for one in _statements(document.text):
@@ -78,24 +96,60 @@ def code_names(document: Document) -> Structure:
 
 
 def _statements(text: str) -> Iterator[Statement]:
+    marked = list(_marked(text))
+    modules = frozenset(_modules(text, marked))
+    for match in _DIRECTIVE.finditer(text):
+        # A class in small letters is one of a style sheet.
+        is_style = match["role"] == "class" and match["name"].islower() and "." not in match["name"]
+        if (kind := _ROLES.get(match["role"])) and not is_style:
+            one = _Marked(*match.span("name"), match["name"].rstrip("./"), match["role"])
+            yield _is_a(one, kind)
+            yield from _parts(one, modules)
     listed: list[_Marked] = []
-    for one in _marked(text):
+    for one in marked:
         if listed and not _BETWEEN.fullmatch(text, listed[-1].end, one.start):
             listed.clear()
         listed = [*listed[-_MOST_LISTED:], one]
         if kind := _ROLES.get(one.role):
             yield _is_a(one, kind)
-        if one.role in _WITH_PARTS and (whole := one.name.rpartition(".")[0]):
-            if entity_key(whole):
-                yield _statement(one, "part_of", whole, CODE)
+        if one.role in _WITH_PARTS or not one.role:
+            yield from _parts(one, modules)
+        if one.role in _WITH_PARTS and "." in one.name:
             continue
-        member = not one.role and _MEMBER.fullmatch(one.name)
-        if member and not _is_file_ending(member["part"]):
-            yield _statement(one, "part_of", member["whole"], CODE)
         if kind := _kind_before(text, one):
             yield _is_a(one, kind)
         for each, kind in _kinds_after(text, listed):
             yield _is_a(each, kind)
+
+
+def _modules(text: str, marked: Iterable[_Marked]) -> Iterator[str]:
+    """First parts of dotted names: what the text imports, marks alone, or has deep parts of."""
+    for match in _IMPORTED.finditer(text):
+        yield match["name"].partition(".")[0]
+    for one in marked:
+        first, _, rest = one.name.partition(".")
+        if not rest or one.role in _WITH_PARTS or "." in rest:
+            yield first
+
+
+def _parts(one: _Marked, modules: Collection[str]) -> Iterator[Statement]:
+    """What holds a name, and what holds that: `xml.dom.Node`, `xml.dom`, `xml`."""
+    whole = one.name.rpartition(".")[0] if one.role else _whole_of(one.name, modules)
+    while entity_key(whole):
+        yield _statement(one, "part_of", whole, CODE)
+        one = one._replace(name=whole)
+        whole = _whole_of(whole, modules)
+
+
+def _whole_of(name: str, modules: Collection[str]) -> str:
+    """What a dotted name is a part of: a class, by its capitals, or a module; empty if unclear."""
+    said = _MEMBER.fullmatch(name) or _QUALIFIED.fullmatch(name)
+    if said is None or _is_file_ending(said["part"]) or not _HOSTS.isdisjoint(name.split(".")):
+        return ""
+    whole = said["whole"]
+    first = whole.partition(".")[0]
+    is_held = said.re is _MEMBER or (first in modules and first not in _INSTANCES)
+    return whole if is_held else ""
 
 
 def _is_file_ending(part: str) -> bool:
@@ -105,6 +159,8 @@ def _is_file_ending(part: str) -> bool:
 def _marked(text: str) -> Iterator[_Marked]:
     for match in _MARKED.finditer(text):
         name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
+        if match["role"] == "file" and not _FILE.search(name):
+            continue
         if entity_key(name) and name.casefold() not in _PLACEHOLDERS:
             yield _Marked(match.start(), match.end(), name, match["role"] or "")
 

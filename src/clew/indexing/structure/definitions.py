@@ -1,7 +1,8 @@
 """What definition lists state: which terms a document defines, and what kind of thing each is.
 
 The forms: `Term` with `: definition` below (Markdown), `Term` with an indented text below
-(reStructuredText), and an entry `**Term**: definition` of a list.
+(reStructuredText), an entry `**Term**: definition` of a list, code alone above its text or in the
+first cell of a table, and an entry of a list of options.
 """
 
 from __future__ import annotations
@@ -45,6 +46,22 @@ _TERM = re.compile(
 """In reStructuredText, whatever follows below a line and further in defines it."""
 
 
+_ALONE = re.compile(r"(?<=\n\n)`(?P<code>[^`\s]{2,60})`\n\n(?P<text>[^\W\d_a-z][^\n]{8,})")
+"""What lists of definitions in HTML become when they are read."""
+_ROW = re.compile(
+    r"^[ \t]{0,8}\|[ \t]{0,8}`(?P<code>[^`\s|]{2,60})`[ \t]{0,40}\|[ \t]{0,8}"
+    r"(?P<text>[^\W\d_a-z][^\n|]{12,})",
+    re.MULTILINE,
+)
+_OPTION = re.compile(
+    r"^[ \t]{0,8}(?:-\w(?:,|[ ]|,[ ]))?(?P<code>--[a-z][\w-]{1,40})"
+    r"(?:[= ]?[<\[]?[\w=<>|.-]{1,30}\]?)?"
+    r"(?:[ ]{2,40}|\n[ ]{4,20})(?P<text>[^\W\d_a-z][^\n]{8,})",
+    re.MULTILINE,
+)
+"""An entry of a list of options: "--force  Overwrites what is there"."""
+
+
 def definitions(document: Document) -> Structure:
     """`defined_in` the document, and `is_a` where the definition says what the term is."""
     is_source = document.media_type.startswith("text/x-") and document.media_type != _RST
@@ -54,7 +71,14 @@ def definitions(document: Document) -> Structure:
 
 
 def _statements(document: Document) -> Iterator[Statement]:
-    patterns = (_DEFINITION, _LABELLED, *((_TERM,) if document.media_type == _RST else ()))
+    patterns = (
+        _DEFINITION,
+        _LABELLED,
+        _ALONE,
+        _ROW,
+        _OPTION,
+        *((_TERM,) if document.media_type == _RST else ()),
+    )
     for match in chain.from_iterable(p.finditer(document.text) for p in patterns):
         groups = match.groupdict()
         term = (

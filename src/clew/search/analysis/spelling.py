@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from clew.graph.snapshot_columns import find_sorted
 from clew.graph.vocabulary import LONGEST, sound
 from clew.search.analysis.analyse import candidate_keys
 from clew.text import fold, question_terms, terms
@@ -132,7 +133,7 @@ def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -
 def _fit(row: int, beside: Ints, snapshot: Snapshot) -> tuple[float, int]:
     """Weight of the other words that share a sentence with a term, and its frequency."""
     own = snapshot.postings.row(row)
-    shared = [at for at in beside if np.isin(own, snapshot.postings.row(at)).any()]
+    shared = [at for at in beside if find_sorted(snapshot.postings.row(at), own)[1].any()]
     return float(snapshot.term_idf[shared].sum()), int(snapshot.term_frequency[row])
 
 

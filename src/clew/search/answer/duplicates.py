@@ -52,7 +52,7 @@ def distinct_hits(session: QuerySession, found: RetrievalResult) -> tuple[Hit, .
         others[better].append(hit.chunk)
     left_out = {hit.chunk.id for hit, _ in same}
     return tuple(
-        replace(hit, also_in=tuple(others[hit.chunk.id]))
+        replace(hit, also_in=tuple(others[hit.chunk.id])) if hit.chunk.id in others else hit
         for hit in hits
         if hit.chunk.id not in left_out
     )[:limit]

@@ -142,13 +142,13 @@ def _sentence(
     """The passage's sentence that ties the two entities best, then covers the question best."""
     start, end = snapshot.sentence_starts[passage], snapshot.sentence_starts[passage + 1]
     rows = np.arange(min(start + 1, end - 1), end)
-    tied = np.array(
-        [
-            2 * (onward in found) + (entity in found)
-            for found in (snapshot.sentence_entities.row(row).tolist() for row in rows)
-        ]
+    entries, owner = snapshot.sentence_entities.entries(rows)
+    found = snapshot.sentence_entities.items[entries]
+    leading, named = (
+        np.bincount(owner[found == one], minlength=len(rows)) > 0 for one in (onward, entity)
     )
-    return int(rows[np.argmax(tied + 0.9 * coverage.share(coverage.sentences(rows)))])
+    shares = coverage.of_sentences(passage)[-len(rows) :]
+    return int(rows[np.argmax(2 * leading + named + 0.9 * shares)])
 
 
 # --- relations as people read them, with the sentence that says so -----------------------

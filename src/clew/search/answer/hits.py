@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
-import numpy as np
-
 from clew.search.answer.answering_sentence import answering_sentences
 from clew.search.answer.explain import ThreadStep, evidence_of, find_threads, thread_by_hop
 from clew.types import Hit, PathStep
@@ -205,7 +203,6 @@ def _relations(
 def _rarest(session: QuerySession, hit: int) -> list[int]:
     """The chunk's entities, the question's first, then the rarest."""
     rows = session.snapshot.passage_entities.row(hit)
-    asked = np.isin(rows, [seed.row for seed in session.analysis.seeds])
-    order = np.lexsort((rows, -session.snapshot.entity_idf[rows], ~asked))
-    shown: list[int] = rows[order][:SHOWN_ENTITIES].tolist()
-    return shown
+    rarity = dict(zip(rows.tolist(), session.snapshot.entity_idf[rows].tolist(), strict=True))
+    asked = {seed.row for seed in session.analysis.seeds}
+    return sorted(rarity, key=lambda row: (row not in asked, -rarity[row], row))[:SHOWN_ENTITIES]

@@ -46,6 +46,7 @@ class Coverage:
     def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
         self.idf = analysis.term_idf
         self._snapshot, self._terms = snapshot, analysis.term_rows
+        self._of_sentences: dict[int, Floats] = {}
         self.named = _named_terms(analysis, snapshot)
         """The bits of terms that belong to a seed's name."""
         self.named_share = float(self.share(np.array([self.named]))[0])
@@ -85,6 +86,14 @@ class Coverage:
         bits = np.arange(len(self.idf), dtype=np.uint64)
         held = (masks[..., None] >> bits) & np.uint64(1)
         return (held @ weights / (float(weights.sum()) or 1.0)).astype(np.float32)
+
+    def of_sentences(self, passage: int) -> Floats:
+        """Share of the question's idf that each sentence of a chunk holds, its context first."""
+        if passage not in self._of_sentences:
+            starts = self._snapshot.sentence_starts
+            rows = np.arange(starts[passage], starts[passage + 1])
+            self._of_sentences[passage] = self.share(self.sentences(rows))
+        return self._of_sentences[passage]
 
     def unnamed_share(self, masks: Masks) -> Floats:
         """The same among the terms that belong to no seed's name; 0 where there are none."""

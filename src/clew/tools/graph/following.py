@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.text import entity_key
 from clew.tools.budget import fitting, no_room
 from clew.tools.truncate import shortened
 
@@ -11,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from clew.graph.statistics import RankedEntity
+    from clew.search.retrieval.entity_search import EntityHit
     from clew.tools.spec import Arguments, Call, Result
     from clew.types import Community, Provenance, RelationEvidence, TimelineEntry
 
@@ -109,15 +111,18 @@ def list_communities(call: Call, arguments: Arguments) -> Result:
     return fitted(call, arguments, around, "communities", list(map(_community, found)))
 
 
-def unlikely(call: Call, query: str) -> list[str]:
+def unlikely(call: Call, query: str, found: Sequence[EntityHit] = ()) -> list[str]:
     """The note that nothing in the store is likely to be about the query; else none.
 
-    What is nearest is listed all the same, and looks as if it were what was asked for.
+    What is nearest is listed all the same, and looks as if it were what was asked for. An entity
+    that was found by its name is.
     """
     from clew.search.pipeline import UNLIKELY
 
-    found = call.engine.search(query, strategy="graph", limit=1)
-    return [note for note in found.notes if note == UNLIKELY]
+    if entity_key(query) in {entity_key(hit.entity.name) for hit in found}:
+        return []
+    nearest = call.engine.search(query, strategy="graph", limit=1)
+    return [note for note in nearest.notes if note == UNLIKELY]
 
 
 def _community(community: Community) -> Result:
@@ -153,7 +158,7 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         }
         for hit in hits
     ]
-    around: Result = {"notes": [*unlikely(call, arguments["query"]), *notes]}
+    around: Result = {"notes": [*unlikely(call, arguments["query"], hits), *notes]}
     return fitted(call, arguments, around, "results", results)
 
 

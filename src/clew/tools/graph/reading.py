@@ -41,7 +41,7 @@ def search_entities(call: Call, arguments: Arguments) -> Result:
         "result_count": len(hits),
         "results": [],
         "left_out": len(hits),
-        "notes": [*unlikely(call, arguments["query"]), *notes],
+        "notes": [*unlikely(call, arguments["query"], hits), *notes],
         "search_params": params,
     }
     results = [_result(call, hit, params) for hit in hits]

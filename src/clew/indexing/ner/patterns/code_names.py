@@ -41,6 +41,8 @@ _DOTTED = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,10}")
 _QUALIFIED = re.compile(r"[A-Za-z_]\w{0,60}(?:::~?[A-Za-z_]\w{0,60}){1,10}")
 _SNAKE = re.compile(r"(?=[_A-Za-z0-9]{0,80}?[A-Za-z])_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}")
 _CAMEL = re.compile(r"[a-z]{2,30}(?:[A-Z][a-z0-9]{1,30})+")
+_HASH = re.compile(r"(?=[a-f]{0,40}\d)[0-9a-f]{7,64}")
+"""What names a revision."""
 _DUNDER = re.compile(r"__[a-z]\w{1,40}__")
 _LIBRARY = re.compile(r"\w{1,60}\.so(?:\.\w{1,10}){1,4}")
 _FRAMEWORK = re.compile(r"[A-Z]\w{1,30}\.(?:js|NET|io|jl)")
@@ -71,7 +73,7 @@ def find_ticked(text: str, start: int, end: int) -> Iterator[NameSpan]:
             yield from _in_role(match)
             continue
         name = match["name"].rstrip(".:/-")
-        if len(name.strip("./~-")) > 1 and "://" not in name:
+        if len(name.strip("./~-")) > 1 and "://" not in name and not _HASH.fullmatch(name):
             yield NameSpan(match.start("name"), match.start("name") + len(name), name, CODE)
 
 
@@ -108,6 +110,10 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
         left = match.start()
         if text[left - 1 : left + 1] == "</" or text.endswith("-\n", start, left):
             continue  # the end of an element, or of a word that a line breaks
+        if text.endswith((":ref:`", ":doc:`"), start, left) or (
+            text[left - 1 : left] == "<" and text.startswith(">`", left + len(run))
+        ):
+            continue  # the target of a reference
         after = text[left + len(run) : left + len(run) + 1]
         if (after and after in "=@#\\") or _FIELD.match(text, left + len(run)):
             continue

@@ -58,6 +58,8 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return True
     if opens and _ELISION.match(lower) and token.rpartition("’")[2].rpartition("'")[2].islower():
         return True
+    if i == 0 and len(tokens) > 1 and _leads_in(token, tokens[1][1]):
+        return True
     if lower in _ASKING and not token.isupper():  # "25 Did the Russian revolution …"
         return True
     if lower in _OFFICES:  # "CEO of Acme"
@@ -72,6 +74,11 @@ def _is_filler(tokens: Sequence[Token], i: int, opens: bool) -> bool:
         return lower not in _AMBIGUOUS_CALENDAR
     # "Director Christopher Nolan", but "General Motors", "King Charles", "King of France".
     return lower in ROLES and len(tokens) - i > 2 and tokens[i + 1][1] not in CONNECTORS
+
+
+def _leads_in(token: str, following: str) -> bool:
+    """Whether it stands before a name wherever it is: "¹See Debian Policy", "(1) A PTE"."""
+    return token.casefold() == "see" or (token == "A" and following[:3].isupper())
 
 
 def _is_imperative(lower: str, following: str) -> bool:

@@ -24,8 +24,8 @@ from clew.indexing.reading.formats.common import (
 )
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.markdown_table import table_lines
-from clew.indexing.reading.formats.page_title import page_title
 from clew.indexing.reading.formats.web.boilerplate import boilerplate, is_invisible
+from clew.indexing.reading.formats.web.page_title import page_title
 from clew.text import one_line
 from clew.types import Document
 
@@ -61,6 +61,8 @@ _META_NAMES = {
 }
 _DECLARED = re.compile(rb"<meta[^>]{0,200}?charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_.:-]+)", re.I)
 _XML_DECLARATION = re.compile(r"<\?xml", re.I)
+_ANCHOR_SIGNS = " ¶#\uf0c1"
+"""What a link to a heading shows behind it."""
 _SPACES = re.compile(r"[ \t\n\r\f]+")
 
 
@@ -92,7 +94,9 @@ def _page_properties(soup: BeautifulSoup) -> Properties:
     if language:
         values["language"] = str(language)
     heading = (soup.title and one_line(soup.title.get_text())) or ""
-    shown = [one_line(found.get_text()) for found in soup.find_all("h1", limit=2)]
+    shown = [
+        one_line(found.get_text()).rstrip(_ANCHOR_SIGNS) for found in soup.find_all("h1", limit=2)
+    ]
     return properties({**values, "title": page_title(heading, list(filter(None, shown)))})
 
 

@@ -12,6 +12,7 @@ _TEXT = {
     ".rmd": "text/markdown",
     ".rst": "text/x-rst",
     ".rest": "text/x-rst",
+    ".pod": "text/x-pod",
     ".adoc": "text/asciidoc",
     ".asciidoc": "text/asciidoc",
     ".org": "text/org",
