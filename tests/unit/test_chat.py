@@ -233,6 +233,13 @@ def test_a_turn_that_fails_leaves_the_conversation_as_it_was(talks: Start) -> No
     assert [m.role for m in talk.model.asked[-1].messages] == ["user"]
 
 
+def test_what_a_turn_that_failed_did_not_remember_is_told(talks: Start) -> None:
+    turn = talks(ModelError("no more")).store.chat(remember=True).say(SAID)
+
+    assert turn.remembered == ()
+    assert turn.notes == ("no more", "of this turn nothing was remembered; say it again")
+
+
 def test_the_earliest_turns_give_way(talks: Start) -> None:
     talk = talks("One.", "Two.", "Three.")
     chat = talk.store.chat(tools=["search"])

@@ -114,6 +114,8 @@ class Conversation:
             return self._by_documents(text, tell)
         except ModelError as error:
             answer, notes = "", [str(error)]
+            if self._remembers:
+                notes.append("of this turn nothing was remembered; say it again")
         else:
             notes = []
             self._keep(turn)

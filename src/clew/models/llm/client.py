@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError
 from clew.models.llm.budget import Budget
 from clew.models.llm.cache import answered, failed, request_key, restored
+from clew.models.llm.reachable import AWAY_SECONDS
 from clew.models.llm.repair import parse, repaired
 from clew.models.llm.retry import with_retries
 from clew.ports.language_model import Parameters, Reply, Request, Usage
@@ -28,9 +29,6 @@ T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
 
 logger = logging.getLogger("clew")
-
-AWAY_SECONDS = 30.0
-"""How long a model that could not be reached is not asked again."""
 
 
 class LanguageModelClient:

@@ -7,8 +7,6 @@ import is imported with the first request, after the address was found to answer
 from __future__ import annotations
 
 import asyncio
-import os
-import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -16,9 +14,9 @@ from contextlib import contextmanager
 from dataclasses import replace
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
 from clew.errors import MissingExtraError, ModelError, ModelUnavailableError, ReplyError
+from clew.models.llm.reachable import FirstContact
 from clew.ports.language_model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
@@ -26,7 +24,6 @@ if TYPE_CHECKING:
     from clew.settings import LlmSettings
 
 _VENDORS = {"openai": "https://api.openai.com/v1", "anthropic": "https://api.anthropic.com"}
-_PROXIES = ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy")
 _FINISHED: dict[str | None, FinishReason] = {
     "length": "length",
     "content_filter": "refused",
@@ -44,6 +41,7 @@ class Hosted:
     def __init__(self, settings: LlmSettings) -> None:
         self._settings = settings
         self._address = settings.base_url or _VENDORS[settings.provider]
+        self._contact = FirstContact(self._address, settings.connect_seconds)
         self._lock = threading.Lock()
         self.slots = threading.BoundedSemaphore(settings.concurrency)
         """Bound the requests at a time, whoever makes them."""
@@ -129,13 +127,8 @@ class Hosted:
 
     def _check_reachable(self) -> None:
         """Raise `ModelUnavailableError` where nobody answers at the address itself."""
-        parts = urlsplit(self._address)
-        if any(map(os.environ.get, _PROXIES)):
-            return  # only the proxy can be reached from here
-        port = parts.port or (443 if parts.scheme == "https" else 80)
         try:
-            place = (parts.hostname or "", port)
-            socket.create_connection(place, timeout=self._settings.connect_seconds).close()
+            self._contact.check()
         except OSError as error:
             raise self._away(error) from error
 

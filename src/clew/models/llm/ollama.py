@@ -18,17 +18,12 @@ import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.bounds import MOST_BYTES, too_long
+from clew.models.llm.reachable import FirstContact
 from clew.models.llm.tokens import fewest_tokens, most_tokens
 from clew.ports.language_model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import (
-        FinishReason,
-        Message,
-        Parameters,
-        Request,
-        ToolDefinition,
-    )
+    from clew.ports.language_model import FinishReason, Message, Parameters, Request, ToolDefinition
     from clew.settings import LlmSettings
 
 ADDRESS = "http://localhost:11434"
@@ -48,6 +43,7 @@ class Ollama:
             headers={"Authorization": f"Bearer {key}"} if key else {},
             timeout=httpx2.Timeout(60, connect=settings.connect_seconds),
         )
+        self._contact = FirstContact(self._address, settings.connect_seconds)
         self._lengths: dict[str, int] = {}
         self._lock = threading.Lock()
         self.slots = threading.BoundedSemaphore(settings.concurrency)
@@ -171,13 +167,14 @@ class Ollama:
         """The lines that come back; errors as ours."""
         timeout = httpx2.Timeout(parameters.seconds, connect=self._settings.connect_seconds)
         try:
+            self._contact.check()
             with self._client.stream(
                 "POST", f"{self._address}{path}", json=body, timeout=timeout
             ) as response:
                 if response.status_code != httpx2.codes.OK:
                     raise self._refusal(response, parameters)
                 yield self._bounded(response, parameters.seconds)
-        except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
+        except (httpx2.ConnectError, httpx2.ConnectTimeout, OSError) as error:
             raise ModelUnavailableError(
                 f"{self.name} cannot be reached ({error}); start it with `ollama serve`, or set"
                 " llm.base_url"

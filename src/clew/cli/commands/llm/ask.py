@@ -192,7 +192,7 @@ def _heading(source: AnswerSource) -> str:
 def _spent(found: Answer) -> str:
     """Who answered, and what it took."""
     seconds = sum(found.timings_ms.values()) / 1000
-    if not found.model:
+    if not found.model and not found.calls:
         return f"Without a language model; {seconds:.1f} s."
     usage = found.usage
     requests = f"{found.calls} requests" + f", {found.cached_calls} known" * bool(
@@ -200,4 +200,5 @@ def _spent(found: Answer) -> str:
     )
     parts = [f"{usage.input_tokens:,} tokens read, {usage.output_tokens:,} written"]
     parts += [] if found.cost is None else [f"${found.cost:.4f}"]
-    return f"{found.model}: {requests}, {', '.join(parts)}, {seconds:.1f} s."
+    who = found.model or "Sentences of the documents"
+    return f"{who}: {requests}, {', '.join(parts)}, {seconds:.1f} s."

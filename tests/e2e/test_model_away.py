@@ -1,0 +1,183 @@
+"""A language model that is away costs a command one attempt, of less than a second."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from clew.models.llm.reachable import check_reachable
+from tests.e2e.conftest import Library, Run
+
+WHERE = "Where does Mara Lind live?"
+ASKING = {
+    "search": ["search", WHERE, "--model-filter"],
+    "ask": ["ask", WHERE],
+    "ask in steps": ["ask", WHERE, "--mode", "stepwise", "--steps", "3"],
+    "ask globally": ["ask", WHERE, "--mode", "global"],
+    "chat": ["chat", "--remember", WHERE],
+    "enrich": ["enrich", "--extract", "--context", "--documents", "--reports"],
+    "check": ["llm", "check"],
+}
+"""Commands that ask a model, several times where it answers."""
+OTHERS = [["stats"], ["documents"], ["stats", "--llm"], ["communities"], ["check"], ["topics"]]
+
+
+@pytest.fixture
+def refuses() -> Iterator[int]:
+    """A port at which nobody listens."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+@pytest.fixture
+def silent() -> Iterator[int]:
+    """A port that neither takes nor refuses a connection: its queue is full."""
+    with socket.socket() as listening, ExitStack() as waiting:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(3):
+            one = waiting.enter_context(socket.socket())
+            one.setblocking(False)
+            one.connect_ex(listening.getsockname())
+        yield listening.getsockname()[1]
+
+
+@pytest.fixture
+def attempts(monkeypatch: pytest.MonkeyPatch) -> list[float | None]:
+    """How long each attempt to connect may take, in seconds; None: for ever."""
+    found: list[float | None] = []
+    connect: Callable[..., None] = socket.socket.connect
+
+    def noted(one: socket.socket, place: Any) -> None:  # noqa: ANN401 - as it is passed on
+        if one.family in (socket.AF_INET, socket.AF_INET6):
+            found.append(one.gettimeout())
+        connect(one, place)
+
+    monkeypatch.setattr(socket.socket, "connect", noted)
+    return found
+
+
+@pytest.fixture
+def copied(workshop: Library, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(workshop.store, tmp_path / "copied"))
+
+
+def _use(monkeypatch: pytest.MonkeyPatch, provider: str, port: int, **given: str) -> None:
+    base = f"http://127.0.0.1:{port}" + ("" if provider == "ollama" else "/v1")
+    settings = {"PROVIDER": provider, "BASE_URL": base, "MODEL": "small", **given}
+    for name in ("ROUTING", "ENTITIES"):
+        settings[name] = "true"
+    for name, value in settings.items():
+        monkeypatch.setenv(f"CLEW_LLM__{name}", value)
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
+@pytest.mark.parametrize("away", ["refuses", "silent"])
+def test_one_attempt_of_less_than_a_second_then_it_is_told(
+    provider: str,
+    away: str,
+    request: pytest.FixtureRequest,
+    copied: Path,
+    in_process: Run,
+    attempts: list[float | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _use(monkeypatch, provider, request.getfixturevalue(away))
+    for name, command in ASKING.items():
+        attempts.clear()
+        done = in_process(*command, "--store", copied)
+        (seconds,) = attempts
+        assert seconds is not None, name
+        assert seconds < 1
+        assert "cannot be reached" in done.stdout + done.stderr, name
+        assert "Traceback" not in done.stderr
+        if name in ("search", "ask", "ask in steps", "ask globally", "chat"):
+            assert done.returncode == 0, done.stderr
+            assert "Mara Lind lives" in done.stdout, name
+    attempts.clear()
+    for command in OTHERS:
+        assert in_process(*command, "--store", copied).returncode == 0
+    assert attempts == []
+
+
+def test_a_name_that_nobody_can_look_up_is_waited_for_no_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The system's own look-up takes as long as it likes, whatever a socket's time limit is."""
+    ended = threading.Event()
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: ended.wait(120) and [])
+    try:
+        with pytest.raises(OSError, match=r"within 0\.1 s"):
+            check_reachable("http://models.example:11434", 0.1)
+        assert not ended.is_set()
+    finally:
+        ended.set()
+
+
+class _Hanging(BaseHTTPRequestHandler):
+    """Takes requests, says nothing, and counts them."""
+
+    server: _Server
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.server.asked.append(asked)
+        self.server.ended.wait(60)
+
+    def log_message(self, *_: object) -> None:
+        """Says nothing."""
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), _Hanging)
+        self.asked: list[object] = []
+        self.ended = threading.Event()
+
+
+@pytest.fixture
+def hanging() -> Iterator[_Server]:
+    server = _Server()
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield server
+    finally:
+        server.ended.set()
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.mark.parametrize("provider", ["ollama", "openai-compatible"])
+@pytest.mark.parametrize("name", ["search", "ask", "chat"])
+def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
+    provider: str,
+    name: str,
+    hanging: _Server,
+    copied: Path,
+    in_process: Run,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    seconds = {f"{task}__SECONDS": "0.2" for task in ("ROUTE", "ANSWER", "JUDGE", "EXTRACT")}
+    _use(monkeypatch, provider, hanging.server_port, **seconds)
+
+    done = in_process(*ASKING[name], "--store", copied)
+
+    assert done.returncode == 0, done.stderr
+    assert "Mara Lind lives" in done.stdout
+    assert "did not answer within 0.2 s" in done.stderr + done.stdout
+    # Nothing is tried again: each task has waited as long as it may.
+    assert 1 <= len(hanging.asked) <= 4
