@@ -1,4 +1,4 @@
-"""The examples of docs/asking.md, run as they stand there."""
+"""The examples of docs/asking.md and the README's demo, run as they stand there."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ import pytest
 if TYPE_CHECKING:
     from tests.e2e.conftest import Run
 
-PAGE = (Path(__file__).parents[2] / "docs" / "asking.md").read_text(encoding="utf-8")
+CHECKOUT = Path(__file__).parents[2]
+PAGE = (CHECKOUT / "docs" / "asking.md").read_text(encoding="utf-8")
 
 
 def blocks(language: str) -> list[str]:
@@ -62,6 +63,23 @@ def test_every_example_prints_what_the_page_says(
         printed = f"{done.stdout.rstrip()}\n{done.stderr}".lstrip("\n")
         found = re.fullmatch(pattern(lines) + r"\n*", printed)
         assert found, f"clew {shlex.join(arguments)} prints:\n{printed}"
+
+
+def test_the_demo_prints_what_the_readme_says(
+    in_process: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readme = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    said = re.search(r"^\$ uv run clew demo\n(.*?)^```$", readme, re.MULTILINE | re.DOTALL)
+    assert said
+    lines = re.sub(r"indexed in [\d.]+ s", "indexed in … s", said[1]).rstrip("\n").split("\n")
+    lines = [line.strip() if line.strip() == "…" else line for line in lines]
+    monkeypatch.chdir(CHECKOUT)
+
+    done = in_process("demo")
+
+    assert done.returncode == 0, done.stderr
+    printed = "".join(f"{line.rstrip()}\n" for line in done.stdout.splitlines())
+    assert re.match(pattern(lines), printed), printed
 
 
 def test_every_strategy_has_an_entry() -> None:
