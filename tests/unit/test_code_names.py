@@ -38,6 +38,11 @@ def test_code_in_prose_is_known_by_its_joints(text: str, expected: list[str]) ->
     assert [span.name for span in find_code_names(text, 0, len(text))] == expected
 
 
+def test_a_dotted_name_in_quotation_marks_is_code() -> None:
+    text = 'Some (such as "components.Filter") stay.Others go to "example.com".'
+    assert [span.name for span in find_code_names(text, 0, len(text))] == ["components.Filter"]
+
+
 def test_a_framework_is_no_file() -> None:
     (found,) = find_code_names("We use Tide.js here.", 0, 20)
 

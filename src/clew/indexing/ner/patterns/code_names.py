@@ -41,6 +41,8 @@ _DOTTED = re.compile(r"[A-Za-z_]\w{0,60}(?:\.[A-Za-z_]\w{0,60}){1,10}")
 _QUALIFIED = re.compile(r"[A-Za-z_]\w{0,60}(?:::~?[A-Za-z_]\w{0,60}){1,10}")
 _SNAKE = re.compile(r"(?=[_A-Za-z0-9]{0,80}?[A-Za-z])_{0,2}[A-Za-z0-9]+(?:_+[A-Za-z0-9]+)+_{0,2}")
 _CAMEL = re.compile(r"[a-z]{2,30}(?:[A-Z][a-z0-9]{1,30})+")
+_SOUND = re.compile("[\u02c8\u02cc\u02d0\u0259\u026a\u028a]")
+"""Signs of the phonetic alphabet, which writes sounds between slashes."""
 _HASH = re.compile(r"(?=[a-f]{0,40}\d)[0-9a-f]{7,64}")
 """What names a revision."""
 _DUNDER = re.compile(r"__[a-z]\w{1,40}__")
@@ -120,7 +122,9 @@ def find_code_names(text: str, start: int, end: int) -> Iterator[NameSpan]:
         name = run.removesuffix("()") if _CALL.fullmatch(run) else run
         if _FRAMEWORK.fullmatch(name):
             yield NameSpan(left, left + len(name), name, "product")
-        elif _is_code(name, is_call=name != run):
+        elif _is_code(name, is_call=name != run) or (
+            after == '"' == text[left - 1 : left] and _DOTTED.fullmatch(name) and not _is_host(name)
+        ):
             yield NameSpan(left, left + len(name), name, CODE)
 
 
@@ -144,7 +148,7 @@ def _is_code(name: str, *, is_call: bool) -> bool:
 
 def _is_path(name: str) -> bool:
     """An absolute path, or a relative one whose last part is a file or whose first is no word."""
-    if _PATH.fullmatch(name) is None or name.startswith(("//", "..")):
+    if _PATH.fullmatch(name) is None or name.startswith(("//", "..")) or _SOUND.search(name):
         return False
     parts = [part for part in name.split("/") if part not in ("", "~", ".", "..")]
     if not parts or not any(part[0].isalpha() or part[0] in "._" for part in parts):

@@ -12,7 +12,7 @@ from clew.indexing.reading.formats.encoding import decode
 from clew.text import one_line
 
 _BLANK = re.compile(r"\n[ \t]*(?:\n[ \t]*)*\n(?=[^\n]|\Z)")
-_COMMAND = re.compile(r"=(?P<name>[a-z]{2,12})(?P<level>\d?)[ \t]*(?P<rest>[^\0]*)\Z")
+_COMMAND = re.compile(r"=(?P<name>[a-z]{2,12})(?P<level>\d?)[ \t]*+(?P<rest>.*)", re.DOTALL)
 _BULLET = re.compile(r"(?:\*|\d{1,4}\.?)(?=\s|\Z)")
 _CODE = re.compile(r"(?P<kind>[A-Z])(?:<(?P<one>[^<>]{0,300})>|<<[ ](?P<two>[^\n]{1,200}?)[ ]>>)")
 _DEEPEST = 4
