@@ -27,6 +27,7 @@ pytestmark = pytest.mark.anyio
 REPLY = said(("built the great clock", "It was Ada Morn who built the great clock."))
 SECRET = "Ilse Marrable keeps the bell of Orrin."
 STREAM = {"Accept": "text/event-stream"}
+QUERIES: list[object] = ["", " \n", "x" * 60_000, 5, None, True, ["x"], {"a": 1}]
 NAMES: list[object] = [
     "bells",
     "../bells",
@@ -38,19 +39,21 @@ NAMES: list[object] = [
     5,
     None,
 ]
+ODD: dict[str, list[object]] = {
+    "namespaces": [*([name] for name in NAMES), "bells", {"a": 1}, ["mills"] * 9999],
+    "mode": ["all", "", 1, ["global"], "one_shot\x00"],
+    "steps": [-1, 0, 10**30, 1.5, "many", True, [2]],
+    "top_k": [0, -1, 10**9, "ten", []],
+    "max_tokens_spent": [-1, 10**12, "none"],
+    "min_confidence": [-0.1, 1.1, "sure"],
+    "where": ["x", ["year"], [{"a": 1}], ["("] * 9999],
+    "since": ["9" * 500, "yester\x00day", 7, "0000-00-00"],
+    **{name: ["x"] for name in ("model", "tell", "progress", "__class__")},
+}
 ARGUMENTS: list[dict[str, object]] = [
-    *({"query": query} for query in ("", " \n", "x" * 60_000, 5, None, True, ["x"], {"a": 1})),
-    *({"query": QUESTION, "namespaces": [name]} for name in NAMES),
-    *({"query": QUESTION, "namespaces": given} for given in ("bells", {"a": 1}, ["mills"] * 9999)),
-    *({"query": QUESTION, "mode": mode} for mode in ("all", "", 1, ["global"], "one_shot\x00")),
-    *({"query": QUESTION, "steps": steps} for steps in (-1, 0, 10**30, 1.5, "many", True, [2])),
-    *({"query": QUESTION, "top_k": count} for count in (0, -1, 10**9, "ten", [])),
-    *({"query": QUESTION, "max_tokens_spent": count} for count in (-1, 10**12, "none")),
-    *({"query": QUESTION, "min_confidence": share} for share in (-0.1, 1.1, "sure")),
-    *({"query": QUESTION, "where": where} for where in ("x", ["year"], [{"a": 1}], ["("] * 9999)),
-    *({"query": QUESTION, "since": day} for day in ("9" * 500, "yester\x00day", 7, "0000-00-00")),
-    *({"query": QUESTION, name: "x"} for name in ("model", "tell", "progress", "__class__")),
     {},
+    *({"query": query} for query in QUERIES),
+    *({"query": QUESTION, name: value} for name, values in ODD.items() for value in values),
 ]
 BODIES = [
     b"{",
