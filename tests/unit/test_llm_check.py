@@ -8,7 +8,7 @@ import pytest
 from clew.errors import ModelUnavailableError
 from clew.models.llm.check import trials
 from clew.models.llm.metrics import statistics
-from clew.ports.language_model import LoggedReply, Reply, ToolCall, Usage
+from clew.ports.language_model import LoggedReply, Reply, Request, ToolCall, Usage
 from clew.testing.fakes import ScriptedLanguageModel
 from tests.unit.llm import ADA, client
 
@@ -18,17 +18,17 @@ TASKS = ["extract", "context", "summarise", "answer", "route", "judge"]
 
 def test_a_model_that_can_all(monkeypatch: pytest.MonkeyPatch) -> None:
     called = Reply(text="", finish="tool_calls", model="small", calls=(CALL,))
-    model = ScriptedLanguageModel([*[ADA] * 7, called])
+    model = ScriptedLanguageModel([*[ADA] * 8, called])
 
     found = list(trials(client(model)))
 
-    assert [trial.what for trial in found] == [*TASKS, "stream", "tools"]
+    assert [trial.what for trial in found] == [*TASKS, "stream", "context length", "tools"]
     assert [trial.found for trial in found if not trial.ok] == []
 
 
 def test_a_model_that_is_wrong_or_calls_nothing() -> None:
     wrong = json.dumps({"name": "Corwin Hale", "year": 1872})
-    model = ScriptedLanguageModel([wrong, "no", "no", *[ADA] * 5, "I cannot."])
+    model = ScriptedLanguageModel([wrong, "no", "no", *[ADA] * 6, "I cannot."])
 
     found = {trial.what: trial for trial in trials(client(model))}
 
@@ -37,6 +37,30 @@ def test_a_model_that_is_wrong_or_calls_nothing() -> None:
     assert "Corwin Hale" in failed["extract"]
     assert "form asked for" in failed["context"]
     assert failed["tools"] == "called no tool"
+
+
+class Cutting(ScriptedLanguageModel):
+    """Reads the last words of a prompt alone, as many as it was made for."""
+
+    longest = 2000
+
+    def reply(self, request: Request) -> Reply:
+        words = f"{request.instructions} {request.messages[0].text}".split()
+        read = min(len(words), self.longest)
+        usage = Usage(input_tokens=read, output_tokens=9)
+        return Reply(text=ADA, finish="stop", model="m", usage=usage)
+
+
+@pytest.mark.parametrize(("context", "ok"), [(2500, True), (8192, False), (10_000_000, False)])
+def test_a_server_that_cuts_prompts_is_found(context: int, ok: bool) -> None:
+    found = {trial.what: trial for trial in trials(client(Cutting(), context_tokens=context))}
+
+    length = found["context length"]
+    assert length.ok is ok
+    if not ok:
+        assert "read 2,000 tokens of" in length.found
+        assert "llm.context_tokens" in length.found
+    assert found["extract"].ok
 
 
 def test_one_that_is_away_is_asked_once() -> None:

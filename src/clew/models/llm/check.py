@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, get_args
 from pydantic import BaseModel
 
 from clew.errors import ModelError
+from clew.models.llm.tokens import PER_CHARACTER, fewest_tokens
 from clew.ports.language_model import Reply, Task, ToolDefinition, ask
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 _TEXT = "The great clock of Vell was built by Ada Morn, who finished it in 1820."
 _NAME, _YEAR = "Ada Morn", 1820
+_FILLER = " The days went by, and nothing else was built in the town."
+_LONGEST = 32_768
+"""Tokens of the longest prompt that is tried: it costs time, and perhaps money."""
+_SHARE = 0.8
+"""Of the context that is filled, by an estimate."""
 _INSTRUCTIONS = (
     "Who built the clock that the document speaks of, and in which year was it finished? Answer"
     f' with a JSON object: {{"name": "…", "year": 1234}}. {NOTICE}'
@@ -37,7 +43,7 @@ class Trial:
     """One request of a check."""
 
     what: str
-    """A task, `stream` or `tools`."""
+    """A task, `stream`, `context length` or `tools`."""
     model: str
     ok: bool
     found: str
@@ -47,9 +53,11 @@ class Trial:
 
 
 def trials(model: LanguageModelClient) -> Iterator[Trial]:
-    """A trial of each task with its own model and limits, of streaming, and of calling a tool.
+    """A trial of each task with its own model and limits, then of streaming, length and tools.
 
-    Each but the last asks in the form of a schema. A model that is away fails all of them at once.
+    Each but the last asks in the form of a schema. The long prompt fills `llm.context_tokens`; what
+    is asked for stands at its beginning, where servers cut a prompt that they cannot hold.
+    A model that is away fails all of them at once.
     """
     known = replace(
         ask("extract", _INSTRUCTIONS, untrusted_block(_TEXT), subject="clew llm check"),
@@ -58,6 +66,7 @@ def trials(model: LanguageModelClient) -> Iterator[Trial]:
     for task in get_args(Task):
         yield _tried(model, task, replace(known, task=task))
     yield _tried(model, "stream", known)
+    yield _tried(model, "context length", _as_long_as_allowed(model, known))
     tool = ToolDefinition(
         name="look_up",
         description="Looks up who built a clock.",
@@ -83,6 +92,8 @@ def _tried(model: LanguageModelClient, what: str, request: Request) -> Trial:
         else:
             reply = model.reply(request)
             ok, found = _judged(reply, bool(request.tools))
+        if what == "context length":
+            ok, found = _read_whole(reply, request, ok, found)
         written = reply.usage.output_tokens
         rate = round(written / reply.seconds, 1) if written and reply.seconds else None
     except ModelError as error:
@@ -95,6 +106,23 @@ def _tried(model: LanguageModelClient, what: str, request: Request) -> Trial:
         seconds=round(time.monotonic() - began, 2),
         tokens_per_second=rate,
     )
+
+
+def _as_long_as_allowed(model: LanguageModelClient, known: Request) -> Request:
+    settings = model.settings
+    room = min(settings.context_tokens - settings.answer.max_output_tokens, _LONGEST)
+    text = _TEXT + _FILLER * int(room * _SHARE / (len(_FILLER) * PER_CHARACTER))
+    long = ask("answer", _INSTRUCTIONS, untrusted_block(text), subject="clew llm check")
+    return replace(long, schema=known.schema)
+
+
+def _read_whole(reply: Reply, request: Request, ok: bool, found: str) -> tuple[bool, str]:
+    """Whether the model read all that it was sent; what says no number of tokens is believed."""
+    read, sent = reply.usage.input_tokens, fewest_tokens(request)
+    if 0 < read < 0.9 * sent:  # how words are counted differs by a few
+        cut = f"read {read:,} tokens of {sent:,} at least: lower llm.context_tokens, or raise"
+        return False, f"{cut} the server's own limit"
+    return ok, f"{found}, of {read:,} tokens" if read else found
 
 
 def _judged(reply: Reply, with_tools: bool) -> tuple[bool, str]:
