@@ -195,6 +195,20 @@ def test_prune_shows_first_and_never_takes_what_was_stated_by_hand(engine: clew.
     assert stated(engine) == []
 
 
+def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Clew) -> None:
+    engine.add(FACT, source="a")
+    (pruned,) = stated(engine)
+    engine.add("Foobaria uses Barfood.", source="b")
+    rows = engine.store.relation_rows()
+    (wrong,) = [int(i) for i in rows.ids if int(i) != pruned.id]
+    engine.graph.delete_relation(wrong)
+    engine.graph.prune(below=0.6, dry_run=False)
+    assert engine.store.relations_by_id([wrong, pruned.id]) == []
+    done = engine.tools.call("restore_pruned_relations", {}).content
+    assert done["restored"] == 1
+    assert engine.store.relations_by_id([wrong, pruned.id]) == [pruned]
+
+
 def test_the_tools_ask_first(engine: clew.Clew) -> None:
     engine.add(FACT, source="a")
     (relation,) = stated(engine)

@@ -99,6 +99,7 @@ GROUPS = {
         "Put right what the graph states.",
         {
             "delete": "entities.delete_relation",
+            "restore": "entities.restore_pruned",
         },
     ),
     "pack": (

@@ -72,14 +72,22 @@ class Graph:
     def prune(self, *, below: float, dry_run: bool = True, entities: bool = False) -> PruneReport:
         """Take back the relations of texts whose weight is below a bound (above 0 to 1).
 
-        With `entities` also the entities whose confidence is (`restore_names` brings their names
-        back). A dry run only says which, and why. What was stated by hand, and what documents are
-        about, is never taken back. Indexing again remembers it. Raises `InputError` for a bound
-        that cannot be.
+        `restore_pruned` brings them back. With `entities` also the entities whose confidence is
+        (`restore_names` brings their names back). A dry run only says which, and why. What was
+        stated by hand, and what documents are about, is never taken back. Indexing again remembers
+        it. Raises `InputError` for a bound that cannot be.
         """
         from clew.engine.pruning import prune
 
         return prune(self._state, below, dry_run, entities)
+
+    def restore_pruned(self) -> int:
+        """Bring back the relations that were pruned; how many statements of texts were.
+
+        What a person deleted or retracted stays so.
+        """
+        with self._state.writing:
+            return self._state.store.restore_pruned()
 
     def pruned_names(self) -> list[str]:
         """The names that were pruned, in order; `restore_names` brings them back."""

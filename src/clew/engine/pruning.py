@@ -84,7 +84,7 @@ def prune(state: EngineState, below: float, dry_run: bool, entities: bool) -> Pr
     if not dry_run:
         with state.writing, state.store.grouping():
             for ids in _batches(np.array([i for one in found for i in one.ids], dtype=np.int64)):
-                state.store.retract(ids)
+                state.store.retract(ids, by_hand=False)
             for ids in _batches(np.array([one.id for one in unsure], dtype=np.int64)):
                 state.store.prune_entities(ids)
     return PruneReport(

@@ -107,7 +107,7 @@ class GraphStore(Protocol):
 class EntityEditor(Protocol):
     """Mending by hand what was found in texts; remembered when these are indexed again."""
 
-    def retract(self, relation_ids: Sequence[int]) -> int:
+    def retract(self, relation_ids: Sequence[int], *, by_hand: bool = True) -> int:
         """Say that relations were wrong from now on; the number that were not retracted before.
 
         What they had ended holds on again. Where texts state nothing else of a fact, later texts
@@ -117,6 +117,10 @@ class EntityEditor(Protocol):
 
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """Take back that relations were wrong; the number that were retracted. Remembered."""
+        ...
+
+    def restore_pruned(self) -> int:
+        """Restore what was retracted other than `by_hand`; the number of statements restored."""
         ...
 
     def delete_fact(self, relation_id: int) -> int:

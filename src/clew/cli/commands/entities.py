@@ -163,6 +163,16 @@ def delete_relation(
         write_line(f"relation {relation} deleted, {deleted:,} statements of it taken back")
 
 
+def restore_pruned(common: Common) -> None:
+    """Bring back the relations that `clew prune` took back, but none that was deleted by hand."""
+    with common.open() as engine:
+        restored = engine.graph.restore_pruned()
+    if common.json:
+        write_json({"restored": restored})
+    else:
+        write_line(f"{restored:,} statements restored")
+
+
 def prune(
     common: Common,
     below: Annotated[
@@ -177,8 +187,8 @@ def prune(
 ) -> None:
     """List the relations that little speaks for, with the reason; take them back with --apply.
 
-    Never what was stated by hand. Indexing again remembers it; `clew entity restore` brings pruned
-    entities back.
+    Never what was stated by hand. Indexing again remembers it; `clew relation restore` brings
+    pruned relations back, `clew entity restore` pruned entities.
     """
     with common.open() as engine:
         report = engine.graph.prune(below=below, dry_run=not apply, entities=entities)

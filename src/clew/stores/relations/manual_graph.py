@@ -37,6 +37,9 @@ from clew.stores.statements import manual_graph as statements
 from clew.stores.statements.evidence import STATEMENTS_OF_FACT
 from clew.stores.statements.names import FUZZY_NAMES
 from clew.stores.statements.relations import (
+    BY_HAND,
+    BY_PRUNING,
+    PRUNED_IDS,
     RELATION_ENDS,
     RESTORE,
     RETRACT,
@@ -202,14 +205,20 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         return len(manual)
 
     @writing
-    def retract(self, relation_ids: Sequence[int]) -> int:
+    def retract(self, relation_ids: Sequence[int], *, by_hand: bool = True) -> int:
         """See `ports.EntityEditor`; remembered as long as the document goes on to state them."""
-        return self._set_retracted(relation_ids, RETRACT, moment=now())
+        moment = now() if by_hand else f"{now().removesuffix(BY_HAND)}{BY_PRUNING}"
+        return self._set_retracted(relation_ids, RETRACT, moment=moment)
 
     @writing
     def restore_relations(self, relation_ids: Sequence[int]) -> int:
         """See `ports.EntityEditor`."""
         return self._set_retracted(relation_ids, RESTORE)
+
+    @writing
+    def restore_pruned(self) -> int:
+        """See `ports.EntityEditor`."""
+        return self._set_retracted([row[0] for row in self.backend.rows(PRUNED_IDS)], RESTORE)
 
     def _set_retracted(
         self, relation_ids: Sequence[int], statement: Statement, **moment: str

@@ -206,6 +206,18 @@ MATCH ()-[r:RELATES {namespace: $namespace, id: id}]->() WHERE r.retracted_at IS
 SET r.retracted_at = $moment, r.valid_until = r.stated_until
 """,
 )
+BY_HAND, BY_PRUNING = "+00:00", "Z"
+"""How the moment ends at which a relation was retracted: both are UTC, and tell who did it.
+
+So the mark goes wherever the moment goes: to other statements of the fact, copies and backups.
+"""
+PRUNED_IDS = Statement(
+    f"SELECT id FROM relations WHERE retracted_at LIKE '%{BY_PRUNING}'",
+    f"""
+MATCH ()-[r:RELATES {{namespace: $namespace}}]->()
+WHERE r.id IS NOT NULL AND r.retracted_at ENDS WITH '{BY_PRUNING}' RETURN [r.id] AS row
+""",
+)
 RESTORE = Statement(
     f"UPDATE relations SET retracted_at = NULL WHERE retracted_at IS NOT NULL AND id {AMONG}",
     """

@@ -165,6 +165,24 @@ class RelationTimesSuite(StoreSuite):
         _state(store, "a", "Anna", "Rome", 2015)
         assert len(store.chunk_relations(chunk_ids_of(store, "a"))) == 1
 
+    def test_what_was_pruned_is_restored_and_nothing_retracted_by_hand(self, store: Store) -> None:
+        for document, place in (("a", "Rome"), ("b", "Oslo"), ("c", "Bern")):
+            _state(store, document, "Anna", place, 2015)
+        rome, oslo, bern = (
+            one.id for d in "abc" for one in store.chunk_relations(chunk_ids_of(store, d))
+        )
+        store.retract([rome])
+        assert store.retract([rome, oslo], by_hand=False) == 1
+        _state(store, "b", "Anna", "Oslo", 2015)
+        _state(store, "d", "Anna", "Oslo", 2015)
+        shown = [store.chunk_relations(chunk_ids_of(store, document)) for document in "abd"]
+        assert shown == [[], [], []]
+        assert store.restore_pruned() == 2
+        assert store.restore_pruned() == 0
+        assert store.chunk_relations(chunk_ids_of(store, "a")) == []
+        assert all(store.chunk_relations(chunk_ids_of(store, document)) for document in "bd")
+        assert [one.id for one in store.relations_by_id([bern])] == [bern]
+
     def test_a_statement_that_is_indexed_anew_was_known_since_it_came(self, store: Store) -> None:
         _state(store, "a", "Anna", "Rome", 2015)
         (before,) = store.chunk_relations(chunk_ids_of(store, "a"))

@@ -68,6 +68,11 @@ def restore_pruned_names(call: Call, arguments: Arguments) -> Result:
     return {"restored": call.engine.graph.restore_names(*arguments["names"])}
 
 
+def restore_pruned_relations(call: Call, arguments: Arguments) -> Result:
+    """`restore_pruned_relations`."""
+    return {"restored": call.engine.graph.restore_pruned()}
+
+
 MERGING_TOOLS: tuple[Tool, ...] = (
     UNDO_CHANGE,
     Tool(
@@ -153,6 +158,16 @@ MERGING_TOOLS: tuple[Tool, ...] = (
         parameters=(array("names", "strings", "Names that prune_graph took out.", required=True),),
         result=shape(restored="integer"),
         run=restore_pruned_names,
+        scope="write",
+        profiles=FULL,
+    ),
+    Tool(
+        name="restore_pruned_relations",
+        title="Restore pruned relations",
+        description="Bring back the relations that prune_graph took, none that was deleted.",
+        parameters=(),
+        result=shape(restored="integer"),
+        run=restore_pruned_relations,
         scope="write",
         profiles=FULL,
     ),
