@@ -77,6 +77,19 @@ def test_a_day_of_a_slack_channel_is_one_conversation(tmp_path: Path) -> None:
     assert document.text.endswith("@Bob Stone has joined")
 
 
+def test_the_lists_of_an_unpacked_slack_export_are_no_documents(tmp_path: Path) -> None:
+    channels = [{"id": "C1", "name": "harbour", "members": ["U1"]}]
+    # Alone, or with other things in them, files of these names are anybody's.
+    assert read(tmp_path / "users.json", USERS)
+    read(tmp_path / "channels.json", [{"id": 1, "wavelength": 500}])
+    assert read(tmp_path / "users.json", [*USERS, {"id": "U2", "email": "bob@example.org"}])
+    assert read(tmp_path / "channels.json", [{"id": 1, "wavelength": 500}])
+
+    for name, value in (("users.json", USERS), ("channels.json", channels)):
+        with pytest.raises(UnreadableError, match="a list of a Slack export"):
+            read(tmp_path / name, value)
+
+
 def test_a_slack_export_as_an_archive(tmp_path: Path) -> None:
     file = tmp_path / "export.zip"
     with zipfile.ZipFile(file, "w") as archive:

@@ -14,17 +14,39 @@ from clew.indexing.reading.formats.chats.discord import discord
 from clew.indexing.reading.formats.chats.slack import is_slack, slack
 from clew.indexing.reading.formats.common import RawFile, ReadResult
 
+_SLACK_LISTS = {"users.json", "channels.json", "groups.json", "dms.json", "mpims.json"}
 _LOOKED_AT = 20
 """Items of a list by which it is recognised."""
 
 
 def read_chat(raw: RawFile, value: object) -> ReadResult | None:
-    """The documents of an export; None where the value is none."""
+    """The documents of an export; None where the value is none.
+
+    Raises `UnreadableError` for the lists of people and channels of an unpacked Slack export: they
+    name what the messages hold, and alone they are identifiers.
+    """
+    if _is_slack_list(raw, value):
+        raise raw.unreadable("a list of a Slack export, which its messages are read with")
     users = None
     if isinstance(value, list) and value and is_slack(value[:_LOOKED_AT]):
         users = _users_beside(raw)
     found = conversations(value, raw.source, users)
     return None if found is None else read_result(raw, found)
+
+
+def _is_slack_list(raw: RawFile, value: object) -> bool:
+    """Whether a file is `users.json`, `channels.json` or such of an unpacked Slack export."""
+    if raw.path is None or raw.path.name not in _SLACK_LISTS or not isinstance(value, list):
+        return False
+    # Files of these names may be anybody's: what stands in them and beside them decides.
+    if not all((raw.path.parent / name).is_file() for name in ("channels.json", "users.json")):
+        return False
+    return all(
+        isinstance(item, dict)
+        and isinstance(item.get("id"), str)
+        and (isinstance(item.get("members"), list) or isinstance(item.get("profile"), dict))
+        for item in value[:_LOOKED_AT]
+    )
 
 
 def _users_beside(raw: RawFile) -> object:
