@@ -118,14 +118,14 @@ def test_words_are_kept_beside_the_store_and_only_new_texts_are_read(tmp_path: P
         engine.add("A second text: brinkwood.", source="b")
         assert list(tmp_path.rglob("words-*.arrays")) == [file], "few changes cost no file"
         kept = current_vocabulary(engine.store, engine.store.folder)
-        assert {"quaggstone", "brinkwood"} <= kept.words
+        assert {"quaggstone", "brinkwood"} <= kept.all_words
         for number in range(CHANGES):
             engine.add(f"Text {number}.", source=str(number))
         [later] = tmp_path.rglob("words-*.arrays")
         assert later != file
         later.write_bytes(b"damaged")
         again = current_vocabulary(engine.store, engine.store.folder)
-        assert again.words == current_vocabulary(engine.store, tmp_path).words
+        assert again.all_words == current_vocabulary(engine.store, tmp_path).all_words
 
 
 def test_words_of_texts_long_gone_are_forgotten(tmp_path: Path) -> None:
@@ -135,8 +135,8 @@ def test_words_of_texts_long_gone_are_forgotten(tmp_path: Path) -> None:
         for word in ("quaggstone", "brinkwood", "marrowfell", "oakendale"):
             engine.add(f"The {word} of Vell.", source="changing")
             known = current_vocabulary(engine.store, engine.store.folder, known)
-        assert "quaggstone" not in known.words
-        assert {"loom", "first", "oakendale"} <= known.words
+        assert "quaggstone" not in known.all_words
+        assert {"loom", "first", "oakendale"} <= known.all_words
 
 
 @settings(max_examples=40, deadline=None)

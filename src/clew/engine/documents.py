@@ -186,6 +186,7 @@ class Documents:
             make_refusals(state.journal),
             state.settings.limits,
             full=self.quota_reached,
+            most=state.settings.quota.documents,
             sources=sources,
             retry=retry,
             progress=progress,
@@ -195,10 +196,8 @@ class Documents:
         """Why the namespace cannot have so many documents, or take anything in; None: it can."""
         quota = self._state.settings.quota
         if documents > quota.documents:
-            return (
-                f"a namespace may have {quota.documents} documents (the setting quota.documents);"
-                " delete some or raise it"
-            )
+            most = f"a namespace may have {quota.documents} documents (the setting quota.documents)"
+            return f"{most}; delete some or raise it"
         with self._state.journal.read() as connection:
             free = free_bytes(connection)
         megabytes = (folder_size(self._state.store.folder) - free) / 1e6

@@ -32,6 +32,8 @@ CHANGES = 100
 store has words, and reading what is new little."""
 SHORTEST, LONGEST = 4, 30
 """Letters of a word that is kept."""
+APART = 2_000
+"""New words, at most, that are kept apart: to join them to the others costs as much as all do."""
 MOST_WORDS = 1_000_000
 """Words that are kept; of a larger store those that were read first."""
 _KIND = "words"
@@ -42,7 +44,7 @@ are other characters, not other letters of a word."""
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Words of the texts that a store held, folded, each once."""
+    """Words of the texts that a store held, folded, each once; the newest few apart from others."""
 
     generation: int
     last_chunk: int
@@ -50,10 +52,22 @@ class Vocabulary:
     chunks: int
     """How many were read."""
     words: frozenset[str]
+    """Those that `earlier` has not."""
+    earlier: Vocabulary | None = None
+
+    @property
+    def layers(self) -> list[Vocabulary]:
+        """This one, and the one with most of the words."""
+        return [self] if self.earlier is None else [self, self.earlier]
+
+    @property
+    def all_words(self) -> set[str]:
+        """The words of all layers."""
+        return set().union(*(layer.words for layer in self.layers))
 
     @cached_property
     def by_sound(self) -> dict[str, dict[str, str]]:
-        """Words and their `sound`, by its first letter."""
+        """Words of this layer and their `sound`, by its first letter."""
         found: dict[str, dict[str, str]] = {}
         for word in self.words:
             heard = sound(word)
@@ -82,7 +96,7 @@ def current_vocabulary(
     if previous is not None and previous.generation == source.generation():
         return previous
     with source.reading():
-        generation, present = source.generation(), len(source.chunk_ids())
+        generation, present = source.generation(), source.chunk_count()
         known = previous or _newest(folder, generation)
         if known is not None and known.generation == generation:
             return known
@@ -103,7 +117,7 @@ def persist_vocabulary(source: SnapshotSource, folder: Path) -> None:
 
 def _write(vocabulary: Vocabulary, folder: Path) -> None:
     numbers = [FORMAT, vocabulary.last_chunk, vocabulary.chunks]
-    text = "\n".join(sorted(vocabulary.words)).encode()
+    text = "\n".join(sorted(vocabulary.all_words)).encode()
     arrays: dict[str, NDArray[Any]] = {
         "numbers": np.array(numbers, dtype=np.int64),
         "words": np.frombuffer(text, dtype=np.uint8),
@@ -113,14 +127,21 @@ def _write(vocabulary: Vocabulary, folder: Path) -> None:
 
 
 def _extended(known: Vocabulary | None, source: SnapshotSource, generation: int) -> Vocabulary:
-    """The words known, and those of the chunks after the last one known."""
-    found = set(known.words) if known else set()
+    """The words known, and those of the chunks after the last one known: few of them stay apart."""
+    base = known and (known.earlier or known)
+    new = set(known.words) if known and known.earlier else set[str]()
+    room = MOST_WORDS - (len(base.words) if base else 0)
     last, chunks = (known.last_chunk, known.chunks) if known else (0, 0)
     for row in source.passages(last):
         last, chunks = row.chunk_id, chunks + 1
-        if len(found) < MOST_WORDS:
-            found |= words_of(row.context) | words_of(row.text)
-    return Vocabulary(generation, last, chunks, frozenset(found))
+        if len(new) < room:
+            new |= words_of(row.context) | words_of(row.text)
+    if base is None:
+        return Vocabulary(generation, last, chunks, frozenset(new))
+    new -= base.words
+    if len(new) > APART:
+        return Vocabulary(generation, last, chunks, base.words | new)
+    return Vocabulary(generation, last, chunks, frozenset(new), base)
 
 
 def _newest(folder: Path, generation: int) -> Vocabulary | None:

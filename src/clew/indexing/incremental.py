@@ -33,6 +33,10 @@ if TYPE_CHECKING:
             """How many documents there are."""
             ...
 
+        def last_chunk(self) -> int:
+            """The highest id of a chunk; there are no more documents than this."""
+            ...
+
         def document_digests(
             self, sources: Sequence[str] | None = None
         ) -> Mapping[str, tuple[str, str, str]]:
@@ -71,11 +75,12 @@ class IncrementalIndexer:
         limits: LimitSettings,
         *,
         full: Callable[[int], str | None],
+        most: int,
         sources: Sequence[str] | None = None,
         retry: bool = False,
         progress: Progress | None = None,
     ) -> None:
-        """`full` says why the store cannot hold so many documents.
+        """`full` says why the store cannot hold so many documents, of which it holds `most`.
 
         Given `sources`, the run reads those alone, and of the store what it holds of them.
         """
@@ -88,7 +93,10 @@ class IncrementalIndexer:
         self._retry = retry
         self._progress = progress
         self._known = dict(store.document_digests(sources))
-        self._held = store.count_documents()
+        # To count a million documents takes longer than to add one.
+        self._held = store.last_chunk()
+        if 2 * self._held > most:
+            self._held = store.count_documents()
         self._stored: defaultdict[str, set[str]] = defaultdict(set)
         for source, (origin, _, _) in self._known.items():
             self._stored[origin].add(source)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from clew.settings import Settings
 
 
-IN_MEMORY = 1_000_000
+IN_MEMORY = 2_000_000
 """Passages of a store whose graph is kept in memory where the settings leave it open."""
 
 

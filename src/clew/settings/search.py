@@ -61,7 +61,7 @@ class SearchSettings(SettingsGroup):
     snapshot: Snapshots = Field(
         default="auto",
         description="Whether the whole graph is kept in memory to walk over (about 3 kB a passage),"
-        " or each question reads what is near from the store; `auto`: up to a million passages.",
+        " or each question reads what is near from the store; `auto`: up to two million passages.",
     )
 
     @field_validator("time_zone")

@@ -68,7 +68,7 @@ class OAuthSettings(SettingsGroup):
 class QuotaSettings(SettingsGroup):
     """What one namespace may hold and have under way."""
 
-    documents: int = Field(default=1_000_000, ge=1, description="Documents, at most.")
+    documents: int = Field(default=10_000_000, ge=1, description="Documents, at most.")
     megabytes: float = Field(
         default=20_000.0,
         gt=0,

@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cache, partial
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -120,9 +121,10 @@ def nearest(word: str, vocabulary: Vocabulary, held: _HeldWords, beside: Ints) -
     from rapidfuzz.process import extract
 
     heard, most = sound(word), 2 if len(word) >= TWO_EDITS else 1
-    choices = vocabulary.by_sound.get(heard[:1], {})
-    found = extract(heard, choices, scorer=OSA.distance, score_cutoff=most, limit=None)
-    for _, group in groupby(found, key=lambda match: match[1]):
+    choices = [layer.by_sound.get(heard[:1], {}) for layer in vocabulary.layers]
+    near = partial(extract, heard, scorer=OSA.distance, score_cutoff=most, limit=None)
+    found = sorted(chain.from_iterable(map(near, choices)), key=itemgetter(1))
+    for _, group in groupby(found, key=itemgetter(1)):
         rows = {str(other): held.rows(other) for _, _, other in group}
         fits = {o: _fit(int(r[0]), beside, held.snapshot) for o, r in rows.items() if len(r)}
         if fits:
