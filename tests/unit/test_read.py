@@ -118,6 +118,7 @@ def test_source_code_has_its_file_name_and_folder_as_title(
         (b"text\x00more", "binary"),
         (b"\x7fELF\x02\x01\x01" + bytes(100), "binary"),
         (b"\x01\x02\x03\x04text", "binary"),
+        (b'/* XPM */\nstatic char *rip[] = {"16 16 2 1"', "binary"),
         (b"\xff\xfea\xd8\x00", "undecodable"),
         (b"{\\rtf1 text}", "RTF"),
     ],

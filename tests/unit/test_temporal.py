@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -77,6 +78,23 @@ def test_where_nothing_is_likely_to_answer_the_period_goes_first(tmp_path: Path)
     assert result.confidence is not None
     assert result.confidence < LIKELY
     assert set(found(result)[:2]) == {"shuttle", "lamp"}
+
+
+@pytest.mark.parametrize("question", ["notes from 1 May 2019", "What did I note on 1 May 2019?"])
+def test_a_question_that_says_hardly_more_than_when_is_answered_by_the_period(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    # As if the best of all were likely to answer.
+    monkeypatch.setattr(sys.modules[moment_of.__module__], "LIKELY", 0)
+    texts = {
+        "day": "Rain all morning. The pump leaks again.",
+        "book": "I note every note in the note book: what did I note, and when did I note it.",
+    }
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        add(engine, texts, {"day": "2019-05-01", "book": "2021-03-01"})
+        result = engine.search(question, strategy="temporal")
+    assert found(result)[0] == "day"
+    assert not any("not of the period" in note for note in result.notes)
 
 
 @pytest.mark.parametrize("strategy", ["temporal", "vector", "keyword", "graph", "weighted"])

@@ -13,7 +13,7 @@ from clew.search.analysis.question_patterns import EVENTS
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
 from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
-from clew.text import one_line, terms
+from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ NEWEST_AMONG = 50
 """Passages, from the best, that may change places for being newer."""
 RELATIONS = 200
 """Relations of the question's entities of which it is looked up when they held."""
-LIKELY = 0.1
+LIKELY = 0.3
 """Confidence below which no passage is held to answer: what is of the period may do so then."""
 HALF_LIFE_DAYS = 365.0
 """Distance from the period asked for (or from today) at which time counts half."""
@@ -97,8 +97,7 @@ def _insides(session: QuerySession, periods: Sequence[Period]) -> Iterator[Query
 
 def _chunks_of(session: QuerySession, period: Period) -> Ids:
     """Chunks of the period, and those that state what held then of the question's entities."""
-    store = session.resources.store
-    seeds = [seed.entity_id for seed in session.analysis.seeds]
+    store, seeds = session.resources.store, [seed.entity_id for seed in session.analysis.seeds]
     relations = store.relations(seeds, RELATIONS, as_of=session.options.as_of) if seeds else []
     held = {
         relation.chunk_id
@@ -114,10 +113,12 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     """Of passages of a period, best first, those that answer about as well as any.
 
     They have a good share of the best score of all, or, where many passages are alike and these are
-    not among the best, of the best by meaning and by words. Of "what happened in …?" and "what was
-    repaired in …?", and where none is likely to answer, all passages of the period are taken.
+    not among the best, of the best by meaning and by words. All of the period are taken where none
+    is likely to answer, and of "what happened in …?", "what was repaired in …?" and "notes of …".
     """
-    if EVENTS.match(session.question) or max(session.confidences.values(), default=1) < LIKELY:
+    rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
+    of_period = EVENTS.match(session.question) or (len(rest) <= 1 and not session.analysis.seeds)
+    if of_period or max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
@@ -127,8 +128,7 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
         top = float(of_all.scores.max(initial=0.0)) or 1.0
         scores = dict(zip(own.ids.tolist(), (own.scores / top).tolist(), strict=True))
         shares += [scores.get(id_, 0.0) / 2 for id_ in within.ids.tolist()]
-    alike = shares >= ALIKE
-    return within.ids[alike | np.isin(within.ids, list(enough))]
+    return within.ids[(shares >= ALIKE) | np.isin(within.ids, list(enough))]
 
 
 def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:

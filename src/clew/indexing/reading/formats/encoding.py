@@ -19,6 +19,8 @@ _MARKS = (
 _CONTROL = re.compile(r"[\x01-\x07\x0e-\x1a\x1c-\x1f\x7f]")
 _CONTROL_SHARE = 0.02
 _DAMAGED_SHARE = 0.1
+_PIXMAP = "/* XPM */"
+"""How X pixmaps begin, images that are written in letters."""
 _SPARSE_BYTES = 8
 _SPARSE_SHARE = 0.25
 
@@ -33,7 +35,8 @@ def decode(raw: RawFile, declared: str | None = None) -> str:
     text = clean_text(_decode(raw, declared))
     if not text.strip():
         raise raw.unreadable("empty")
-    if len(_CONTROL.findall(text)) > _CONTROL_SHARE * len(text):
+    is_image = text.startswith(_PIXMAP)
+    if is_image or len(_CONTROL.findall(text)) > _CONTROL_SHARE * len(text):
         raise raw.unreadable("binary")
     return text
 
