@@ -58,6 +58,7 @@ def term_words(name: str) -> tuple[str, ...]:
     return tuple(map(singular, _WORD.findall(name)))
 
 
+@lru_cache(maxsize=50_000)
 def singular(word: str) -> str:
     """A word folded and without the ending of a plural."""
     folded = fold(word)
