@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from clew.search.ranking.features import Evidence
     from clew.types import Vectors
 
-Kind = Literal["plain", "merged", "nameless", "foreign"]
-"""`foreign`: asked of the store of another family, which does not answer."""
+Kind = Literal["plain", "merged", "nameless", "foreign", "emptied"]
+"""`foreign`: asked of the store of another family, which does not answer; `emptied`: of its own
+without the passages that answer, whose names may stand elsewhere in it."""
 
 Passage: TypeAlias = tuple[str, str]
 """Data set and passage id."""

@@ -8,6 +8,7 @@ where the graph has nothing to say. Some questions are asked of a store that doe
 from __future__ import annotations
 
 import tempfile
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -21,18 +22,26 @@ from clew.search.strategies import hybrid
 from clew.sentences import sentences
 from clew.settings import load_settings
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
-from training.groups import Group, Shelf
+from training.groups import Group, Shelf, digest
 from training.sources import copies, of_others
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from clew.engine import Engine
     from clew.evaluation.beir import Question
+    from clew.graph.snapshot import Snapshot
     from clew.ports import Embedder
+    from clew.search.analysis.analyse import Analysis
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage
     from training.sources import Source
+
+
+EMPTIED = 120
+"""Questions that a store is asked again without what answers them, at most."""
 
 
 class Remembering:
@@ -130,10 +139,13 @@ def _ask(
         own = [(source, question) for source in held for question in source.data.questions]
         asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
         asked += [("foreign", *one) for one in strangers]
-        return [
+        found = [
             ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
             for kind, source, question in asked
         ]
+        answered = [group for group in found if group.kind == "plain" and strangers]
+        first = sorted(answered, key=lambda group: digest(group.question))[:EMPTIED]
+        return found + [emptied(group, engine) for group in first]
 
 
 def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:
@@ -148,6 +160,39 @@ def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]
     return found
 
 
+def emptied(group: Group, engine: Engine) -> Group:
+    """The question again, of the store without the passages that answer it.
+
+    Words and names that stand nowhere else are unknown then.
+    """
+    shelf = group.shelf
+    answers = np.array([passage in group.gold for passage in shelf.passages])
+    session = _session(engine, group.question).filtered(shelf.snapshot.chunk_ids[~answers])
+    session.found_analysis = _analysis_of(session.analysis, shelf.snapshot, ~answers)
+    return replace(group, kind="emptied", gold={}, evidence=session.gather())
+
+
+def _analysis_of(analysis: Analysis, snapshot: Snapshot, kept: NDArray[np.bool_]) -> Analysis:
+    """As the passages `kept` (C,) alone would have it."""
+    held = [
+        bool(kept[snapshot.sentence_chunk[snapshot.postings.row(row)]].any())
+        for row in analysis.term_rows.tolist()
+    ]
+    seeds = (s for s in analysis.seeds if kept[snapshot.entity_passages.row(s.row)].any())
+    return replace(
+        analysis,
+        term_rows=analysis.term_rows[held],
+        term_idf=analysis.term_idf[held],
+        unknown=analysis.unknown + held.count(False),
+        seeds=tuple(seeds),
+    )
+
+
+def _session(engine: Engine, question: str) -> QuerySession:
+    options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
+    return QuerySession.start(engine.state, question, options)
+
+
 def ask(
     kind: Kind,
     dataset: str,
@@ -157,8 +202,7 @@ def ask(
     shelf: Shelf,
 ) -> Group:
     """A question, asked as `clew search` asks it."""
-    options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    session = QuerySession.start(engine.state, question, options)
+    session = _session(engine, question)
     rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
         dataset=dataset,

@@ -26,6 +26,7 @@ COPY_WEIGHT: Mapping[Kind, float] = {
     "merged": 0.5,
     "nameless": 0.5,
     "foreign": 1.0,
+    "emptied": 1.0,
 }
 """What a group counts, next to the others of its family."""
 SEVERAL_HOPS = frozenset({"hotpotqa", "hotpotqa2", "2wikimultihopqa", "musique", "multihop2"})

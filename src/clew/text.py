@@ -150,6 +150,20 @@ def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
     return list(dict.fromkeys([*found, *(t for one in compound for t in _part_terms(one))]))
 
 
+def question_words(text: str, languages: Iterable[str] = ()) -> list[frozenset[str]]:
+    """The terms that each word of a question may be meant as, as `question_terms` reads them.
+
+    A word is left out that is a stop word in one of the languages that the question may be in. Of
+    unspaced scripts every bigram counts as a word.
+    """
+    others = [code for code in sorted(languages) if language_words(code)]
+    if not others:
+        return [frozenset((term,)) for term in dict.fromkeys(terms(text))]
+    words = [readings for readings in _readings(text, others) if all(readings)]
+    found = (map(frozenset, zip(*readings, strict=False)) for readings in words)
+    return list(dict.fromkeys(word for one in found for word in one))
+
+
 def text_language(text: str) -> str:
     """The code of the language of a text; empty where it is too short or nothing tells it."""
     return recognise(text, STOP_WORDS)
@@ -157,14 +171,17 @@ def text_language(text: str) -> str:
 
 def _terms_among(text: str, languages: Sequence[str]) -> Iterator[str]:
     """Terms of a question over texts in these languages and in English, word by word."""
+    return (term for readings in _readings(text, languages) for one in readings for term in one)
+
+
+def _readings(text: str, languages: Sequence[str]) -> Iterator[list[tuple[str, ...]]]:
+    """The terms of each word of a question, read as English and in each language it may be in."""
     found = _accented_words(text)
     own = spoken(found, STOP_WORDS, languages)
     read_as = languages if own is None else [own]
     for word in found:
         if own is None or not _is_stop_word(own, word):
-            yield from _word_terms(fold(word))
-            for language in read_as:
-                yield from _terms_in(language, word)
+            yield [_word_terms(fold(word)), *(_terms_in(language, word) for language in read_as)]
 
 
 def _is_stop_word(language: str, word: str) -> bool:

@@ -54,7 +54,7 @@ def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
 
     assert len(by_question) == 3 * len(TOWNS)
     copies = {"plain", "merged", "nameless"}
-    assert all(kinds - {"foreign"} == copies for kinds in by_question.values())
+    assert all(kinds - {"foreign", "emptied"} == copies for kinds in by_question.values())
 
 
 def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -> None:
@@ -93,7 +93,7 @@ def test_grades_are_those_of_the_candidates_passages(groups: list[Group]) -> Non
     for group in groups:
         gold = {p for p, grade in zip(group.candidates, group.grades, strict=True) if grade}
         assert gold == set(group.gold) & set(group.candidates)
-        assert len(group.gold) == (0 if group.kind == "foreign" else 2)
+        assert len(group.gold) == (0 if group.kind in {"foreign", "emptied"} else 2)
 
 
 def test_rankings_name_each_passage_once(groups: list[Group]) -> None:
@@ -168,3 +168,16 @@ def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> N
     assert report.count("| hybrid |") == 2
     assert "## towns, plain" in report
     assert "| graph, left out |" in report
+
+
+def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Group]) -> None:
+    answered = {group.question: group for group in groups if group.kind == "plain"}
+    emptied = [group for group in groups if group.kind == "emptied"]
+
+    assert emptied
+    for group in emptied:
+        full = answered[group.question]
+        assert full.gold
+        assert not set(full.gold) & set(group.candidates)
+        # "What did the bell maker of Vell do?": no other passage names the town.
+        assert group.evidence.analysis.unknown > full.evidence.analysis.unknown

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.text import STOP_WORDS, entity_key, fold, question_terms
+from clew.graph.snapshot_columns import term_hash
+from clew.text import STOP_WORDS, entity_key, fold, question_terms, question_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -69,6 +70,10 @@ class Analysis:
     """(t,)"""
     seeds: tuple[Seed, ...]
     vector: Vector
+    words: int = 0
+    """Words of the question, stop words aside."""
+    unknown: int = 0
+    """Those of them that no text of the store holds, in whatever form."""
     languages: frozenset[str] = frozenset()
     """Those of the store's texts; see `clew.text.question_terms`."""
 
@@ -82,6 +87,7 @@ def analyse(
 ) -> Analysis:
     """The question's terms and seeds; none of either is a legal outcome."""
     found = tuple(question_terms(question, languages))
+    words = question_words(question, languages)
     rows = snapshot.term_rows(found)
     if len(rows) > MAX_TERMS:
         rows = rows[np.argsort(-snapshot.term_idf[rows], kind="stable")[:MAX_TERMS]]
@@ -92,8 +98,17 @@ def analyse(
         term_idf=snapshot.term_idf[rows],
         seeds=find_seeds(question, snapshot, names, languages),
         vector=vector,
+        words=len(words),
+        unknown=_unknown(words, snapshot),
         languages=languages,
     )
+
+
+def _unknown(words: Sequence[frozenset[str]], snapshot: Snapshot) -> int:
+    """Words of which the store holds no term."""
+    meant = [(place, term_hash(term)) for place, word in enumerate(words) for term in word]
+    _, held = snapshot.find_terms(np.array([hash_ for _, hash_ in meant], np.uint64))
+    return len(words) - len({place for (place, _), hit in zip(meant, held, strict=True) if hit})
 
 
 def find_seeds(

@@ -55,7 +55,7 @@ FEATURES = (
     *("bridge", "bridge_rare", "bridge_place", "onward_about", "onward_place"),
     *WORD_FEATURES,
     # the question itself
-    *("question_named", "question_known", "question_terms"),
+    *("question_named", "question_known", "question_terms", "question_asked"),
 )
 """Names of the columns of `Evidence.matrix`."""
 
@@ -131,7 +131,7 @@ def gather(
         | _by_seeds(analysis, snapshot, incidence, place)
         | _by_bridges(bridges, snapshot, incidence, place)
         | _by_onward(onward, snapshot, incidence, place)
-        | _by_question(analysis, coverage, len(rows))
+        | _by_question(analysis, snapshot, coverage, len(rows))
     )
     matrix = np.stack([columns[name] for name in FEATURES], axis=1).astype(np.float32)
     return Evidence(analysis, coverage, bridges, rows, columns["walk"], matrix)
@@ -169,12 +169,21 @@ def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints
     return distinct(np.concatenate(found))
 
 
-def _by_question(analysis: Analysis, coverage: Coverage, size: int) -> Columns:
-    """What is the same for all candidates."""
+def _by_question(
+    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, size: int
+) -> Columns:
+    """What is the same for all candidates.
+
+    What is asked of the names are the other words. Those that the store does not hold weigh as
+    what is held once does: `question_asked` is the share of what it does hold.
+    """
+    asked = (1 - coverage.named_share) * float(analysis.term_idf.sum())
+    unheard = analysis.unknown * float(np.log1p(snapshot.store_size))
     values = {
         "question_named": coverage.named_share,
-        "question_known": len(analysis.term_rows) / max(1, len(analysis.terms)),
-        "question_terms": len(analysis.terms),
+        "question_known": 1 - analysis.unknown / max(1, analysis.words),
+        "question_terms": analysis.words,
+        "question_asked": asked / (asked + unheard or 1.0),
     }
     return {name: np.full(size, value, np.float32) for name, value in values.items()}
 

@@ -44,9 +44,12 @@ TEXT = (
 """What the text says: the channels alone and in windows, and likeness to the best passages."""
 ALL_FEATURES = FEATURES + SECOND_FEATURES
 """Columns that the second ranking sees."""
-JUDGED_FEATURES = (*ALL_FEATURES, "score", "lead", "rank")
-"""Columns that confidence is judged by: what the trees of the second ranking say, how far ahead of
-the best of the others a candidate is, and its place."""
+ASKED = ("cover_unnamed", "cover_unnamed_sentence", "open_1")
+"""Shares of what the question asks that the store does hold."""
+JUDGED_FEATURES = (*ALL_FEATURES, *(f"{name}_asked" for name in ASKED), "score", "lead", "rank")
+"""Columns that confidence is judged by: `ASKED` as shares of all that the question asks, what the
+trees of the second ranking say, how far ahead of the best of the others a candidate is, and its
+place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +113,9 @@ def judged(matrix: Floats, scores: Floats) -> Floats:
     final = temper(scores, matrix)
     rank = np.empty(len(final), np.float32)
     rank[np.argsort(-final, kind="stable")] = np.arange(len(final))
-    return np.column_stack([matrix, scores, lead(final), rank]).astype(np.float32)
+    asked = matrix[:, [ALL_FEATURES.index(name) for name in ASKED]]
+    asked = asked * matrix[:, [ALL_FEATURES.index("question_asked")]]
+    return np.column_stack([matrix, asked, scores, lead(final), rank]).astype(np.float32)
 
 
 def temper(scores: Floats, matrix: Floats) -> Floats:
