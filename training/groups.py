@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from clew.search.ranking.features import Evidence
     from clew.types import Vectors
 
-Kind = Literal["plain", "merged", "nameless", "foreign", "emptied"]
+Kind = Literal["plain", "merged", "nameless", "foreign", "emptied", "small"]
 """`foreign`: asked of the store of another family, which does not answer; `emptied`: of its own
-without the passages that answer, whose names may stand elsewhere in it."""
+without the passages that answer, whose names may stand elsewhere in it; `small`: of a store of a few
+passages."""
 
 Passage: TypeAlias = tuple[str, str]
 """Data set and passage id."""
@@ -62,6 +63,11 @@ class Group:
     def family(self) -> str:
         """The kind of collection: what is left out as one."""
         return self.dataset.split("/", maxsplit=1)[0]
+
+    @property
+    def is_ranked(self) -> bool:
+        """Whether the rankings learn from it; the confidence alone from all others."""
+        return bool(self.gold) and self.kind != "small"
 
     @property
     def fold(self) -> int:

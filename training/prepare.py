@@ -26,7 +26,7 @@ from training.groups import Group, Shelf, digest
 from training.sources import copies, of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Container, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from training.sources import Source
 
 
+SMALL, TOGETHER, BESIDE = 48, 6, 4
+"""Questions of a data set that small stores are asked, of each store, and other passages for each."""
 EMPTIED = 120
 """Questions that a store is asked again without what answers them, at most."""
 
@@ -115,6 +117,10 @@ def prepare(
         strangers = of_others(held[0], sources) if copied and kind == "plain" else []
         groups.extend(_ask(kind, held, strangers, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
+    for source in sources if copied else ():
+        asked = [g for g in groups if (g.kind, g.dataset) == ("plain", source.name)]
+        groups.extend(small_stores(source, asked, remembering))
+        report(f"small {source.name}: {len(groups)} groups so far")
     return groups
 
 
@@ -143,9 +149,40 @@ def _ask(
             ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
             for kind, source, question in asked
         ]
-        answered = [group for group in found if group.kind == "plain" and strangers]
-        first = sorted(answered, key=lambda group: digest(group.question))[:EMPTIED]
+        again = [g for g in found if g.kind == "small" or (g.kind == "plain" and strangers)]
+        first = sorted(again, key=lambda group: digest(group.question))[:EMPTIED]
         return found + [emptied(group, engine) for group in first]
+
+
+def small_stores(source: Source, asked: Sequence[Group], embedder: Embedder) -> list[Group]:
+    """Questions of a data set again, each few of stores that hold little beside what answers them.
+
+    What they hold beside is what came nearest to the questions, which speaks of the same names.
+    """
+    chosen = sorted(asked, key=lambda group: digest(group.question))[:SMALL]
+    found: list[Group] = []
+    for start in range(0, len(chosen), TOGETHER):
+        some = chosen[start : start + TOGETHER]
+        near = {p for g in some for p in [q for q in g.hybrid if q not in g.gold][:BESIDE]}
+        held = {id_ for _, id_ in near.union(*(group.gold for group in some))}
+        found += _ask("small", [_part(source, held, {g.question for g in some})], [], embedder)
+    return found
+
+
+def _part(source: Source, passages: Container[str], questions: Container[str]) -> Source:
+    """The documents that hold some passages, and some questions."""
+    data = source.data
+    documents = [
+        document
+        for document in data.documents
+        if any(data.passage_of(document.source, key) in passages for key in _keys(document))
+    ]
+    kept = tuple(question for question in data.questions if question.text in questions)
+    return replace(source, data=replace(data, documents=tuple(documents), questions=kept))
+
+
+def _keys(document: Document) -> list[str | None]:
+    return [piece.key for piece in document.pieces] or [None]
 
 
 def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:

@@ -43,7 +43,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
         write_set(bench / name, trade)
     said: list[str] = []
     made = prepare(read_sources(bench), said.append, embedder=HashEmbedder())
-    assert len(said) == 7
+    assert len(said) == 10
     return made
 
 
