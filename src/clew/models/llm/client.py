@@ -30,6 +30,9 @@ Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
 
 logger = logging.getLogger("clew")
 
+_OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
+"""Tasks that one question may take."""
+
 
 class LanguageModelClient:
     """`ports.language_model.LanguageModel` over a provider; threads may share one.
@@ -63,6 +66,17 @@ class LanguageModelClient:
     def close(self) -> None:
         """Let go of connections, where the provider has any."""
         getattr(self.provider, "close", lambda: None)()
+
+    def warm(self, tokens: int) -> None:
+        """Have a local model loaded in the background, for prompts of so many tokens.
+
+        Where that fails nothing is said, since the first request will. Nothing is loaded where
+        the tasks of a question have several models: one would be in the way of the other.
+        """
+        begin = getattr(self.provider, "warm", None)
+        if begin is not None and len({self.model_of(task) for task in _OF_A_QUESTION}) == 1:
+            empty = Request(task="answer", instructions="", messages=())
+            begin(self.prepared(empty).parameters, tokens)
 
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`; also raises `BudgetError`."""

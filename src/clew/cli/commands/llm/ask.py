@@ -120,6 +120,7 @@ def ask(
         if dry_run:
             _print_estimate(common, engine.asking.estimate(read_question(question), **options))
             return
+        engine.asking.warm(limit)
         found = engine.ask(
             read_question(question),
             tell=None if common.json else _write,
