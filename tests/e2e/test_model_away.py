@@ -179,5 +179,6 @@ def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
     assert done.returncode == 0, done.stderr
     assert "Mara Lind lives" in done.stdout
     assert "did not answer within 0.2 s" in done.stderr + done.stdout
-    # Nothing is tried again: each task has waited as long as it may.
-    assert 1 <= len(hanging.asked) <= 4
+    # Nothing is tried again: each task has waited as long as it may, and loading beside them.
+    loading = provider == "ollama" and name != "search"
+    assert 1 <= len(hanging.asked) <= 4 + loading
