@@ -32,6 +32,7 @@ COMMANDS = {
     "ask": "llm.ask.ask",
     "chat": "llm.chat.chat",
     "enrich": "llm.enrich.enrich",
+    "extract": "llm.enrich.extract",
     "documents": "inspect.documents",
     "show": "inspect.show",
     "delete": "indexing.delete",
@@ -65,8 +66,8 @@ COMMANDS = {
     "token": "serving.token",
 }
 """The function of each command, in its module."""
-HIDDEN = "query"
-"""Another name of `search`."""
+HIDDEN = ("query", "extract")
+"""Other names of `search` and of `enrich --extract`."""
 GROUPS = {
     "entity": (
         "Look at the entities of the graph, and put right what was taken for one.",
@@ -126,7 +127,7 @@ class _Commands(Mapping[str, Any]):
         module, _, function = self._places[name].rpartition(".")
         run = getattr(import_module(f"clew.cli.commands.{module}"), function)
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, hidden=name == HIDDEN)(command(run))
+        alone.command(name, hidden=name in HIDDEN)(command(run))
         return get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
