@@ -49,7 +49,7 @@ def main() -> int:
         return check(arguments.root, pages)
     for name, text in pages.items():
         path = arguments.root / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"{name} written")
     return 0
