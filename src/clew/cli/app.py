@@ -5,7 +5,6 @@ To start quickly, only the command that is asked for is imported.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
@@ -14,14 +13,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from clew.cli.common import (
-    Common,
-    JsonOption,
-    NamespaceOption,
-    StoreOption,
-    VerboseOption,
-    command,
-)
+from clew.cli.command import command
+from clew.cli.common import Common, silence_driver
+from clew.cli.options import JsonOption, NamespaceOption, StoreOption, VerboseOption
 from clew.cli.output import write_line
 
 EXIT_STATUSES = (
@@ -199,6 +193,5 @@ def _common_options(
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    # The driver would print that it tries again, as it is asked to; its errors come as ours.
-    logging.getLogger("neo4j").addHandler(logging.NullHandler())
+    silence_driver()
     context.obj = Common(store=store, namespace=namespace, json=json, verbose=verbose)
