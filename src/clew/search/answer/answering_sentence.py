@@ -6,6 +6,7 @@ import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
+from clew.search.answer.asked_kind import asked_kind, holds_kind, without_number
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
@@ -17,20 +18,35 @@ _ON_THREAD = 0.3
 """What it counts that the thread to the passage ends in a sentence, as a share of all words."""
 _HANDED_ON = 0.5
 """Of what a question or a heading in a passage counts, what the sentence behind it does."""
+_NAMED = 0.5
+"""What a term of a name counts, next to the others."""
+_OF_KIND = 0.25
+"""What it counts that a sentence holds what is asked for, a number or a name, say."""
+_LABEL_WORDS = 3
+"""Words of a label at most: "2. Bees. Mrs Brandt asked to keep two hives." """
+_OF_KIND = 0.25
+"""What it counts that a sentence holds what is asked for: a number, a time or a name."""
+_LABEL_WORDS = 3
+"""Words of a label at most: "2. Bees. Mrs Brandt keeps two hives." """
 _ASKS = tuple("?\uff1f\u061f")
 
 
 def answering_sentences(
-    question: str, passages: Sequence[PassageRecord], threads: Mapping[int, int]
+    question: str,
+    passages: Sequence[PassageRecord],
+    threads: Mapping[int, int],
+    names: Iterable[str] = (),
 ) -> dict[int, CharRange]:
     """Ranges in their documents of the sentences that answer best, by chunk id.
 
     A sentence counts by the share of the question's terms that it holds, each weighed by its rarity
-    among the sentences of all these passages (log((n + 1) / (df + 0.5))). `threads` are positions
-    of sentences, by chunk id. A question says nothing: half of what it counts goes to the sentence
-    behind it. So does a heading, which answers only where no sentence does. Headers of a message
-    say nothing, nor do lines quoted from another, and lines without letters and digits. Passages
-    without any such sign have no answering sentence.
+    among the sentences of all these passages (log((n + 1) / (df + 0.5))), and by whether it holds
+    the kind of thing that is asked for. Terms of `names` count half: the question asks something of
+    them. `threads` are positions of sentences, by chunk id. A question says nothing: half of what
+    it counts goes to the sentence behind it. So do headings, labels and heads of tables, which
+    answer only where no sentence does. Headers of a message say nothing, nor do lines quoted from
+    another, and lines without letters and digits. Passages without any such sign have no answering
+    sentence.
     """
     languages = {passage.chunk.language for passage in passages}
     asked = frozenset(question_terms(question, languages))
@@ -41,9 +57,16 @@ def answering_sentences(
         for passage in passages
     }
     weights = _rarity(asked, [words for of_one in held.values() for words in of_one])
+    named = {term for name in names for term in question_terms(name, languages)}
+    weights = {word: weight * (_NAMED if word in named else 1) for word, weight in weights.items()}
     found: dict[int, CharRange] = {}
+    kind = asked_kind(question)
     for passage in passages:
-        best = _best(passage, held[passage.chunk.id], weights, threads.get(passage.chunk.id))
+        values = [sum(weights[word] for word in words) for words in held[passage.chunk.id]]
+        if kind:
+            for place, text in enumerate(passage.sentences):
+                values[place] += _OF_KIND * (values[place] > 0 and holds_kind(text, kind, question))
+        best = _best(passage, values, threads.get(passage.chunk.id))
         if best is not None:
             found[passage.chunk.id] = passage.sentence_ranges[best]
     return found
@@ -59,13 +82,7 @@ def _rarity(asked: Iterable[str], sentences: Sequence[frozenset[str]]) -> dict[s
     return {word: weight / total for word, weight in positive.items()}
 
 
-def _best(
-    passage: PassageRecord,
-    sentences: Sequence[frozenset[str]],
-    weights: Mapping[str, float],
-    on_thread: int | None,
-) -> int | None:
-    values = [sum(weights[word] for word in words) for words in sentences]
+def _best(passage: PassageRecord, values: list[float], on_thread: int | None) -> int | None:
     if on_thread is not None and 0 <= on_thread < len(values):
         values[on_thread] += _ON_THREAD
     told, headings = [0.0] * len(values), [0.0] * len(values)
@@ -76,7 +93,8 @@ def _best(
         in_header = passage.sentence_ranges[place][0] < header_end
         if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
             continue
-        if line.startswith("#") or line == passage.chunk.title or _is_title(line):
+        is_heading = line.startswith("#") or line == passage.chunk.title or _is_title(line)
+        if is_heading or _is_label(passage, place) or _is_table_head(passage.sentences, place):
             headings[place] = value
             handed_on = max(handed_on, _HANDED_ON * value)
         elif line.rstrip("\"'”») ").endswith(_ASKS):
@@ -93,6 +111,21 @@ def _is_title(line: str) -> bool:
     """Whether a line is written as titles are: "The Debian Linux Manifesto", ruled or not."""
     name = line.rstrip("*=-~^_ \n")
     return name[-1:].isalnum() and all(w[0].isupper() for w in name.split() if len(w) > 3)
+
+
+def _is_label(passage: PassageRecord, place: int) -> bool:
+    """Whether a sentence of few words names what the next one on its line speaks of."""
+    if len(without_number(passage.sentences[place]).split()) > _LABEL_WORDS:
+        return False
+    (_, end), *behind = passage.sentence_ranges[place : place + 2]
+    start = passage.chunk.start
+    return bool(behind) and "\n" not in passage.chunk.text[end - start : behind[0][0] - start]
+
+
+def _is_table_head(sentences: Sequence[str], place: int) -> bool:
+    """Whether a line names the columns of a table: a rule of dashes follows it."""
+    rule = sentences[place + 1].strip() if place + 1 < len(sentences) else ""
+    return sentences[place].count("|") > 1 and rule.startswith(("|-", "| -", "|:", "| :"))
 
 
 def _header_end(passage: PassageRecord) -> int:
