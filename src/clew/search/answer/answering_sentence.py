@@ -10,11 +10,11 @@ from clew.search.answer.asked_kind import asked_kind, holds_kind, without_number
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Container, Iterable, Mapping, Sequence
 
     from clew.types import CharRange, PassageRecord
 
-_ON_THREAD = 0.3
+_ON_THREAD = 0.1
 """What it counts that the thread to the passage ends in a sentence, as a share of all words."""
 _HANDED_ON = 0.5
 """Of what a question or a heading in a passage counts, what the sentence behind it does."""
@@ -56,35 +56,37 @@ def answering_sentences(
         ]
         for passage in passages
     }
-    weights = _rarity(asked, [words for of_one in held.values() for words in of_one])
     named = {term for name in names for term in question_terms(name, languages)}
-    weights = {word: weight * (_NAMED if word in named else 1) for word, weight in weights.items()}
+    weights = _rarity(asked, [words for of_one in held.values() for words in of_one], named)
     found: dict[int, CharRange] = {}
-    kind = asked_kind(question)
     for passage in passages:
-        values = [sum(weights[word] for word in words) for words in held[passage.chunk.id]]
-        if kind:
-            for place, text in enumerate(passage.sentences):
-                values[place] += _OF_KIND * (values[place] > 0 and holds_kind(text, kind, question))
-        best = _best(passage, values, threads.get(passage.chunk.id))
+        id_ = passage.chunk.id
+        values = [sum(weights[word] for word in words) for words in held[id_]]
+        if (on_thread := threads.get(id_, -1)) in range(len(values)):
+            values[on_thread] += _ON_THREAD
+        best = _best(passage, values, question)
         if best is not None:
-            found[passage.chunk.id] = passage.sentence_ranges[best]
+            found[id_] = passage.sentence_ranges[best]
     return found
 
 
-def _rarity(asked: Iterable[str], sentences: Sequence[frozenset[str]]) -> dict[str, float]:
+def _rarity(
+    asked: Iterable[str], sentences: Sequence[frozenset[str]], named: Container[str]
+) -> dict[str, float]:
     """Weight of each term; together 1."""
     frequency = Counter(word for words in sentences for word in words)
     count = len(sentences) + 1
     weights = {word: math.log(count / (frequency[word] + 0.5)) for word in asked}
-    positive = {word: max(weight, 0.01) for word, weight in weights.items()}
+    positive = {
+        word: max(weight, 0.01) * (_NAMED if word in named else 1)
+        for word, weight in weights.items()
+    }
     total = sum(positive.values()) or 1.0
     return {word: weight / total for word, weight in positive.items()}
 
 
-def _best(passage: PassageRecord, values: list[float], on_thread: int | None) -> int | None:
-    if on_thread is not None and 0 <= on_thread < len(values):
-        values[on_thread] += _ON_THREAD
+def _best(passage: PassageRecord, values: Sequence[float], question: str) -> int | None:
+    kind = asked_kind(question)
     told, headings = [0.0] * len(values), [0.0] * len(values)
     handed_on = 0.0
     header_end = _header_end(passage)
@@ -93,18 +95,29 @@ def _best(passage: PassageRecord, values: list[float], on_thread: int | None) ->
         in_header = passage.sentence_ranges[place][0] < header_end
         if in_header or line.startswith(">") or not any(map(str.isalnum, line)):
             continue
-        is_heading = line.startswith("#") or line == passage.chunk.title or _is_title(line)
-        if is_heading or _is_label(passage, place) or _is_table_head(passage.sentences, place):
+        of_kind = kind is not None and holds_kind(line, kind, question)
+        if _leads_on(passage, place):
             headings[place] = value
             handed_on = max(handed_on, _HANDED_ON * value)
+            if of_kind and kind != "name":  # "## 1.2 (3 May 2024)" says when
+                told[place] = value
         elif line.rstrip("\"'”») ").endswith(_ASKS):
             handed_on = max(handed_on, _HANDED_ON * value)
         else:
             told[place], handed_on = max(value, handed_on), 0.0
+        told[place] += _OF_KIND * (of_kind and told[place] > 0)
     for counted in (told, headings):
         if max(counted, default=0.0) > 0:
             return counted.index(max(counted))
     return None
+
+
+def _leads_on(passage: PassageRecord, place: int) -> bool:
+    """Whether it says what those behind it are about: a heading, a label, the head of a table."""
+    line = passage.sentences[place].strip()
+    if line.startswith("#") or line == passage.chunk.title or _is_title(line):
+        return True
+    return _is_label(passage, place) or _is_table_head(passage.sentences, place)
 
 
 def _is_title(line: str) -> bool:
