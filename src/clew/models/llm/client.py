@@ -6,7 +6,7 @@ import copy
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -99,6 +99,14 @@ class LanguageModelClient:
             return None
         reply = restored(entry)
         return replace(reply, value=parse(request, reply))
+
+    def unknown(self, requests: Iterable[Request]) -> list[Request]:
+        """Those that would be asked: of requests that are the same, and not kept, the first."""
+        if self.log is None:
+            return list(requests)
+        prepared = [self.prepared(request) for request in requests]
+        distinct = {request_key(self.provider.name, one): one for one in reversed(prepared)}
+        return [one for one in reversed(distinct.values()) if self.kept(one) is None]
 
     def reject(self, request: Request, reason: str) -> None:
         """Record a kept reply as failed, since the text does not bear it out: ask for it again."""
