@@ -8,7 +8,6 @@ from functools import lru_cache
 from clew.indexing.ner.name_lexicon import (
     DEMONYMS,
     EVENT_PREFIXES,
-    FIRST_NAMES,
     NAME_SUFFIXES,
     ORGANISATION_NOUNS,
     ORGANISATION_PREFIXES,
@@ -20,6 +19,7 @@ from clew.indexing.ner.name_lexicon import (
     SURNAME_SUFFIXES,
     TITLES,
     WORK_NOUNS,
+    is_first_name,
 )
 
 _NOUNS = {
@@ -75,7 +75,7 @@ def type_of_name(name: str) -> str:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1:
         return "place" if first in PLACES else "name"
-    if len(tokens) == 2 and first in FIRST_NAMES and last in SURNAME_SUFFIXES:
+    if len(tokens) == 2 and is_first_name(first) and last in SURNAME_SUFFIXES:
         return "person"
     for kind, suffixes in NAME_SUFFIXES.items():
         if last in suffixes:
@@ -86,7 +86,7 @@ def type_of_name(name: str) -> str:
         return "event"
     if first in PLACE_PREFIXES:
         return "place"
-    if is_person_shaped(name) and (first in FIRST_NAMES or first in TITLES):
+    if is_person_shaped(name) and (is_first_name(first) or first in TITLES):
         return "person"
     return "name"
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from clew.text import fold
 from clew.times.names import MONTH
 from clew.word_lists import english_words, read_word_lists, word_list
 
@@ -56,13 +57,20 @@ EVENT_PREFIXES = word_list(_TYPE_LISTS["event_prefixes"])
 PLACES = word_list(_TYPE_LISTS["places"])
 """Well-known places, which are never persons' surnames to be completed."""
 FIRST_NAMES = word_list(_TYPE_LISTS["first_names"])
-"""Common first names; a hint only, shapes and cues decide the rest."""
+"""Common first names; a hint only, shapes and cues decide the rest: see `is_first_name`."""
 DEMONYMS = word_list(_TYPE_LISTS["demonyms"])
 """Nationalities, languages and creeds, as adjectives."""
 
 _PART = re.compile(r"[^\W\d_]+")
 _PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
+
+
+@lru_cache(maxsize=50_000)
+def is_first_name(word: str) -> bool:
+    """Whether it, or each half of "Jean-Pierre", is a common first name; accents may be missing."""
+    halves = word.casefold().split("-")
+    return all(half in FIRST_NAMES or fold(half) in FIRST_NAMES for half in halves)
 
 
 @lru_cache(maxsize=50_000)

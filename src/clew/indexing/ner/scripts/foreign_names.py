@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import type_of_name
 from clew.indexing.ner.layout import opens_line
-from clew.indexing.ner.name_lexicon import COURTESY, FIRST_NAMES, PLACES, TITLES
+from clew.indexing.ner.name_lexicon import COURTESY, PLACES, TITLES, is_first_name
 from clew.indexing.ner.spans import NameSpan
 from clew.languages import LanguageWords, language_words
 from clew.text import terms
@@ -170,7 +170,7 @@ class ForeignNames:
         lower = word.casefold()
         if lower in self.small or lower in self.words.stop_words:
             return False
-        return word in self.told or lower in FIRST_NAMES or lower in PLACES
+        return word in self.told or is_first_name(lower) or lower in PLACES
 
 
 def _with_word_before(text: str) -> Iterator[tuple[str, str]]:
@@ -204,4 +204,4 @@ def _is_modified(before: str, words: LanguageWords) -> bool:
 
 
 def _is_first_name(word: str) -> bool:
-    return word.casefold() in FIRST_NAMES
+    return is_first_name(word)
