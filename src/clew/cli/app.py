@@ -72,6 +72,7 @@ GROUPS = {
     "entity": (
         "Look at the entities of the graph, and put right what was taken for one.",
         {
+            "list": "entities.list_entities",
             "show": "entities.show",
             "merge": "entities.merge",
             "split": "entities.split",

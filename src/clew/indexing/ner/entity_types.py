@@ -6,6 +6,7 @@ import re
 from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import (
+    COURTESY,
     DEMONYMS,
     EVENT_PREFIXES,
     NAME_SUFFIXES,
@@ -63,6 +64,9 @@ _PLACE_SHAPED = re.compile(r"[^\W\d_][^A-Z\d_]+(?:[ '-][^\d_]+)?")
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
+_TITLED = re.compile(
+    rf"\b(?:{'|'.join(sorted(title.capitalize() for title in COURTESY - {'miss'}))})\.?\s$"
+)
 _PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
@@ -119,6 +123,8 @@ def type_in_context(text: str, left: int, right: int, start: int, end: int) -> s
         return kind
     if _LIFE.match(text, right, end) or _is_person_here(text, left, right, start, end):
         return "person"
+    if text[left:right].isalpha() and _TITLED.search(text, max(start, left - 12), left):
+        return "person"  # "Mrs. Vell"
     where = text.endswith(_BEFORE_PLACES, start, left) and _GOES_ON.match(text, right, end)
     if not where or not _PLACE_SHAPED.fullmatch(text, left, right):
         return None

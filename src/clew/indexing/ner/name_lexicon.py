@@ -57,20 +57,14 @@ EVENT_PREFIXES = word_list(_TYPE_LISTS["event_prefixes"])
 PLACES = word_list(_TYPE_LISTS["places"])
 """Well-known places, which are never persons' surnames to be completed."""
 FIRST_NAMES = word_list(_TYPE_LISTS["first_names"])
-"""Common first names; a hint only, shapes and cues decide the rest: see `is_first_name`."""
+"""Common first names; a hint only, shapes and cues decide the rest."""
 DEMONYMS = word_list(_TYPE_LISTS["demonyms"])
 """Nationalities, languages and creeds, as adjectives."""
 
 _PART = re.compile(r"[^\W\d_]+")
+_HYPHEN = re.compile(r"[-\u2010]")
 _PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
-
-
-@lru_cache(maxsize=50_000)
-def is_first_name(word: str) -> bool:
-    """Whether it, or each half of "Jean-Pierre", is a common first name; accents may be missing."""
-    halves = word.casefold().split("-")
-    return all(half in FIRST_NAMES or fold(half) in FIRST_NAMES for half in halves)
 
 
 @lru_cache(maxsize=50_000)
@@ -78,6 +72,14 @@ def is_ordinary(word: str) -> bool:
     """Whether every part of a word ("re-use") is one that English writes small."""
     parts = _PART.findall(word.casefold().replace("\u2019", "'").removesuffix("'s"))
     return bool(parts) and all(map(_is_ordinary_part, parts))
+
+
+@lru_cache(maxsize=50_000)
+def is_first_name(word: str) -> bool:
+    """Whether a word is a common first name, or a double one: "Jean-Pierre", "Hans-Jürgen"."""
+    return all(
+        part in FIRST_NAMES or fold(part) in FIRST_NAMES for part in _HYPHEN.split(word.casefold())
+    )
 
 
 def _is_ordinary_part(part: str) -> bool:
