@@ -178,7 +178,8 @@ def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, 
 
 
 def _stands_alone(part: str) -> bool:
-    return len(part) > 2 and part.isalpha() and part.casefold() not in _NEVER_A_PERSON
+    is_word = len(part) > 2 and part.replace("-", "").isalpha()
+    return is_word and part.casefold() not in _NEVER_A_PERSON
 
 
 def _same_person(name: str, other: str) -> bool:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from clew.text import fold
 from clew.times.names import MONTH
 from clew.word_lists import english_words, read_word_lists, word_list
 
@@ -73,9 +74,12 @@ def is_ordinary(word: str) -> bool:
     return bool(parts) and all(map(_is_ordinary_part, parts))
 
 
+@lru_cache(maxsize=50_000)
 def is_first_name(word: str) -> bool:
-    """Whether a word is a common first name, or a double one: "Jean-Pierre"."""
-    return all(part in FIRST_NAMES for part in _HYPHEN.split(word.casefold()))
+    """Whether a word is a common first name, or a double one: "Jean-Pierre", "Hans-Jürgen"."""
+    return all(
+        part in FIRST_NAMES or fold(part) in FIRST_NAMES for part in _HYPHEN.split(word.casefold())
+    )
 
 
 def _is_ordinary_part(part: str) -> bool:
