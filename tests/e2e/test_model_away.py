@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -182,3 +187,31 @@ def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
     # Nothing is tried again: each task has waited as long as it may, and loading beside them.
     loading = provider == "ollama" and name != "search"
     assert 1 <= len(hanging.asked) <= 4 + loading
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [("enrich", "ollama"), ("enrich", "openai-compatible"), ("ask globally", "ollama")],
+)
+def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
+    name: str,
+    provider: str,
+    hanging: _Server,
+    copied: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _use(monkeypatch, provider, hanging.server_port, ROUTE__SECONDS="0.2")
+    command = [sys.executable, "-m", "clew", *ASKING[name], "--store", str(copied)]
+    # By default a request may take a minute or two.
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=copied) as process:
+        while len(hanging.asked) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, told = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Interrupted; the store is consistent" in told
+    assert "Traceback" not in told
+    assert time.monotonic() - began < 10
