@@ -1,12 +1,14 @@
 """Other systems that make a graph of texts, with a model that answers at once: what they do beside.
 
-    PEER/bin/python benchmarks/peers.py clew|lightrag|llamaindex BEIR_FOLDER [--passages 2000]
+    PEER/bin/python benchmarks/peers.py SYSTEM BEIR_FOLDER [--passages 2000] [--neo4j ADDRESS]
 
 It needs nothing of Clew but for `clew` itself, so that each system runs in an environment of its
-own (`uv pip install lightrag-hku`, `llama-index-core`). In place of a language model stands a rule:
-the names in a text, each in a relation with the next. The embedding of a text is the sum of vectors
-drawn for its words. So the times are what a system does around its models, not what it costs with
-them; what it finds is not compared.
+own (`uv pip install lightrag-hku`, `llama-index-core`, `txtai[graph]`, `hipporag` with `pyarrow`,
+`neo4j-graphrag`). The last needs an empty Neo4j with APOC (`scripts/neo4j_server.py start --apoc`),
+whose processor time is not counted. In place of a language model stands a rule: the names in a
+text, each in a relation with the next. The embedding of a text is the sum of vectors drawn for its
+words. So the times are what a system does around its models, not what it costs with them; what it
+finds is not compared.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ import argparse
 import asyncio
 import json
 import logging
+import os
 import re
 import statistics
+import sys
 import tempfile
 import time
 import zlib
@@ -44,7 +48,9 @@ def main() -> None:
     parser.add_argument("system", choices=sorted(SYSTEMS))
     parser.add_argument("folder", type=Path)
     parser.add_argument("--passages", type=int, default=2000)
+    parser.add_argument("--neo4j", default="bolt://127.0.0.1:7687", help="an empty server")
     given = parser.parse_args()
+    os.environ["NEO4J"] = given.neo4j
     texts = [f"{row.get('title', '')}\n{row['text']}" for row in _rows(given.folder, "corpus")]
     questions = [row["text"] for row in islice(_rows(given.folder, "queries"), ASKED)]
     package, run = SYSTEMS[given.system]
@@ -87,6 +93,8 @@ def run_clew(name: str, folder: Path, texts: Sequence[str], questions: Sequence[
     """Clew, which asks no language model; reading, recognising and ranking are its own."""
     import clew
 
+    # In this process, so that its processor time is all that is spent.
+    os.environ["CLEW_LIMITS__ISOLATION"] = "none"
     with clew.open(folder, embedder=Embedder()) as engine:
 
         def index() -> Ask:
@@ -188,10 +196,134 @@ def run_llamaindex(name: str, folder: Path, texts: Sequence[str], questions: Seq
     report(name, index, questions, len(texts))
 
 
+def run_txtai(name: str, folder: Path, texts: Sequence[str], questions: Sequence[str]) -> None:
+    """Txtai's graph of near passages, kept on disk and asked for a path through it."""
+    from txtai import Embeddings
+
+    made = Embeddings(
+        method="external", transform=vectors_of, content=True, graph={"approximate": False}
+    )
+
+    def ask(question: str) -> object:
+        found = made.search(question, 10, graph=True)
+        return [found.attribute(node, "text") for node in found.scan()]
+
+    def index() -> Ask:
+        made.index(list(texts))
+        made.save(str(folder / "index"))
+        return ask
+
+    report(name, index, questions, len(texts))
+
+
+def run_hipporag(name: str, folder: Path, texts: Sequence[str], questions: Sequence[str]) -> None:
+    """HippoRAG 2 with its files; its filter of facts keeps what it is shown."""
+    from hipporag import HippoRAG as package
+    from hipporag.utils.config_utils import BaseConfig
+
+    class Drawn:
+        def __init__(self, **_: object) -> None:
+            pass
+
+        def batch_encode(self, texts: Sequence[str] | str, **_: object) -> Any:  # noqa: ANN401
+            return vectors_of([texts] if isinstance(texts, str) else texts)
+
+    class Model:
+        def infer(self, messages: Sequence[dict[str, str]], **_: object) -> Any:  # noqa: ANN401
+            said = messages[-1]["content"]
+            if "fact_before_filter ## ]]" in said:
+                facts = said.rpartition("fact_before_filter ## ]]")[2].partition("\n\nRespond")[0]
+                reply = f"[[ ## fact_after_filter ## ]]\n{facts.strip()}"
+            else:
+                found = names_of(said.replace("Paragraph:", ""))
+                triples = [[a, "beside", b] for a, b in pairwise(found)]
+                key = "triples" if "named_entities" in said else "named_entities"
+                reply = json.dumps({key: triples if key == "triples" else found})
+            usage = {"prompt_tokens": 0, "completion_tokens": 0, "finish_reason": "stop"}
+            return reply, usage, False
+
+    module = sys.modules["hipporag.HippoRAG"]
+    vars(module)["_get_embedding_model_class"] = lambda **_: Drawn
+    vars(module)["_get_llm_class"] = lambda _: Model()
+    made = package(BaseConfig(save_dir=str(folder), llm_name="rule", embedding_model_name="drawn"))
+
+    def index() -> Ask:
+        made.index(list(texts))
+        return lambda question: made.retrieve([question], num_to_retrieve=10)
+
+    report(name, index, questions, len(texts))
+
+
+def run_neo4j(name: str, folder: Path, texts: Sequence[str], questions: Sequence[str]) -> None:
+    """neo4j-graphrag's pipeline of a text each, entities merged by name at the end."""
+    import neo4j
+    from neo4j_graphrag.components.resolver import SinglePropertyExactMatchResolver
+    from neo4j_graphrag.embeddings.base import Embedder as Base
+    from neo4j_graphrag.experimental.pipeline.kg_builder import SimpleKGPipeline
+    from neo4j_graphrag.indexes import create_vector_index
+    from neo4j_graphrag.llm import LLMInterface, LLMResponse
+    from neo4j_graphrag.retrievers import VectorCypherRetriever
+
+    class Drawn(Base):  # type: ignore[misc]
+        def embed_query(self, text: str) -> list[float]:
+            return list(vectors_of([text])[0].tolist())
+
+    class Model(LLMInterface):  # type: ignore[misc]
+        def invoke(self, input: str, *_: object, **__: object) -> Any:  # noqa: ANN401
+            found = names_of(input.rpartition("Input text:")[2])
+            number = {one: str(i) for i, one in enumerate(found)}
+            nodes = [
+                {"id": number[one], "label": "Thing", "properties": {"name": one}} for one in found
+            ]
+            beside = [
+                {
+                    "type": "BESIDE",
+                    "start_node_id": number[a],
+                    "end_node_id": number[b],
+                    "properties": {},
+                }
+                for a, b in pairwise(found)
+            ]
+            return LLMResponse(content=json.dumps({"nodes": nodes, "relationships": beside}))
+
+        async def ainvoke(self, input: str, *_: object, **__: object) -> Any:  # noqa: ANN401
+            return self.invoke(input)
+
+    logging.getLogger("neo4j").setLevel(logging.ERROR)
+    driver = neo4j.GraphDatabase.driver(os.environ["NEO4J"])
+    pipeline = SimpleKGPipeline(
+        llm=Model("rule"),
+        driver=driver,
+        embedder=Drawn(),
+        from_file=False,
+        schema="FREE",
+        perform_entity_resolution=False,
+    )
+    loop = asyncio.new_event_loop()
+
+    def index() -> Ask:
+        create_vector_index(driver, "texts", "Chunk", "embedding", DIMENSION, "cosine")
+        for text in texts:
+            loop.run_until_complete(pipeline.run_async(text=text))
+        loop.run_until_complete(SinglePropertyExactMatchResolver(driver).run())
+        driver.execute_query("CALL db.awaitIndexes()")
+        follow = """
+            OPTIONAL MATCH (node)<-[:FROM_CHUNK]-(one)-[tie]-(other)-[:FROM_CHUNK]->(far)
+            RETURN node.text AS text, score, collect(DISTINCT far.text)[..10] AS beside
+        """
+        retriever = VectorCypherRetriever(driver, "texts", follow, Drawn())
+        return lambda question: retriever.search(query_text=question, top_k=10)
+
+    report(name, index, questions, len(texts))
+
+
 SYSTEMS = {
     "clew": ("clew", run_clew),
+    "hipporag": ("hipporag", run_hipporag),
     "lightrag": ("lightrag-hku", run_lightrag),
     "llamaindex": ("llama-index-core", run_llamaindex),
+    "neo4j": ("neo4j-graphrag", run_neo4j),
+    "txtai": ("txtai", run_txtai),
 }
 """The package and what runs it."""
 

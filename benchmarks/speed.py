@@ -1,11 +1,14 @@
 """Speed and memory, as figures and as ratios taken in the same run.
 
     uv run python -m benchmarks.speed BEIR_FOLDER... [--passages 10000]
+    uv run python -m benchmarks.speed BEIR_FOLDER... --only cold [--before SOURCES]
 
 Passages of the BEIR folders are taken in turn until there are enough. Measured are: indexing
 against embedding the same chunks alone, the memory that indexing adds up to, asking (warm) against
 embedding the question alone, and `clew search` from a cold shell against importing numpy and
-onnxruntime. Machines are noisy: the ratios are what to look at.
+onnxruntime. Machines are noisy: the ratios are what to look at. `--only cold` measures the last
+alone; `--before` names the folder `src` of another checkout, whose search takes turns with
+this one's. Embeddings that are remembered would be no measure of the model: none are here.
 """
 
 from __future__ import annotations
@@ -36,14 +39,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folders", nargs="+", type=Path)
     parser.add_argument("--passages", type=int, default=10_000)
+    parser.add_argument("--only", choices=["cold"])
+    parser.add_argument("--before", type=Path, metavar="SOURCES")
     given = parser.parse_args()
+    os.environ["CLEW_EMBED__REMEMBERED"] = "0"
     documents, questions = take(given.folders, given.passages)
     with tempfile.TemporaryDirectory(prefix="clew-speed-") as folder:
         store = Path(folder)
         with clew.open(store) as engine:
-            index(engine, documents)
-            ask(engine, questions[:QUESTIONS])
-        cold(store, questions[0])
+            if given.only:
+                engine.add_documents(documents)
+            else:
+                index(engine, documents)
+                ask(engine, questions[:QUESTIONS])
+        del os.environ["CLEW_EMBED__REMEMBERED"]
+        cold(store, questions[0], given.before)
 
 
 def take(folders: list[Path], passages: int) -> tuple[list[Document], list[str]]:
@@ -97,28 +107,38 @@ def ask(engine: clew.Clew, questions: list[str]) -> None:
         )
 
 
-def cold(store: Path, question: str) -> None:
-    """`clew search` in a new process, in turn with the bare imports."""
+def cold(store: Path, question: str, before: Path | None) -> None:
+    """`clew search` in a new process, in turn with the bare imports and with another checkout's."""
     search = [sys.executable, "-m", "clew", "search", question, "--store", str(store)]
     bare = [sys.executable, "-c", "import numpy, onnxruntime"]
-    commands = partial(run, search), partial(run, bare)
-    for command in commands:
+    commands = {"bare imports": partial(run, bare), "cold search": partial(run, search)}
+    if before is not None:
+        commands["cold search before"] = partial(run, search, PYTHONPATH=str(before.resolve()))
+    for command in commands.values():
         command()
-    pairs = [(timed(commands[0]), timed(commands[1])) for _ in range(COLD_RUNS)]
-    ours, imports = (statistics.median(column) for column in zip(*pairs, strict=True))
-    ratio = statistics.median(a / b for a, b in pairs)
-    print(f"cold search {ours:.2f} s, bare imports {imports:.2f} s, ratio {ratio:.2f}")
+    rounds = [[command() for command in commands.values()] for _ in range(COLD_RUNS)]
+    for name, column in zip(commands, zip(*rounds, strict=True), strict=True):
+        taken, spent = (statistics.median(one[which] for one in column) for which in (0, 1))
+        beside = list(zip(column, (row[0] for row in rounds), strict=True))
+        ratios = [statistics.median(a[which] / b[which] for a, b in beside) for which in (0, 1)]
+        print(
+            f"{name} {taken:.2f} s, ratio {ratios[0]:.2f};"
+            f" {spent:.2f} s of the processor, ratio {ratios[1]:.2f}"
+        )
 
 
-def run(command: list[str]) -> None:
-    """Run a command and throw its output away; raises where it fails.
+def run(command: list[str], **environment: str) -> tuple[float, float]:
+    """Seconds that a command takes, and those of the processor; raises where it fails.
 
     Compiled code is kept, as it is wherever nobody asked for the contrary.
     """
     kept = tempfile.gettempdir() + "/clew-speed-bytecode"
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": kept}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
-    subprocess.run(command, check=True, capture_output=True, env=environment)
+    given = {**os.environ, "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": kept, **environment}
+    given.pop("PYTHONDONTWRITEBYTECODE", None)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    taken = timed(lambda: subprocess.run(command, check=True, capture_output=True, env=given))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return taken, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
 def timed(work: Callable[[], object]) -> float:

@@ -40,7 +40,7 @@ def main() -> None:
     ray.init(address=given.address, num_cpus=None if given.address else given.shards)
     done = (
         ray.data.range(given.shards, override_num_blocks=given.shards)
-        .map(index, fn_args=(folder, work, given.shards))
+        .map(index, fn_args=(folder, work, given.shards))  # type: ignore[arg-type, unused-ignore]
         .take_all()
     )
     for row in sorted(done, key=lambda row: int(row["shard"])):

@@ -23,8 +23,9 @@ from typer.main import get_command
 
 from clew import __version__
 from clew.cli.app import EXIT_STATUSES, app
-from clew.cli.common import COMMON_OPTIONS
+from clew.cli.command import COMMON_OPTIONS
 from clew.settings import Settings
+from clew.settings.group import SettingsGroup
 from clew.tools.registry import TOOLS
 from clew.tools.spec import Parameter, Tool
 
@@ -42,12 +43,13 @@ def main() -> int:
         "docs/cli.md": command_line_page(),
         "docs/settings.md": settings_page(),
         "docs/tools.md": tools_page(),
+        "src/clew/settings/defaults.json": default_settings(),
     }
     if arguments.check:
         return check(arguments.root, pages)
     for name, text in pages.items():
         path = arguments.root / name
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
         print(f"{name} written")
     return 0
@@ -176,6 +178,29 @@ def settings_page() -> str:
     general = {**schema, "description": ""}
     sections = settings_sections("", general, schema["$defs"])
     return "\n\n".join(["# Settings", GENERATED, SETTINGS_INTRODUCTION, *sections]) + "\n"
+
+
+def default_settings() -> str:
+    """What settings are, and say of themselves, where nothing is set; groups in groups left out."""
+    found = {
+        name: plain_values(value) if isinstance(value, SettingsGroup) else value
+        for name, value in Settings.model_construct()
+    }
+    return json.dumps({**found, "store": str(found["store"])}, indent=1) + "\n"
+
+
+def plain_values(group: SettingsGroup) -> dict[str, Any]:
+    """Fields and properties by name, where JSON holds their values as they are."""
+    own = vars(type(group)).items()
+    names = [*type(group).model_fields, *(n for n, v in own if isinstance(v, property))]
+    values = ((name, getattr(group, name)) for name in names)
+    return {name: value for name, value in values if is_plain(value)}
+
+
+def is_plain(value: object) -> bool:
+    """Whether JSON holds the value as it is, tuples as lists."""
+    values = value if isinstance(value, tuple) else [value]
+    return all(one is None or isinstance(one, (str, int, float)) for one in values)
 
 
 def settings_sections(

@@ -51,11 +51,11 @@ def _held_out(groups: Sequence[Group], parts: Sequence[Hashable]) -> dict[int, S
         ranker = fit([group for group, own in zip(groups, parts, strict=True) if own != part])
         for number, group in enumerate(groups):
             if parts[number] == part:
-                rankings[number] = group.ranking(_scores(ranker, group))
+                rankings[number] = group.ranking(scores_of(ranker, group))
     return rankings
 
 
-def _scores(ranker: Ranker, group: Group) -> Floats:
+def scores_of(ranker: Ranker, group: Group) -> Floats:
     """(n,) as `clew search` scores the group's candidates."""
     return ranker.rank_second(group.second(ranker.rank_first(group.evidence.matrix)))
 

@@ -138,20 +138,30 @@ def _ask(
     ):
         for source in held:
             engine.add_documents(source.data.documents)
-        snapshot = engine.state.snapshot.whole
-        ids = snapshot.chunk_ids
-        passages = _passages(engine, held, ids)
-        shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
-        own = [(source, question) for source in held for question in source.data.questions]
-        asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
-        asked += [("foreign", *one) for one in strangers]
-        found = [
-            ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
-            for kind, source, question in asked
-        ]
+        found = groups_of(engine, kind, held, strangers)
         again = [g for g in found if g.kind == "small" or (g.kind == "plain" and strangers)]
         first = sorted(again, key=lambda group: digest(group.question))[:EMPTIED]
         return found + [emptied(group, engine) for group in first]
+
+
+def groups_of(
+    engine: Engine,
+    kind: Kind,
+    held: Sequence[Source],
+    strangers: Sequence[tuple[Source, Question]] = (),
+) -> list[Group]:
+    """All questions of the data sets that a store holds, and others', asked of it as it is."""
+    snapshot = engine.state.snapshot.whole
+    ids = snapshot.chunk_ids
+    passages = _passages(engine, held, ids)
+    shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
+    own = [(source, question) for source in held for question in source.data.questions]
+    asked: list[tuple[Kind, Source, Question]] = [(kind, *one) for one in own]
+    asked += [("foreign", *one) for one in strangers]
+    return [
+        ask(kind, source.name, question.text, _gold(kind, source, question), engine, shelf)
+        for kind, source, question in asked
+    ]
 
 
 def small_stores(source: Source, asked: Sequence[Group], embedder: Embedder) -> list[Group]:

@@ -71,6 +71,11 @@ def print_table(name: str, table: dict[str, dict[str, dict[str, float]]]) -> Non
     for strategy in strategies:
         row = table[strategy]["no answer"]
         print(f"no answer, {strategy}: {', '.join(f'{k} {v:.3g}' for k, v in row.items())}")
+        every = table[strategy]["all kinds"]
+        print(
+            f"answering sentence, {strategy}: {every['marked']:.0f} of {every['with a text']:.0f}"
+            " hold what is sought"
+        )
 
 
 def print_misses(answers: Sequence[Answer]) -> None:

@@ -9,7 +9,7 @@ from statistics import mean
 
 import clew
 from benchmarks.real.questions import Question, below
-from clew.types import SearchResult
+from clew.types import Hit, SearchResult
 
 FIRST_FEW = 5
 
@@ -29,6 +29,9 @@ class Answer:
     notes: tuple[str, ...]
     found: tuple[str, ...]
     """Paths of the first five, for reading."""
+    marked: bool | None
+    """The answering sentence of the best gold passage among these holds the text sought; None where
+    there is no such passage, or no text."""
 
 
 def ask_all(
@@ -58,7 +61,17 @@ def _judge(folder: Path, question: Question, strategy: str, result: SearchResult
         score=hits[0].score if hits else 0.0,
         notes=result.notes,
         found=tuple(paths),
+        marked=_marked(question, hits, paths),
     )
+
+
+def _marked(question: Question, hits: Sequence[Hit], paths: Sequence[str]) -> bool | None:
+    for hit, path in zip(hits, paths, strict=True):
+        sought = [g for g in question.gold if g.text and g.holds(path, hit.chunk.text)]
+        if sought:
+            start, end = (place - hit.chunk.start for place in hit.answer or (hit.chunk.start,) * 2)
+            return any(gold.holds(path, hit.chunk.text[start:end]) for gold in sought)
+    return None
 
 
 def summarise(answers: Sequence[Answer]) -> dict[str, dict[str, dict[str, float]]]:
@@ -84,6 +97,8 @@ def _rates(answers: Sequence[Answer]) -> dict[str, float]:
         "questions": len(answers),
         "first": 100 * mean(answer.first for answer in answers) if answers else 0.0,
         "five": 100 * mean(answer.five for answer in answers) if answers else 0.0,
+        "marked": sum(answer.marked is True for answer in answers),
+        "with a text": sum(answer.marked is not None for answer in answers),
     }
 
 

@@ -77,15 +77,13 @@ def open(
     be opened, `NotFoundError` for an unknown pack.
     """
     from clew.library import Clew
-    from clew.settings import load_settings
 
-    if settings is None:
-        settings = load_settings(store=store, namespace=namespace)
-    else:
+    if settings is None or store is not None or namespace is not None:
+        from clew.settings import load_settings
+
         given = {"store": store, "namespace": namespace}
         known = {name: value for name, value in given.items() if value is not None}
-        if known:
-            settings = load_settings(**{**settings.model_dump(), **known})
+        settings = load_settings(**{**(settings.model_dump() if settings else {}), **known})
     opened = Clew(settings, **models)
     try:
         for name in packs:

@@ -1,6 +1,6 @@
 """`python -m clew` is the command `clew`."""
 
-from clew.cli import main
+from clew.cli import start
 
 if __name__ == "__main__":
-    main()
+    start()

@@ -9,7 +9,7 @@ from clew.languages import LanguageWords, language_words
 
 _ABBREVIATION = re.compile(
     r"(?:^|[\s(\[\"“'])(?:[A-Z]|[A-Za-z](?:\.[A-Za-z])+"
-    r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Sgt|Rev|Hon|Gov|Sen|Rep"
+    r"|Mr|Mrs|Ms|Dr|Prof|St|Sr|Jr|Lt|Col|Gen|Capt|Cllr|Sgt|Rev|Hon|Gov|Sen|Rep"
     r"|vs|etc|e\.g|i\.e|cf|al|No|Nos|Vol|pp|Fig|Inc|Ltd|Co|Corp|Bros|Mt|Ft"
     r"|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec|b|c|ca|d)\.$"
 )

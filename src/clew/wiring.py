@@ -201,7 +201,7 @@ def make_embedder(settings: Settings) -> Embedder:
 
 def make_reranker(settings: Settings) -> Reranker | None:
     """The reranker, None where none is configured; its model loads when it is first needed."""
-    chosen = settings.rerank
+    chosen, embed = settings.rerank, settings.embed
     if not chosen.model:
         return None
     from clew.models.cross_encoder import OnnxCrossEncoder, SentenceTransformersReranker
@@ -209,7 +209,7 @@ def make_reranker(settings: Settings) -> Reranker | None:
     if chosen.runtime == "sentence-transformers":
         return SentenceTransformersReranker(chosen.model)
     return OnnxCrossEncoder(
-        chosen.model, cache=settings.embed.cache, threads=settings.embed.threads
+        chosen.model, cache=embed.cache, threads=embed.threads, providers=embed.providers
     )
 
 

@@ -317,6 +317,23 @@ def test_a_retracted_relation_is_gone(in_process: Run, library: Library) -> None
     assert "part_of" not in {r["relation"] for r in shown["relations"]}
 
 
+def test_entities_are_listed_by_name_and_by_type(in_process: Run, indexed: Library) -> None:
+    store = ("--store", indexed.store)
+
+    every = json.loads(in_process("entity", "list", "--json", *store).stdout)
+    kind = every[0]["entity_type"]
+    of_kind = json.loads(in_process("entity", "list", "--type", kind, "--json", *store).stdout)
+    named = json.loads(in_process("entity", "list", "tarn", "--json", *store).stdout)
+    shown = in_process("entity", "list", "--limit", "1", *store).stdout
+
+    assert {"Tarn Abbey", "Lorne Estate"} <= {entity["name"] for entity in every}
+    assert of_kind == [entity for entity in every if entity["entity_type"] == kind]
+    assert [entity["name"] for entity in named] == ["Tarn Abbey"]
+    assert every[0]["name"] in shown
+    assert every[1]["name"] not in shown
+    assert in_process("entity", "list", "zzz", *store).stdout == "no entity is like that\n"
+
+
 def test_entity_show_and_neighbors(in_process: Run, indexed: Library) -> None:
     shown = in_process("entity", "show", "Tarn Abbey", "--store", indexed.store)
     around = in_process("entity", "neighbors", "Tarn Abbey", "--store", indexed.store, "--json")

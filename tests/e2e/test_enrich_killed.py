@@ -126,12 +126,17 @@ def test_who_sees_failures_is_told_what_to_do(
         assert in_process("index", str(letters), *at).returncode == 0
         told = in_process("enrich", "--extract", *at)
         again = in_process("enrich", "--extract", "--retry", "--json", *at)
+        same = in_process("extract", "--retry", "--json", *at)
         failures = in_process("stats", "--llm", "--failures", *at)
         done = in_process("enrich", "--extract", "--json", *at)
 
     (report,) = json.loads(again.stdout)["reports"]
     (rest,) = json.loads(done.stdout)["reports"]
     assert (told.returncode, again.returncode, done.returncode) == (1, 1, 0)
+    (other,) = json.loads(same.stdout)["reports"]
+    for name in ("failed", "requests", "cached"):
+        assert other[name] == report[name]
+    assert report["requests"] > 0
     for said in (told.stderr, report["next_step"]):
         assert "clew enrich --extract --retry" in said
         assert "clew stats --llm --failures" in said

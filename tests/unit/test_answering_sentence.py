@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 import clew
+from clew.search.answer.asked_kind import asked_kind, holds_kind
 from clew.testing.fakes import HashEmbedder
 
 QUESTION = "Where does the clock of Vell stand now?"
@@ -24,12 +25,12 @@ On Mon, 6 May 2024 Ada Morn wrote:
 """
 
 
-def answered(folder: Path, text: str, name: str = "a.md") -> str:
+def answered(folder: Path, text: str, question: str = QUESTION, strategy: str = "keyword") -> str:
     """The sentence that the only passage is said to answer with; empty: none."""
-    (folder / name).write_text(text, encoding="utf-8")
+    (folder / "a.md").write_text(text, encoding="utf-8")
     with clew.open(folder / "store", embedder=HashEmbedder()) as store:
-        store.index([folder / name])
-        hit = store.search(QUESTION, strategy="keyword").hits[0]
+        store.index([folder / "a.md"])
+        hit = store.search(question, strategy=strategy).hits[0]
     if hit.answer is None:
         return ""
     start, end = hit.answer
@@ -65,6 +66,61 @@ def answered(folder: Path, text: str, name: str = "a.md") -> str:
 )
 def test_what_tells_answers(tmp_path: Path, text: str, answer: str) -> None:
     assert answered(tmp_path, text) == answer
+
+
+MINUTES = """\
+# Minutes of the Vell bowls club
+
+1. Bees. Mrs Brandt asked to keep two hives on plot 31.
+2. Bowls. The committee bought new bowls. They cost £290 and came from Ostby.
+3. Chair. Dorothy Pell is ill. Ravi Menon chairs the club until she is back.
+
+| part | number | made of |
+| --- | --- | --- |
+| piston cup | K40-07 | leather |
+| foot valve | K40-11 | brass |
+"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("What was said about bees?", "Mrs Brandt asked to keep two hives on plot 31."),
+        ("How much did the bowls cost?", "They cost £290 and came from Ostby."),
+        (
+            "Who chairs while Dorothy Pell is away?",
+            "Ravi Menon chairs the club until she is back.",
+        ),
+        ("What part number has the foot valve?", "| foot valve | K40-11 | brass |"),
+    ],
+)
+def test_what_holds_the_thing_asked_for_answers(tmp_path: Path, question: str, answer: str) -> None:
+    assert answered(tmp_path, MINUTES, question, "graph") == answer
+
+
+@pytest.mark.parametrize(
+    ("question", "sentence", "holds"),
+    [
+        ("How many people came?", "Some forty people came.", False),
+        ("How many people came?", "12 people came.", True),
+        ("How many of the 12 came?", "All 12 came.", False),
+        ("How many came?", "2. All of them came.", False),
+        ("When was it built?", "It was built in May.", True),
+        ("In which year was it built?", "It was built in spring.", False),
+        ("Who built it?", "It was built by Ada Morn.", True),
+        ("Who is Ada Morn?", "They saw Ada Morn.", False),
+        ("Wer hat es gebaut?", "Gebaut hat es Uwe Petersen.", True),
+        ("Combien donne la mairie ?", "La subvention s'élève à 1 200 euros.", True),
+    ],
+)
+def test_kinds_of_things(question: str, sentence: str, holds: bool) -> None:
+    kind = asked_kind(question)
+    assert kind is not None
+    assert holds_kind(sentence, kind, question) is holds
+
+
+def test_a_question_of_another_kind_asks_for_none_of_these() -> None:
+    assert asked_kind("What did she say about whoever came?") is None
 
 
 def test_neither_header_nor_quoted_reply_of_a_mail_answers(tmp_path: Path) -> None:

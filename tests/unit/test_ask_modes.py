@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 import clew
 from clew.errors import InputError, ModelError, NotFoundError, SettingsError
 from clew.ports.language_model import Reply, Request
+from clew.search.ask.stepwise import Searches
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types.answers import DO_NOT_SAY, Answer, AnswerMode
 from tests.unit.test_ask import BORN, BUILT, QUESTION, said
@@ -78,6 +80,34 @@ def test_what_is_missing_is_searched_for(library: Path) -> None:
     assert answer.calls == 4
     assert answer.usage.output_tokens > 0
     assert answer.text == told == "He learned in Harrow. [3]"
+
+
+def test_a_passage_stands_where_it_was_found_first(library: Path) -> None:
+    """Those of several searches take turns, the best of each first."""
+    with clew.open(library, embedder=HashEmbedder()) as store:
+        found = store.search(CHAIN)
+    a, b, c = found.hits
+    results = {"first": (a, b, c), "second": (c, a), "third": (b,)}
+    searches = Searches(lambda question: replace(found, hits=results[question]))
+    for question in results:
+        searches.add(question)
+
+    assert searches.hits() == (a, c, b)
+
+
+@pytest.mark.parametrize("nothing", ["<question_1>", "…", "", "question", " \t "])
+def test_what_is_no_question_is_not_searched_for(library: Path, nothing: str) -> None:
+    plan = json.dumps({"questions": [nothing, "Who built the clock of Vell?"]})
+    answer, _, _ = asked(library, [plan, next_question(nothing), said()])
+
+    assert answer.questions == (CHAIN, "Who built the clock of Vell?")
+
+
+def test_a_question_without_spaces_is_one(library: Path) -> None:
+    japanese = "誰がヴェルの時計を作りましたか"
+    answer, _, _ = asked(library, [json.dumps({"questions": [japanese]}), ENOUGH, said()])
+
+    assert answer.questions == (CHAIN, japanese)
 
 
 def test_there_are_no_more_searches_than_steps(library: Path) -> None:

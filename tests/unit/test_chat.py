@@ -321,9 +321,13 @@ def test_what_the_user_states_is_remembered_with_its_sentence(talks: Start) -> N
     ],
 )
 def test_what_the_user_did_not_say_is_not_remembered(talks: Start, fact: dict[str, str]) -> None:
-    turn = talks("Ada Morn.", facts(fact)).store.chat(remember=True).say(SAID)
+    store = talks("Ada Morn.", facts(fact)).store
+    known = store.maintenance.stats()["entities"]
+    turn = store.chat(remember=True).say(SAID)
 
     assert turn.remembered == ()
+    assert len(store.documents.list()) == 2, "a message without a fact is no document"
+    assert store.maintenance.stats()["entities"] == known
 
 
 def test_what_documents_say_is_not_remembered(talks: Start) -> None:

@@ -6,6 +6,7 @@ What the servers say is held to the vendors' own types; what they are sent is re
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ import clew
 from clew.chat.conversation import ChatTurn
 from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
+from clew.tools.toolbox import Toolbox
 from tests.unit.test_ask import BORN, BUILT
 
 CALLS = {"call_a": "clock of Vell", "call_b": "Ada Morn"}
@@ -279,6 +281,39 @@ def test_two_calls_their_answers_and_the_answer(
     assert "<document tool=" not in first
     assert second.count("<document tool=") == 2
     assert "Ada Morn" in second
+
+
+@pytest.fixture
+def at_a_time(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many tools were being called as each was; each waits a moment for another."""
+    found: list[int] = []
+    under_way: set[object] = set()
+    two, call = threading.Event(), Toolbox.call
+
+    def noted(self: Toolbox, *given: Any, **named: Any) -> Any:  # noqa: ANN401 - as it is passed on
+        mark = object()
+        under_way.add(mark)
+        if len(under_way) == 2:
+            two.set()
+        two.wait(0.5)
+        found.append(len(under_way))
+        try:
+            return call(self, *given, **named)
+        finally:
+            under_way.discard(mark)
+
+    monkeypatch.setattr(Toolbox, "call", noted)
+    return found
+
+
+@pytest.mark.parametrize("provider", WIRES)
+def test_calls_of_one_reply_run_at_the_same_time_but_for_ollama(
+    talk: Callable[..., list[ChatTurn]], at_a_time: list[int], provider: str
+) -> None:
+    (turn,) = talk(provider, "Who built the clock?")
+
+    assert [call.arguments for call in turn.calls] == [{"query": q} for q in CALLS.values()]
+    assert max(at_a_time) == (1 if provider == "ollama" else 2)
 
 
 def test_answers_to_calls_of_one_reply_go_to_anthropic_together(

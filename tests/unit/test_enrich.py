@@ -286,6 +286,20 @@ def test_a_dry_run_says_what_is_used(tmp_path: Path) -> None:
     assert said.output_tokens == pytest.approx(rest.usage.output_tokens, rel=0.15)
 
 
+def test_a_dry_run_counts_what_is_asked_twice_once(tmp_path: Path) -> None:
+    """Of passages that are the same, in the same document, one is asked about."""
+    text = "\n\n".join(["Ada Morn told the tale of the old mill to Tobias Fenn in Vell."] * 12)
+    found = {"entities": [{"name": "Ada Morn", "type": "person"}], "facts": []}
+    model = ScriptedLanguageModel([json.dumps(found)] * 99)
+    with opened(tmp_path, model, 16, concurrency=1, extract={"max_output_tokens": 80}) as store:
+        store.add(text, title="Tales")
+        said = store.enriching.estimate("extract")["extract"]
+        (done,) = store.enrich("extract")
+
+    assert 1 <= said.calls == done.requests < 12
+    assert said.cached == done.cached
+
+
 def test_a_model_that_is_away_changes_nothing_and_says_so_at_once(folder: Path) -> None:
     away = ScriptedLanguageModel([ModelUnavailableError("the model is away")] * 99)
     with opened(folder, away) as store:

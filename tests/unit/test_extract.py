@@ -33,11 +33,26 @@ def types(*texts: str, title: str = "") -> dict[str, str]:
     return {m.name: m.entity_type for chunk in found.chunks for m in chunk.mentions}
 
 
+def test_a_double_first_name_shows_a_person() -> None:
+    said = "Then Jean-Pierre Cottage met Hans-Peter Wolf and Cold-Water Cottage."
+    found = types(said)
+    assert found["Jean-Pierre Cottage"] == found["Hans-Peter Wolf"] == "person"
+    assert found["Cold-Water Cottage"] == "name"
+
+
+def test_who_has_a_title_is_a_person() -> None:
+    said = "Councillor Bligh saw Mr Oduya. Then Mrs. Vell and Cllr. Tamm left in a Vell 3."
+    assert types(said) == dict.fromkeys(("Bligh", "Oduya", "Vell", "Tamm"), "person") | {
+        "Vell 3": "name"
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
         ("In Paris we met.", ["Paris"]),
         ("She studied at the University of Chicago.", ["University of Chicago", "Chicago"]),
+        ("It was carried, Cllr. Marchetti voting against.", ["Marchetti"]),
         (
             "Then Ludwig van Beethoven and Vasco da Gama left.",
             ["Ludwig van Beethoven", "Vasco da Gama"],

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import ollama
@@ -277,3 +278,52 @@ def test_the_key_is_sent_and_never_shown(
     (sent, _) = httpserver.log[-1]
     assert sent.headers["Authorization"] == "Bearer secret-of-ours"
     assert "secret" not in f"{error.value!r} {asked.settings!r} {asked.settings.model_dump()}"
+
+
+# --- loading once
+
+
+def _chat_bodies(bodies: list[dict[str, Any]]) -> list[int]:
+    return [body["options"]["num_ctx"] for body in bodies]
+
+
+def test_calls_of_like_size_share_a_context(serve: Serve, bodies: list[dict[str, Any]]) -> None:
+    sizes = range(100, 9_000, 178)
+    said = (lines(event("yes"), end(read=size + 50)) for size in sizes)
+    chosen = serve(*said, context_tokens=50_000, length=50_000).settings
+    for size in sizes:
+        with closing(Ollama(chosen)) as fresh:  # which knows of no load
+            LanguageModelClient(fresh, chosen).reply(request("word " * size))
+
+    found = _chat_bodies(bodies)
+    assert found == sorted(found)
+    assert len(set(found)) <= 8
+    assert max(b / a for a, b in pairwise(sorted(set(found)))) <= 1.5
+
+
+def test_a_shorter_call_takes_the_context_that_is_loaded(
+    serve: Serve, bodies: list[dict[str, Any]]
+) -> None:
+    said = [lines(event("yes"), end(read=3050))] * 3
+    asked = serve(*said, context_tokens=50_000, length=50_000)
+
+    for words in (10, 3000, 10):
+        asked.reply(request("word " * words))
+
+    first, second, third = _chat_bodies(bodies)
+    assert first < second == third
+
+
+def test_a_context_that_could_not_be_loaded_is_not_asked_for_again(
+    serve: Serve, bodies: list[dict[str, Any]]
+) -> None:
+    said = lines(event("yes"), end(read=400))
+    asked = serve(said, Response("no memory", 500), said, context_tokens=50_000, length=50_000)
+
+    asked.reply(request("word " * 10))
+    with pytest.raises(ModelUnavailableError):
+        asked.reply(request("word " * 3000))
+    asked.reply(request("word " * 10))
+
+    first, second, third = _chat_bodies(bodies)
+    assert first == third < second

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clew.sentences import sentences
 from tests.unit.test_extract import names, types
 
 
@@ -150,3 +151,22 @@ def test_a_name_may_be_cut_off_behind_of() -> None:
     found = names("The 1998 Eastern Tornado Outbreak of June 2, 1998, was a significant one.")
 
     assert any("Eastern Tornado Outbreak" in name for name in found)
+
+
+def test_first_names_with_a_hyphen_and_titles_of_councillors_tell_persons() -> None:
+    found = types(
+        "We met Jean-Pierre Garonne. Cllr. Hans-Jürgen Oduya chaired. Then Hans-Jürgen left,"
+        " Councillor Oduya's motion was carried, and Cllr. Bligh was against it."
+    )
+
+    assert found["Jean-Pierre Garonne"] == "person"
+    assert found["Hans-Jürgen Oduya"] == "person"
+    assert found["Hans-Jürgen"] == "person", "who it stands for is known in the document"
+    assert "Bligh" in found
+    assert not {"Cllr", "Councillor", "Councillor Oduya", "Cllr. Bligh"} & found.keys()
+
+
+def test_a_title_with_a_full_stop_ends_no_sentence() -> None:
+    text = "The motion was carried, Cllr. Bligh voting against it."
+
+    assert [text[start:end] for start, end in sentences(text)] == [text]

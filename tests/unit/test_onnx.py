@@ -438,6 +438,20 @@ def cut(path: Path) -> None:
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
 
 
+def test_a_provider_that_is_not_there_is_said_and_costs_no_conversion(
+    opened: Open, cache: Path
+) -> None:
+    before = opened().embed_query("a tower clock")
+    kept = graph_folder(cache)
+
+    with pytest.raises(ModelError, match=r"'NoSuchProvider' here, but .*CPU.*embed\.providers"):
+        opened(providers=["NoSuchProvider", "CPUExecutionProvider"]).embed_query("a tower clock")
+
+    assert graph_folder(cache) == kept
+    again = opened(providers=["CPUExecutionProvider"])
+    np.testing.assert_array_equal(again.embed_query("a tower clock"), before)
+
+
 @pytest.mark.parametrize(
     "damage",
     [

@@ -56,6 +56,19 @@ def test_found_first_and_in_five_are_told_apart_and_all_asks_for_all(tmp_path: P
     assert table["no answer"]["nothing"] == 1
 
 
+def test_a_marked_sentence_counts_where_it_holds_what_is_sought(tmp_path: Path) -> None:
+    (tmp_path / "zoo.txt").write_text("The zebra eats grass. The zebra sleeps at noon.")
+    questions = [
+        Question("Who sleeps, the zebra?", "right", (Gold("zoo.txt", "noon"),)),
+        Question("What eats the zebra? Grass?", "wrong", (Gold("zoo.txt", "noon"),)),
+        Question("zebra", "no text", (Gold("zoo.txt", ""),)),
+    ]
+    with clew.open(tmp_path / "store", embedder=HashEmbedder()) as engine:
+        engine.index([tmp_path], include=["*.txt"])
+        answers = ask_all(engine, tmp_path, questions, ["keyword"])
+    assert [answer.marked for answer in answers] == [True, False, None]
+
+
 def test_relations_without_a_label_are_unlabelled_and_not_right() -> None:
     right = next(judged for judged in judged_relations() if judged.right)
     known = Stated(right.head, right.relation, right.tail)

@@ -11,10 +11,12 @@ from clew.search.ranking.ranker import load_ranker, save_ranker
 from clew.testing.fakes import HashEmbedder
 from training.confidence import calibrate
 from training.cross_validate import cross_validate, to_markdown
+from training.enriched import WITH, WITHOUT, ask_both, compare
+from training.enriched import to_markdown as enriched_markdown
 from training.groups import Group
 from training.prepare import prepare
 from training.regime import fit, weigh
-from training.sources import cap, read_sources
+from training.sources import Source, cap, read_sources
 
 TOWNS = ("Arden", "Bexley", "Corfe", "Dunmere", "Elmswell", "Farley", "Granby", "Hexham")
 
@@ -170,6 +172,7 @@ def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> N
     assert "| graph, left out |" in report
 
 
+<<<<<<< HEAD
 def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Group]) -> None:
     answered = {group.question: group for group in groups if group.kind == "plain"}
     emptied = [group for group in groups if group.kind == "emptied"]
@@ -181,3 +184,29 @@ def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Gro
         assert not set(full.gold) & set(group.candidates)
         # "What did the bell maker of Vell do?": no other passage names the town.
         assert group.evidence.analysis.unknown > full.evidence.analysis.unknown
+=======
+def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> None:
+    """The facts tie each town to a name that no pattern takes for one."""
+    folder = tmp_path / "towns"
+    write_set(folder, "bell")
+    records = []
+    for line in (folder / "corpus.jsonl").read_text("utf-8").splitlines():
+        passage = json.loads(line)
+        names = [town for town in TOWNS if town in passage["text"]]
+        triples = [[town, "had", "bell"] for town in names]
+        records.append({"_id": passage["_id"], "entities": names, "triples": triples})
+    triples_file = folder / "llm_triples.jsonl"
+    triples_file.write_text("\n".join(map(json.dumps, records)), "utf-8")
+    source = Source("towns", load_beir(folder))
+
+    asked = ask_both(source, triples_file, HashEmbedder())
+    figures = compare(asked, [])
+
+    without, with_ = (asked[name] for name in (WITHOUT, WITH))
+    assert [group.question for group in without] == [group.question for group in with_]
+    entities = [len(groups[0].shelf.snapshot.entity_ids) for groups in (without, with_)]
+    assert entities[1] == entities[0] + 1
+    assert len(figures) == 6
+    assert all(0 <= row["recall@5"] <= 1 for row in figures.values())
+    assert "with the model's facts | both" in enriched_markdown(figures)
+>>>>>>> main

@@ -40,14 +40,21 @@ def begin(
         raise InputError(f"max_rounds {max_rounds!r} cannot be; expected 1 to {MOST_ROUNDS}")
     if conversation is not None and not log.messages(conversation):
         raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
-    chosen = choose_tools(TOOLS, tools, allow)
+    chosen, llm = choose_tools(TOOLS, tools, allow), engine.settings.llm
     model = engine.state.language_model
     return Conversation(
         engine,
         # Replies hold texts of documents that nobody could name: they are not kept.
         None if model is None else model.limited(max_tokens_spent, max_cost, keep=False),
         # Four characters a token: an answer takes at most a quarter of the context.
-        ChatTools(toolbox, chosen, permit or _yes, engine.settings.llm.context_tokens),
+        ChatTools(
+            toolbox,
+            chosen,
+            permit or _yes,
+            llm.context_tokens,
+            # Its calls have no ids: models know answers by their order, and share its processors.
+            in_turn=llm.provider == "ollama",
+        ),
         log,
         conversation or secrets.token_hex(6),
         max_rounds=max_rounds,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from clew.chat.remember import remember
 from clew.errors import InputError, ModelError, ModelUnavailableError
-from clew.models.llm.tokens import prompt_text
+from clew.models.llm.tokens import most_tokens, most_tokens_of_passages, prompt_text
 from clew.ports.language_model import Message, Reply, Request
 from clew.stores.backend import check_characters
 from clew.types.answers import Usage
@@ -91,6 +91,16 @@ class Conversation:
         self.messages = list(log.messages(id))
         """All so far, the earliest first."""
 
+    def warm(self) -> None:
+        """Have a local model loaded in the background, for this conversation.
+
+        Where that fails, the first turn says so.
+        """
+        if self._model is not None:
+            settings = self._engine.settings
+            found = most_tokens_of_passages(settings.search.limit, settings.split.chunk_tokens)
+            self._model.warm(most_tokens(self._request([])) + found)
+
     def say(self, text: str, tell: Callable[[str], None] | None = None) -> ChatTurn:
         """What the model answers to the user; `tell` is called with each piece of it.
 
@@ -160,19 +170,22 @@ class Conversation:
     def _reply(
         self, model: LanguageModelClient, turn: Sequence[Message], tell: Callable[[str], None]
     ) -> Reply:
-        request = Request(
-            task="answer",
-            instructions=_INSTRUCTIONS,
-            messages=(*self.messages, *turn),
-            tools=self._tools.definitions(),
-            subject=turn[0].text,
-        )
+        request = self._request(turn)
         reply: str | Reply = ""
         for reply in model.stream(self._fitting(model, request, len(turn))):
             if isinstance(reply, str):
                 tell(reply)
         assert isinstance(reply, Reply)
         return reply
+
+    def _request(self, turn: Sequence[Message]) -> Request:
+        return Request(
+            task="answer",
+            instructions=_INSTRUCTIONS,
+            messages=(*self.messages, *turn),
+            tools=self._tools.definitions(),
+            subject=turn[0].text if turn else "",
+        )
 
     def _fitting(self, model: LanguageModelClient, request: Request, kept: int) -> Request:
         """The request without the earliest turns, as far as it must be; the last `kept` stay."""

@@ -53,8 +53,8 @@ def remember(
 ) -> tuple[str, ...]:
     """Keep the facts that a message states; the sentences that were kept.
 
-    The message becomes a document of that source and date; what the store's own check of facts
-    refuses is left out. Raises `ModelError`.
+    The message becomes a document of that source and date, unless the store's own check of facts
+    refuses all of them. Raises `ModelError`.
     """
     request = Request(
         task="extract",
@@ -87,6 +87,8 @@ def remember(
     )
     refused = {one.item for one in report.rejected}
     kept = [f for f in stated if f"{f.source} -{f.relation_type}-> {f.target}" not in refused]
+    if not kept:
+        engine.documents.delete([document])
     return tuple(dict.fromkeys(" ".join(fact.sentence.split()) for fact in kept))
 
 

@@ -46,9 +46,17 @@ class ChatTools:
     """The tools that a conversation offers, and calling them."""
 
     def __init__(
-        self, toolbox: Toolbox, tools: Sequence[Tool], permit: Permit, most_characters: int
+        self,
+        toolbox: Toolbox,
+        tools: Sequence[Tool],
+        permit: Permit,
+        most_characters: int,
+        *,
+        in_turn: bool = False,
     ) -> None:
+        """`in_turn`: calls of one reply are never run at the same time."""
         self._toolbox, self._permit, self._most = toolbox, permit, most_characters
+        self._in_turn = in_turn
         self._tools = {tool.name: tool for tool in tools}
         self._caller = Caller(name="chat", tools=frozenset(self._tools))
 
@@ -64,10 +72,11 @@ class ChatTools:
         )
 
     def run(self, calls: Sequence[ToolCall]) -> list[CalledTool]:
-        """What came of each call, in order; those that only read run at the same time."""
+        """What came of each call, in order; those that only read may run at the same time."""
         read = [self._read(call, place) for place, call in enumerate(calls)]
         waiting = [one for one in read if not one.answer]
-        if all(self._tools[one.name].read_only for one in waiting) and len(waiting) > 1:
+        reading = all(self._tools[one.name].read_only for one in waiting)
+        if reading and len(waiting) > 1 and not self._in_turn:
             with ThreadPoolExecutor(_AT_A_TIME) as pool:
                 done = iter(list(pool.map(self._called, waiting)))
         else:

@@ -8,6 +8,10 @@ imports what it needs when it runs, and `--json` never loads rich.
 from __future__ import annotations
 
 import gc
+import os
+import sys
+import threading
+from contextlib import suppress
 
 COLLECTED_AFTER = 50_000
 """New objects after which garbage is looked for. What a start makes, modules above all, stays."""
@@ -20,9 +24,37 @@ def main() -> None:
         from clew.cli.output import safe_output
 
         with safe_output():
+            from clew.cli.searching.plain import read_plainly, search_plainly
+
+            given = read_plainly(sys.argv[1:])
+            if given is not None:
+                search_plainly(given)
             from clew.cli.app import app
 
             app(prog_name="clew")
     except KeyboardInterrupt:
         # While modules were loaded; a command that was begun says so itself (`clew.cli.errors`).
         raise SystemExit(130) from None
+
+
+def start() -> None:
+    """What the shell runs: `main`, where that is a plain search without the interpreter's tidying.
+
+    The store is closed by then, and taking apart what was loaded would take as long as opening it.
+    """
+    from clew.cli.searching.plain import read_plainly
+
+    status: object = 0
+    if read_plainly(sys.argv[1:]) is None:
+        return main()
+    try:
+        main()
+    except SystemExit as end:
+        status = end.code
+    for thread in threading.enumerate():
+        if thread is not threading.current_thread() and not thread.daemon:
+            thread.join()
+    with suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(status if isinstance(status, int) else 0)

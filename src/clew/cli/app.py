@@ -5,7 +5,6 @@ To start quickly, only the command that is asked for is imported.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 from typing import Annotated, Any
@@ -14,14 +13,9 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
-from clew.cli.common import (
-    Common,
-    JsonOption,
-    NamespaceOption,
-    StoreOption,
-    VerboseOption,
-    command,
-)
+from clew.cli.command import command
+from clew.cli.common import Common, silence_driver
+from clew.cli.options import JsonOption, NamespaceOption, StoreOption, VerboseOption
 from clew.cli.output import write_line
 
 EXIT_STATUSES = (
@@ -38,6 +32,7 @@ COMMANDS = {
     "ask": "llm.ask.ask",
     "chat": "llm.chat.chat",
     "enrich": "llm.enrich.enrich",
+    "extract": "llm.enrich.extract",
     "documents": "inspect.documents",
     "show": "inspect.show",
     "delete": "indexing.delete",
@@ -71,12 +66,13 @@ COMMANDS = {
     "token": "serving.token",
 }
 """The function of each command, in its module."""
-HIDDEN = "query"
-"""Another name of `search`."""
+HIDDEN = ("query", "extract")
+"""Other names of `search` and of `enrich --extract`."""
 GROUPS = {
     "entity": (
         "Look at the entities of the graph, and put right what was taken for one.",
         {
+            "list": "entities.list_entities",
             "show": "entities.show",
             "merge": "entities.merge",
             "split": "entities.split",
@@ -132,7 +128,7 @@ class _Commands(Mapping[str, Any]):
         module, _, function = self._places[name].rpartition(".")
         run = getattr(import_module(f"clew.cli.commands.{module}"), function)
         alone = typer.Typer(rich_markup_mode=None, add_completion=False)
-        alone.command(name, hidden=name == HIDDEN)(command(run))
+        alone.command(name, hidden=name in HIDDEN)(command(run))
         return get_command(alone)
 
     def __iter__(self) -> Iterator[str]:
@@ -198,6 +194,5 @@ def _common_options(
         typer.Option("--version", help="Print the version.", callback=_show_version, is_eager=True),
     ] = False,
 ) -> None:
-    # The driver would print that it tries again, as it is asked to; its errors come as ours.
-    logging.getLogger("neo4j").addHandler(logging.NullHandler())
+    silence_driver()
     context.obj = Common(store=store, namespace=namespace, json=json, verbose=verbose)

@@ -1,49 +1,19 @@
-"""The options that every command takes, before its name or after it."""
+"""What every command is given: the store that it works on."""
 
 from __future__ import annotations
 
-import inspect
 import logging
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import wraps
-from typing import TYPE_CHECKING, Annotated, Concatenate, ParamSpec
+from typing import TYPE_CHECKING
 
-import typer
-
-from clew.cli.errors import note, reported_errors
+from clew.cli.errors import note
 from clew.errors import NotFoundError
 
 if TYPE_CHECKING:
     from clew import Clew
     from clew.settings import Settings
     from clew.types import Entity
-
-P = ParamSpec("P")
-
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        metavar="PLACE",
-        help="Folder that holds the stores, or neo4j://HOST:7687; else CLEW_STORE, else ./.clew.",
-        show_default=False,
-    ),
-]
-NamespaceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--namespace",
-        metavar="NAME",
-        help="Store within that folder: a tenant, a user or a project.",
-        show_default=False,
-    ),
-]
-JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.", show_default=False)]
-VerboseOption = Annotated[
-    bool, typer.Option("--verbose", help="Log to standard error.", show_default=False)
-]
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -55,14 +25,17 @@ class Common:
     json: bool = False
     verbose: bool = False
 
-    def open(self, *, make: bool = False, packs: Sequence[str] = ()) -> Clew:
+    def open(self, *, make: bool = False, packs: Sequence[str] = (), light: bool = False) -> Clew:
         """The engine on the store that the options name, with packs enabled; a context manager.
 
-        Raises `NotFoundError` where there is no store, unless one may be made.
+        `light` is for what must start quickly (see `clew.settings.light`). Raises `NotFoundError`
+        where there is no store, unless one may be made.
         """
         import clew
+        from clew.settings.light import light_settings
 
-        settings = clew.load_settings(store=self.store, namespace=self.namespace)
+        load = light_settings if light else clew.load_settings
+        settings = load(store=self.store, namespace=self.namespace)
         if not make:
             _check_exists(settings)
         return clew.open(settings=settings, packs=packs)
@@ -109,50 +82,6 @@ def matched(engine: Clew, name: str) -> Entity:
     return entity
 
 
-COMMON_OPTIONS = {
-    "store": (StoreOption, None),
-    "namespace": (NamespaceOption, None),
-    "json": (JsonOption, False),
-    "verbose": (VerboseOption, False),
-}
-"""Annotation and default by the field of `Common` that the option fills."""
-
-
-def command(function: Callable[Concatenate[Common, P], None]) -> Callable[..., None]:
-    """A command from a function whose first parameter is `Common`.
-
-    typer reads a command's options off its signature: here the first parameter gives way to the
-    context and to the common options. Errors are reported as `reported_errors` says.
-    """
-
-    @wraps(function)
-    def run(invocation: typer.Context, *args: P.args, **kwargs: P.kwargs) -> None:
-        given = Common(**{name: kwargs.pop(name) for name in COMMON_OPTIONS})  # type: ignore[arg-type]
-        common = given.over(invocation.obj or Common())
-        if common.verbose:
-            _log_to_stderr()
-        with reported_errors():
-            function(common, *args, **kwargs)
-
-    signature = _command_signature(function)
-    vars(run)["__signature__"] = signature
-    run.__annotations__ = {p.name: p.annotation for p in signature.parameters.values()}
-    return run
-
-
-def _command_signature(function: Callable[..., None]) -> inspect.Signature:
-    own = list(inspect.signature(function, eval_str=True).parameters.values())[1:]
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    shared = [
-        inspect.Parameter(name, keyword, default=default, annotation=annotation)
-        for name, (annotation, default) in COMMON_OPTIONS.items()
-    ]
-    invocation = inspect.Parameter("invocation", keyword, annotation=typer.Context)
-    return inspect.Signature(
-        [invocation, *(p.replace(kind=keyword) for p in own), *shared], return_annotation=None
-    )
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
-    logging.getLogger("clew").setLevel(logging.DEBUG)
+def silence_driver() -> None:
+    """Have Neo4j's driver print nothing of its trying again; its errors come as ours."""
+    logging.getLogger("neo4j").addHandler(logging.NullHandler())

@@ -9,8 +9,6 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import typer
-
 from clew.errors import ClewError
 
 INCOMPLETE = 1
@@ -30,7 +28,7 @@ def reported_errors() -> Iterator[None]:
     """Turn whatever goes wrong inside into one line on standard error and an exit status.
 
     Raises:
-        typer.Exit: with the status, in place of the error.
+        SystemExit: with the status, in place of the error.
     """
     try:
         yield
@@ -40,11 +38,11 @@ def reported_errors() -> Iterator[None]:
     except KeyboardInterrupt as error:
         again = shlex.join(["clew", *sys.argv[1:]])
         note(f"Interrupted; the store is consistent. To go on: {again}")
-        raise typer.Exit(INTERRUPTED) from error
+        raise SystemExit(INTERRUPTED) from error
     except BrokenPipeError as error:
         # The interpreter flushes standard output once more at exit, and would fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        raise typer.Exit(PIPE_CLOSED) from error
+        raise SystemExit(PIPE_CLOSED) from error
     except OSError as error:
         place = f": {os.fspath(error.filename)!r}" if error.filename else ""
         raise _failure(f"{error.strerror or error}{place}") from error
@@ -55,7 +53,7 @@ def note(message: str) -> None:
     sys.stderr.write(f"{' '.join(message.splitlines())}\n")
 
 
-def _failure(message: str) -> typer.Exit:
+def _failure(message: str) -> SystemExit:
     _log.debug("the command failed", exc_info=True)
     note(f"Error: {message}")
-    return typer.Exit(FAILED)
+    return SystemExit(FAILED)

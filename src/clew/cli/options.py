@@ -8,6 +8,30 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+StoreOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--store",
+        metavar="PLACE",
+        help="Folder that holds the stores, or neo4j://HOST:7687; else CLEW_STORE, else ./.clew.",
+        show_default=False,
+    ),
+]
+NamespaceOption: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--namespace",
+        metavar="NAME",
+        help="Store within that folder: a tenant, a user or a project.",
+        show_default=False,
+    ),
+]
+JsonOption: TypeAlias = Annotated[
+    bool, typer.Option("--json", help="Print JSON.", show_default=False)
+]
+VerboseOption: TypeAlias = Annotated[
+    bool, typer.Option("--verbose", help="Log to standard error.", show_default=False)
+]
 QuestionArgument: TypeAlias = Annotated[
     list[str], typer.Argument(metavar="QUESTION", help="Words of the question; `-` reads it.")
 ]

@@ -91,6 +91,18 @@ class Ask:
             cached_calls=spent.cached,
         )
 
+    def warm(self, limit: int | None = None) -> None:
+        """Have a local model loaded in the background while passages are found, `limit` at most.
+
+        `search.limit` of them without it. Where that fails, the answer says so.
+        """
+        from clew.models.llm.tokens import most_tokens_of_passages
+
+        settings, model = self._state.settings, self._state.language_model
+        if model is not None:
+            found = settings.search.limit if limit is None else limit
+            model.warm(most_tokens_of_passages(found, settings.split.chunk_tokens))
+
     def estimate(
         self,
         question: str,

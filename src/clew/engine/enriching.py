@@ -121,7 +121,7 @@ class Enriching:
             task_of = _TASKS[kind]
             works = list(task.works(ids, retry=retry))
             requests = [request for work in works for request in task.requests(work)]
-            asked = [request for request in requests if model.kept(request) is None]
+            asked = model.unknown(requests)
             same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
             found[kind] = estimate(asked, cached, same, task.reply_tokens(works))

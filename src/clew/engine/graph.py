@@ -221,16 +221,20 @@ class Graph:
         """Key phrases that several passages are on, those of most documents first."""
         return self._state.communities.topics()[:limit]
 
-    def importance(self, names: Sequence[str] = (), *, limit: int = 20) -> list[RankedEntity]:
+    def importance(
+        self, names: Sequence[str] = (), *, entity_type: str = "", limit: int = 20
+    ) -> list[RankedEntity]:
         """How much entities matter, in the order of their names; without names, the most important.
 
-        At most `limit` entities. Raises `NotFoundError` for a name that the store does not know.
+        At most `limit` entities, of one type where it is given. Raises `NotFoundError` for a name
+        that the store does not know.
         """
         from clew.graph.statistics import most_important, ranked_entities
 
         store, graph = self._state.store, self._state.entity_graph
         if not names:
-            return most_important(store, graph, limit)
+            among = store.entities_of_type(entity_type) if entity_type else None
+            return most_important(store, graph, limit, among)
         ids = [self._entities.resolve(name).id for name in names[:limit]]
         return ranked_entities(store, graph, ids)
 

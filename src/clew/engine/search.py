@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 from clew.engine.vector_index import AWAY
 from clew.errors import NotFoundError, StoreError
 from clew.search.cache import RecentlyUsed
-from clew.settings import NAMESPACE
+from clew.settings.place import NAMESPACE
 from clew.wiring import store_exists
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from clew.graph.importance import EntityRanks, Values
     from clew.graph.snapshot import Ints
     from clew.ports import GraphStore
-    from clew.types import Entity
+    from clew.types import Entity, Ids
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -106,10 +106,16 @@ def overview(store: GraphStore, graph: EntityGraph, limit: int = 10) -> GraphOve
     )
 
 
-def most_important(store: GraphStore, graph: EntityGraph, limit: int) -> list[RankedEntity]:
-    """The connected entities of highest PageRank."""
+def most_important(
+    store: GraphStore, graph: EntityGraph, limit: int, among: Ids | None = None
+) -> list[RankedEntity]:
+    """The connected entities of highest PageRank; `among` (sorted ids) those alone, where given."""
     ranks = entity_ranks(graph)
-    rows = [hub.entity for hub in hubs(graph, ranks.pagerank, limit)]
+    most = limit if among is None else len(graph.entity_ids)
+    rows = [hub.entity for hub in hubs(graph, ranks.pagerank, most)]
+    if among is not None:
+        chosen = np.array(rows, dtype=np.int64)
+        rows = chosen[np.isin(graph.entity_ids[chosen], among)][:limit].tolist()
     return list(_ranked(store, graph, ranks, betweenness(graph), rows))
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.settings import SETTINGS_FILE
+from clew.settings.place import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from io import BufferedReader

@@ -12,13 +12,8 @@ from clew.errors import MissingExtraError, ModelError
 from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import CROSS_ENCODER, ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_cross_encoder_config
-from clew.models.onnx import (
-    load_tokenizer,
-    onnxruntime_errors,
-    open_converted,
-    open_session,
-    padded,
-)
+from clew.models.onnx import load_tokenizer, padded
+from clew.models.session import PROCESSOR, onnxruntime_errors, open_converted, open_session
 from clew.text import encodable
 
 if TYPE_CHECKING:
@@ -47,13 +42,22 @@ class OnnxCrossEncoder:
             Hugging Face hub, such as `cross-encoder/ms-marco-MiniLM-L-6-v2`.
         cache: Where what is fetched and converted is kept; None for the user's cache.
         threads: 0 for one a core.
+        providers: Execution providers of onnxruntime.
 
     Raises:
         ModelError: From any method or property, where the model cannot be found, converted or run.
     """
 
-    def __init__(self, model: str, *, cache: Path | None = None, threads: int = 0) -> None:
+    def __init__(
+        self,
+        model: str,
+        *,
+        cache: Path | None = None,
+        threads: int = 0,
+        providers: Sequence[str] = PROCESSOR,
+    ) -> None:
         self._model = model
+        self._providers = providers
         self._cache = cache
         self._threads = threads
         self._lock = threading.RLock()
@@ -137,10 +141,13 @@ class OnnxCrossEncoder:
     def _open(self) -> InferenceSession:
         files, config = self._located
         if files.weights.suffix == ".onnx":
-            return open_session(files.weights, self._threads, _SETTING)
+            return open_session(files.weights, self._threads, _SETTING, self._providers)
         cache = self._cache or default_cache()
         return open_converted(
-            lambda: converted_model(files, config, "fp32", cache), self._threads, _SETTING
+            lambda: converted_model(files, config, "fp32", cache),
+            self._threads,
+            _SETTING,
+            self._providers,
         )
 
 

@@ -1,21 +1,20 @@
-"""The ONNX runtime and the default embedder on it: a sentence-transformers model without torch."""
+"""The default embedder: a sentence-transformers model on onnxruntime, without torch."""
 
 from __future__ import annotations
 
-import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
 from clew.errors import ModelError
-from clew.models.convert import converted_model, default_cache, discard, weights_digest
+from clew.models.convert import converted_model, default_cache, weights_digest
 from clew.models.locate import ModelFiles, locate_model
 from clew.models.model_config import ModelConfig, read_model_config
+from clew.models.session import onnxruntime_errors, open_converted
 from clew.models.vector_cache import VectorCache
 from clew.text import encodable
 
@@ -191,10 +190,8 @@ class OnnxEmbedder:
             lambda: converted_model(files, config, self._settings.precision, self._cache),
             self._settings.threads,
             _SETTING,
+            self._settings.providers,
         )
-
-
-_ERRORS_ONLY = 3
 
 
 def load_tokenizer(path: Path) -> Tokenizer:
@@ -222,65 +219,3 @@ def padded(rows: Sequence[NDArray[np.int64]], fill: int) -> NDArray[np.int64]:
     for place, row in enumerate(rows):
         table[place, : len(row)] = row
     return table
-
-
-def open_session(graph: Path, threads: int, setting: str) -> InferenceSession:
-    """A session on the processor.
-
-    Args:
-        graph: An ONNX file.
-        threads: 0 for one a core.
-        setting: Where the model is chosen, for the message of an error.
-
-    Raises:
-        ModelError: The graph or its weights are damaged.
-    """
-    import onnxruntime
-
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads or _available_cores()
-    options.log_severity_level = _ERRORS_ONLY
-    # Threads that wait for work sleep: spinning gains a few per cent on an idle machine, and costs
-    # a third of the rate wherever anything else runs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-    with onnxruntime_errors(f"cannot load the model {str(graph)!r}", setting):
-        return onnxruntime.InferenceSession(str(graph), options, providers=["CPUExecutionProvider"])
-
-
-def open_converted(convert: Callable[[], Path], threads: int, setting: str) -> InferenceSession:
-    """The session on a cached graph; a damaged one is converted once more."""
-    graph = convert()
-    try:
-        return open_session(graph, threads, setting)
-    except ModelError:
-        discard(graph)
-    return open_session(convert(), threads, setting)
-
-
-@contextmanager
-def onnxruntime_errors(what: str, setting: str) -> Iterator[None]:
-    """Turn the exceptions of onnxruntime, which have no common base, into `ModelError`."""
-    from onnxruntime.capi import onnxruntime_pybind11_state as errors
-
-    try:
-        yield
-    except (
-        errors.Fail,
-        errors.InvalidArgument,
-        errors.InvalidGraph,
-        errors.InvalidProtobuf,
-        errors.NoSuchFile,
-        errors.NotImplemented,
-        errors.RuntimeException,
-    ) as error:
-        raise ModelError(
-            f"{what}: {error}. Check that tokenizer and weights belong together, "
-            f"or choose another model with the setting {setting}"
-        ) from error
-
-
-def _available_cores() -> int:
-    """Cores that this process may use, which can be fewer than the machine has."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.packs.load import load
 
 if TYPE_CHECKING:
     from clew.indexing.extension import Domain
@@ -41,6 +40,10 @@ class EnabledPacks:
     @cached_property
     def packs(self) -> tuple[Pack, ...]:
         """The packs, loaded."""
+        if not self.names:
+            return ()
+        from clew.packs.load import load  # reads how packages are installed, which is slow to load
+
         found = []
         for name in self.names:
             try:
@@ -51,6 +54,8 @@ class EnabledPacks:
 
     def require(self) -> None:
         """Raise what `load` raises where a pack cannot be loaded, before anything is indexed."""
+        from clew.packs.load import load
+
         for name in self.names:
             load(name, self.folders)
 

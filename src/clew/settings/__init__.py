@@ -2,34 +2,42 @@
 
 Order of precedence: arguments, environment (`CLEW_STORE`, `CLEW_SPLIT__CHUNK_TOKENS`, …), the file
 `clew.toml` in the working directory, the defaults.
+
+They are imported when they are asked for: pydantic takes as long to load as a search does.
 """
 
-from clew.settings.indexing import (
-    EmbedSettings,
-    LimitSettings,
-    LinkSettings,
-    PackSettings,
-    Precision,
-    ReadSettings,
-    RelationSettings,
-    SplitSettings,
-    SplitStrategy,
-    VersionSettings,
-)
-from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
-from clew.settings.load import SETTINGS_FILE, Settings, load_settings
-from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
-from clew.settings.serving import (
-    NAMESPACE,
-    AccessSettings,
-    JobSettings,
-    OAuthSettings,
-    QuotaSettings,
-    Right,
-    ServeSettings,
-    TokenSettings,
-)
-from clew.settings.stores import ChromaSettings, LargeSettings, Neo4jSettings, QdrantSettings
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from clew.settings.indexing import (
+        EmbedSettings,
+        LimitSettings,
+        LinkSettings,
+        PackSettings,
+        Precision,
+        ReadSettings,
+        RelationSettings,
+        SplitSettings,
+        SplitStrategy,
+        VersionSettings,
+    )
+    from clew.settings.llm import LlmProvider, LlmSettings, LlmTaskSettings
+    from clew.settings.load import Settings, load_settings
+    from clew.settings.place import NAMESPACE, SETTINGS_FILE
+    from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
+    from clew.settings.serving import (
+        AccessSettings,
+        JobSettings,
+        OAuthSettings,
+        QuotaSettings,
+        Right,
+        ServeSettings,
+        TokenSettings,
+    )
+    from clew.settings.stores import ChromaSettings, LargeSettings, Neo4jSettings, QdrantSettings
 
 __all__ = [
     "NAMESPACE",
@@ -65,3 +73,14 @@ __all__ = [
     "VersionSettings",
     "load_settings",
 ]
+
+_MODULES = ("load", "indexing", "llm", "place", "search", "serving", "stores")
+
+
+def __getattr__(name: str) -> object:
+    """What is imported only when it is first asked for."""
+    if name in __all__:
+        for module in (import_module(f"clew.settings.{part}") for part in _MODULES):
+            if hasattr(module, name):
+                return getattr(module, name)
+    raise AttributeError(f"module 'clew.settings' has no attribute {name!r}")

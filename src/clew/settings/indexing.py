@@ -105,6 +105,12 @@ class EmbedSettings(SettingsGroup):
         default="fp32", description="`fp32`, or `int8` (faster, a little less exact)."
     )
     threads: int = Field(default=0, ge=0, description="Threads of the model; 0 for one a core.")
+    providers: tuple[str, ...] = Field(
+        default=("CPUExecutionProvider",),
+        min_length=1,
+        description="Execution providers of onnxruntime, each for what those before it cannot, as"
+        ' ["OpenVINOExecutionProvider", "CPUExecutionProvider"].',
+    )
     batch_size: int = Field(
         default=8, ge=1, le=1024, description="Passages a batch; small is fast on a CPU."
     )

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import tomllib
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, get_origin
 
-from platformdirs import user_cache_path
 from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
 from clew.errors import SettingsError
@@ -27,9 +24,9 @@ from clew.settings.indexing import (
     VersionSettings,
 )
 from clew.settings.llm import LlmSettings
+from clew.settings.place import NAMESPACE, PREFIX, SETTINGS_FILE, StorePlace
 from clew.settings.search import BoostSettings, RerankSettings, SearchSettings, UsageSettings
 from clew.settings.serving import (
-    NAMESPACE,
     AccessSettings,
     JobSettings,
     QuotaSettings,
@@ -44,15 +41,8 @@ from clew.settings.stores import (
     store_place,
 )
 
-SETTINGS_FILE = "clew.toml"
-"""In the working directory."""
 
-
-PREFIX = "CLEW_"
-"""Of variables; `__` stands between a group and what is in it."""
-
-
-class Settings(SettingsGroup):
+class Settings(StorePlace, SettingsGroup):
     """All settings of one engine. Equal settings compare equal; the value is frozen."""
 
     store: Annotated[Path | str, BeforeValidator(store_place)] = Field(
@@ -94,29 +84,6 @@ class Settings(SettingsGroup):
     access: AccessSettings = AccessSettings()
     serve: ServeSettings = ServeSettings()
     quota: QuotaSettings = QuotaSettings()
-
-    @property
-    def on_server(self) -> bool:
-        """Whether the store is on a server; `store` is its address then."""
-        return isinstance(self.store, str)
-
-    @property
-    def folder(self) -> Path:
-        """The namespace's folder on this machine.
-
-        It is the store itself; of one on a server it holds jobs and what is derived.
-        """
-        return self.stores_folder / self.namespace
-
-    @property
-    def stores_folder(self) -> Path:
-        """The folder that holds those of all namespaces."""
-        if isinstance(self.store, Path):
-            return self.store.expanduser()
-        # Told apart by the server and by the database on it, readably.
-        name = re.sub(r"[^A-Za-z0-9.]+", "-", f"{self.store.partition('://')[2]}/").strip("-")
-        place = f"{name}-{self.neo4j.database}-{zlib.crc32(self.store.encode()):08x}"
-        return (self.neo4j.local or user_cache_path("clew") / "servers").expanduser() / place
 
 
 def load_settings(**given: object) -> Settings:

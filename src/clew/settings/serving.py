@@ -8,12 +8,10 @@ from typing import Annotated, Literal
 from pydantic import Field, IPvAnyNetwork, field_validator, model_validator
 
 from clew.settings.group import SettingsGroup
+from clew.settings.place import NAMESPACE
 
 ToolProfile = Literal["core", "full", "memory"]
 Right = Literal["read", "write", "admin"]
-NAMESPACE = r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$"
-"""What a namespace's name looks like."""
-
 Namespace = Annotated[str, Field(pattern=NAMESPACE)]
 
 

@@ -12,8 +12,41 @@ from clew.cli.options import NameArgument
 from clew.cli.output import stdout_console, write_json, write_line
 from clew.text import one_line
 
+FOUND_BY_NAME = 1000
+"""Entities with a text in a name that are looked at, at most."""
+
 if TYPE_CHECKING:
     from clew.types import Alias, Entity, MergeSuggestion, RelationEvidence
+
+
+def list_entities(
+    common: Common,
+    text: Annotated[
+        str, typer.Argument(help="Part of a name; without it, the most important entities.")
+    ] = "",
+    entity_type: Annotated[
+        str, typer.Option("--type", metavar="TYPE", help="Of this type alone: person, place, …")
+    ] = "",
+    limit: Annotated[int, typer.Option(metavar="N", min=1, help="Entities, at most.")] = 20,
+) -> None:
+    """List entities: those with a text in a name, else those that the graph leads to most."""
+    with common.open() as engine:
+        if text:
+            near = engine.entities.find(text, FOUND_BY_NAME)
+            found = [one for one in near if entity_type in ("", one.entity_type)][:limit]
+        else:
+            ranked = engine.graph.importance(entity_type=entity_type, limit=limit)
+            found = [one.entity for one in ranked]
+    if common.json:
+        write_json(found)
+    elif found:
+        from clew.cli.tables import table
+
+        rows = [(e.name, e.entity_type, e.tier, e.mentions, e.documents) for e in found]
+        columns = ("entity", "type", "tier", "mentions", "documents")
+        stdout_console().print(table(columns, rows))
+    else:
+        write_line("no entity is like that" if text or entity_type else "there are no entities")
 
 
 def show(

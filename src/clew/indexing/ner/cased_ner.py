@@ -18,11 +18,11 @@ from clew.indexing.ner.name_lexicon import (
     COMMON_WORDS,
     CONNECTORS,
     DEMONYMS,
-    FIRST_NAMES,
     OPENING_VERBS,
     ORGANISATION_PREFIXES,
     SECTION_WORDS,
     STARTERS,
+    is_first_name,
     is_ordinary,
 )
 from clew.indexing.ner.patterns.capitals import NAME, PREFIXES, UPPER, VERSION, W
@@ -242,7 +242,7 @@ def _person_of(tokens: Sequence[Token]) -> int:
     """Where "of" stands behind a full name ("Ann Lee of the Manuscript Division"), or 0."""
     words = [token for _, token in tokens]
     at = words.index("of") if "of" in words else 0
-    if not 1 < at < len(words) - 1 or words[0].casefold() not in FIRST_NAMES:
+    if not 1 < at < len(words) - 1 or not is_first_name(words[0]):
         return 0
     is_person = words[at + 1] == "the" or not is_ordinary(words[at - 1])
     return at if is_person and is_person_shaped(" ".join(words[:at])) else 0

@@ -11,9 +11,9 @@ from clew.indexing.ner.entity_types import is_person_shaped
 from clew.indexing.ner.name_lexicon import (
     COMMON_WORDS,
     DEMONYMS,
-    FIRST_NAMES,
     PLACES,
     STARTERS,
+    is_first_name,
     is_ordinary,
 )
 from clew.indexing.ner.spans import NameSpan, SentenceSpans
@@ -64,7 +64,7 @@ class Coreference:
             return not (lower in self.words or lower.capitalize() in self.words)
         if lower in COMMON_WORDS or lower in self.words:
             return False
-        if lower in FIRST_NAMES or lower in PLACES:
+        if is_first_name(lower) or lower in PLACES:
             return True
         return not (is_ordinary(lower) or _DERIVED.search(lower))
 
@@ -163,7 +163,7 @@ def _parts_of_persons(persons: Sequence[str]) -> dict[str, str]:
 
 def _is_no_first_name(word: str) -> bool:
     """Whether a word that opens a name is an ordinary one: "Project Leader"."""
-    return is_ordinary(word) and word.casefold() not in FIRST_NAMES
+    return is_ordinary(word) and not is_first_name(word)
 
 
 def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, str]:
@@ -178,7 +178,8 @@ def _initialled(spans: Sequence[NameSpan], persons: Sequence[str]) -> dict[str, 
 
 
 def _stands_alone(part: str) -> bool:
-    return len(part) > 2 and part.isalpha() and part.casefold() not in _NEVER_A_PERSON
+    is_word = len(part) > 2 and part.replace("-", "").isalpha()
+    return is_word and part.casefold() not in _NEVER_A_PERSON
 
 
 def _same_person(name: str, other: str) -> bool:

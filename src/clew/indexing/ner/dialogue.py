@@ -6,7 +6,7 @@ import re
 from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
-from clew.indexing.ner.name_lexicon import FIRST_NAMES, is_ordinary
+from clew.indexing.ner.name_lexicon import is_first_name, is_ordinary
 from clew.indexing.ner.patterns.capitals import UPPER
 from clew.types import Chunk
 
@@ -36,7 +36,7 @@ def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
 def _may_speak(name: str) -> bool:
     """Whether the word before a colon may be somebody, rather than a field such as "License"."""
     words = name.casefold().split()
-    if words[0] in FIRST_NAMES:
+    if is_first_name(words[0]):
         return True
     return not name.isupper() and not all(map(is_ordinary, words))
 

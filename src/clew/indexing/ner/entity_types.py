@@ -6,9 +6,9 @@ import re
 from functools import lru_cache
 
 from clew.indexing.ner.name_lexicon import (
+    COURTESY,
     DEMONYMS,
     EVENT_PREFIXES,
-    FIRST_NAMES,
     NAME_SUFFIXES,
     ORGANISATION_NOUNS,
     ORGANISATION_PREFIXES,
@@ -20,6 +20,7 @@ from clew.indexing.ner.name_lexicon import (
     SURNAME_SUFFIXES,
     TITLES,
     WORK_NOUNS,
+    is_first_name,
 )
 
 _NOUNS = {
@@ -63,6 +64,9 @@ _PLACE_SHAPED = re.compile(r"[^\W\d_][^A-Z\d_]+(?:[ '-][^\d_]+)?")
 _END_OF_PHRASE = re.compile(
     r"\b(?:of|in|by|from|who|which|that|at|on|for|with|and|or|based|located|founded|born|to|set)\b"
 )
+_TITLED = re.compile(
+    rf"\b(?:{'|'.join(sorted(title.capitalize() for title in COURTESY - {'miss'}))})\.?\s$"
+)
 _PARENTHESIS = re.compile(r"(?<!\s)\s*+\((?P<inside>[^()]++)\)\s*+$")
 
 
@@ -75,7 +79,7 @@ def type_of_name(name: str) -> str:
     first, last = tokens[0], tokens[-1]
     if len(tokens) == 1:
         return "place" if first in PLACES else "name"
-    if len(tokens) == 2 and first in FIRST_NAMES and last in SURNAME_SUFFIXES:
+    if len(tokens) == 2 and is_first_name(first) and last in SURNAME_SUFFIXES:
         return "person"
     for kind, suffixes in NAME_SUFFIXES.items():
         if last in suffixes:
@@ -86,7 +90,7 @@ def type_of_name(name: str) -> str:
         return "event"
     if first in PLACE_PREFIXES:
         return "place"
-    if is_person_shaped(name) and (first in FIRST_NAMES or first in TITLES):
+    if is_person_shaped(name) and (is_first_name(first) or first in TITLES):
         return "person"
     return "name"
 
@@ -119,6 +123,8 @@ def type_in_context(text: str, left: int, right: int, start: int, end: int) -> s
         return kind
     if _LIFE.match(text, right, end) or _is_person_here(text, left, right, start, end):
         return "person"
+    if text[left:right].isalpha() and _TITLED.search(text, max(start, left - 12), left):
+        return "person"  # "Mrs. Vell"
     where = text.endswith(_BEFORE_PLACES, start, left) and _GOES_ON.match(text, right, end)
     if not where or not _PLACE_SHAPED.fullmatch(text, left, right):
         return None

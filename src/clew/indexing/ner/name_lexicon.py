@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 from functools import lru_cache
 
+from clew.text import fold
 from clew.times.names import MONTH
 from clew.word_lists import english_words, read_word_lists, word_list
 
@@ -61,6 +62,7 @@ DEMONYMS = word_list(_TYPE_LISTS["demonyms"])
 """Nationalities, languages and creeds, as adjectives."""
 
 _PART = re.compile(r"[^\W\d_]+")
+_HYPHEN = re.compile(r"[-\u2010]")
 _PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
 
@@ -70,6 +72,14 @@ def is_ordinary(word: str) -> bool:
     """Whether every part of a word ("re-use") is one that English writes small."""
     parts = _PART.findall(word.casefold().replace("\u2019", "'").removesuffix("'s"))
     return bool(parts) and all(map(_is_ordinary_part, parts))
+
+
+@lru_cache(maxsize=50_000)
+def is_first_name(word: str) -> bool:
+    """Whether a word is a common first name, or a double one: "Jean-Pierre", "Hans-Jürgen"."""
+    return all(
+        part in FIRST_NAMES or fold(part) in FIRST_NAMES for part in _HYPHEN.split(word.casefold())
+    )
 
 
 def _is_ordinary_part(part: str) -> bool:

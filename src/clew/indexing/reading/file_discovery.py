@@ -12,7 +12,7 @@ import pathspec
 
 from clew.errors import InputError
 from clew.indexing.access import list_real, open_real
-from clew.settings import SETTINGS_FILE
+from clew.settings.place import SETTINGS_FILE
 
 if TYPE_CHECKING:
     from clew.settings import ReadSettings

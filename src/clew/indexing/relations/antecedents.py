@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from clew.indexing.ner.entity_types import is_person_shaped, type_of_description
 from clew.indexing.ner.layout import is_heading
-from clew.indexing.ner.name_lexicon import FIRST_NAMES
+from clew.indexing.ner.name_lexicon import is_first_name
 from clew.indexing.ner.spans import NameSpan
 from clew.indexing.relations.subjects import find_subject
 from clew.text import entity_key
@@ -52,7 +52,7 @@ def is_person(name: NameSpan | Antecedent) -> bool:
     """Whether "he" or "she" can mean it."""
     if name.entity_type != "name":
         return name.entity_type == "person"
-    return is_person_shaped(name.name) or name.name.casefold() in FIRST_NAMES
+    return is_person_shaped(name.name) or is_first_name(name.name)
 
 
 def find_topics(

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING
 
 from clew.indexing.ner.entity_types import is_person_shaped
-from clew.indexing.ner.name_lexicon import FIRST_NAMES
+from clew.indexing.ner.name_lexicon import is_first_name
 from clew.types import Statement, Structure
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ def _names(text: str, offset: int) -> Iterator[tuple[str, tuple[int, int]]]:
     for between in (*_BETWEEN.finditer(text), None):
         end = between.start() if between else len(text)
         name = " ".join(_ASIDE.sub(" ", text[at:end]).split()).strip(" .:–-")
-        if is_person_shaped(name) or (name.istitle() and name.casefold() in FIRST_NAMES):
+        if is_person_shaped(name) or (name.istitle() and is_first_name(name)):
             yield name, (offset + at, offset + end)
         at = between.end() if between else end
 

@@ -6,7 +6,7 @@ import copy
 import logging
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
@@ -29,6 +29,9 @@ T = TypeVar("T")
 Ask: TypeAlias = Callable[[Request], Iterator["str | Reply"]]
 
 logger = logging.getLogger("clew")
+
+_OF_A_QUESTION: tuple[Task, ...] = ("route", "judge", "answer")
+"""Tasks that one question may take."""
 
 
 class LanguageModelClient:
@@ -64,6 +67,17 @@ class LanguageModelClient:
         """Let go of connections, where the provider has any."""
         getattr(self.provider, "close", lambda: None)()
 
+    def warm(self, tokens: int) -> None:
+        """Have a local model loaded in the background, for prompts of so many tokens.
+
+        Where that fails nothing is said, since the first request will. Nothing is loaded where
+        the tasks of a question have several models: one would be in the way of the other.
+        """
+        begin = getattr(self.provider, "warm", None)
+        if begin is not None and len({self.model_of(task) for task in _OF_A_QUESTION}) == 1:
+            empty = Request(task="answer", instructions="", messages=())
+            begin(self.prepared(empty).parameters, tokens)
+
     def reply(self, request: Request) -> Reply:
         """See `LanguageModel`; also raises `BudgetError`."""
         *_, reply = self._answer(request, self._whole)
@@ -85,6 +99,14 @@ class LanguageModelClient:
             return None
         reply = restored(entry)
         return replace(reply, value=parse(request, reply))
+
+    def unknown(self, requests: Iterable[Request]) -> list[Request]:
+        """Those that would be asked: of requests that are the same, and not kept, the first."""
+        if self.log is None:
+            return list(requests)
+        prepared = [self.prepared(request) for request in requests]
+        distinct = {request_key(self.provider.name, one): one for one in reversed(prepared)}
+        return [one for one in reversed(distinct.values()) if self.kept(one) is None]
 
     def reject(self, request: Request, reason: str) -> None:
         """Record a kept reply as failed, since the text does not bear it out: ask for it again."""

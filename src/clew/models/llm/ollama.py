@@ -18,17 +18,23 @@ import httpx2
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError
 from clew.models.llm.bounds import MOST_BYTES, too_long
+from clew.models.llm.ollama_messages import (
+    calls_of,
+    count_of,
+    finish_of,
+    messages_of,
+    object_of,
+    tool_of,
+)
 from clew.models.llm.reachable import FirstContact
-from clew.models.llm.tokens import fewest_tokens, most_tokens
+from clew.models.llm.tokens import context_length, fewest_tokens, most_tokens
 from clew.ports.language_model import Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from clew.ports.language_model import FinishReason, Message, Parameters, Request, ToolDefinition
+    from clew.ports.language_model import Parameters, Request
     from clew.settings import LlmSettings
 
 ADDRESS = "http://localhost:11434"
-STEP = 1024
-"""The length of a context is a multiple of it: a model is loaded again for each other length."""
 _BUSY = (408, 425, 429, 500, 502, 503, 504)
 
 
@@ -45,7 +51,9 @@ class Ollama:
         )
         self._contact = FirstContact(self._address, settings.connect_seconds)
         self._lengths: dict[str, int] = {}
-        self._lock = threading.Lock()
+        """The longest context of each model that was asked for it."""
+        self._loaded: dict[str, int] = {}
+        """Tokens that each model is loaded for: it is loaded again for each other length."""
         self.slots = threading.BoundedSemaphore(settings.concurrency)
         """Bound the requests at a time, whoever makes them."""
 
@@ -64,6 +72,32 @@ class Ollama:
         assert isinstance(reply, Reply)
         return reply
 
+    def warm(self, parameters: Parameters, tokens: int) -> None:
+        """Have a model loaded in the background, for prompts of so many tokens and their replies.
+
+        Requests meanwhile ask for the same context and wait for it. Where it fails nothing is
+        said: they will.
+        """
+        self._loaded[parameters.model] = tokens + parameters.max_output_tokens
+        loading = threading.Thread(
+            target=self._load, args=(parameters,), name="clew-llm-load", daemon=True
+        )
+        loading.start()
+
+    def _load(self, parameters: Parameters) -> None:
+        try:
+            body = {
+                "model": parameters.model,
+                "messages": [],
+                "keep_alive": self._settings.keep_alive,
+                "options": {"num_ctx": self._num_ctx(parameters, 0)},
+            }
+            with self._lines("/api/chat", body, parameters) as lines:
+                for line in filter(bytes.strip, lines):
+                    self._event(line)
+        except Exception:  # noqa: BLE001 - of any kind where the client is closed meanwhile
+            self._loaded.pop(parameters.model, None)
+
     def stream(self, request: Request) -> Iterator[str | Reply]:
         """See `LanguageModel`."""
         parameters = request.parameters
@@ -75,21 +109,22 @@ class Ollama:
         with self._lines("/api/chat", body, parameters) as lines:
             for line in filter(bytes.strip, lines):
                 event = self._event(line)
-                message = _object(event, "message")
+                message = object_of(event, "message")
                 if piece := str(message.get("content") or ""):
                     text.append(piece)
                     yield piece
-                calls += _calls(message.get("tool_calls") or (), len(calls))
+                calls += calls_of(message.get("tool_calls") or (), len(calls))
                 if event.get("done"):
                     break
             else:
                 raise _broken(self.name, "no end")
-        finish = _finish(event, calls)
+        finish = finish_of(event, calls)
         usage = Usage(
-            input_tokens=_count(event, "prompt_eval_count"),
-            output_tokens=_count(event, "eval_count"),
+            input_tokens=count_of(event, "prompt_eval_count"),
+            output_tokens=count_of(event, "eval_count"),
         )
         self._check_prompt(request, usage, body["options"]["num_ctx"])
+        self._loaded[parameters.model] = body["options"]["num_ctx"]
         yield Reply(
             text="".join(text),
             finish=finish,
@@ -104,10 +139,7 @@ class Ollama:
     def _body(self, request: Request, parameters: Parameters) -> dict[str, Any]:
         body: dict[str, Any] = {
             "model": parameters.model,
-            "messages": [
-                {"role": "system", "content": request.instructions},
-                *map(_message, request.messages),
-            ],
+            "messages": messages_of(request),
             "stream": True,
             "think": self._settings.think,
             "keep_alive": self._settings.keep_alive,
@@ -120,33 +152,37 @@ class Ollama:
         if request.schema is not None:
             body["format"] = request.schema.model_json_schema()
         if request.tools:
-            body["tools"] = [_tool(tool) for tool in request.tools]
+            body["tools"] = [tool_of(tool) for tool in request.tools]
         return body
 
     def _context(self, request: Request, parameters: Parameters) -> int:
         """The length of context that prompt and reply take, in tokens."""
-        needed = most_tokens(request) + parameters.max_output_tokens
-        limit = min(self._settings.context_tokens, self._length(parameters))
+        context = self._num_ctx(parameters, most_tokens(request) + parameters.max_output_tokens)
         least = fewest_tokens(request) + parameters.max_output_tokens
-        if least > limit:
+        if least > context:
             raise ReplyError(
-                f"the request takes {least:,} tokens at least, {parameters.model} reads {limit:,}:"
-                " raise llm.context_tokens, or choose a model that reads more",
+                f"the request takes {least:,} tokens at least, {parameters.model} reads"
+                f" {context:,}: raise llm.context_tokens, or choose a model that reads more",
                 "truncated",
             )
-        return min(limit, -(-needed // STEP) * STEP)
+        return context
+
+    def _num_ctx(self, parameters: Parameters, needed: int) -> int:
+        """A context of as many tokens as are needed, or of those that the model is loaded for."""
+        limit = min(self._settings.context_tokens, self._length(parameters))
+        return min(limit, context_length(max(needed, self._loaded.get(parameters.model, 0))))
 
     def _length(self, parameters: Parameters) -> int:
-        """The longest context that the model was made for; asked once."""
+        """The longest context that the model was made for; asked until it is known."""
         model = parameters.model
-        with self._lock:
-            if model not in self._lengths:
-                with self._lines("/api/show", {"model": model}, parameters) as lines:
-                    info = _object(self._event(b"".join(lines)), "model_info")
-                lengths = [v for name, v in info.items() if name.endswith(".context_length")]
-                known = [length for length in lengths if isinstance(length, int) and length > 0]
-                self._lengths[model] = min(known, default=self._settings.context_tokens)
-            return self._lengths[model]
+        if model not in self._lengths:
+            # No lock is held meanwhile: each request waits for no longer than it may.
+            with self._lines("/api/show", {"model": model}, parameters) as lines:
+                info = object_of(self._event(b"".join(lines)), "model_info")
+            lengths = [v for name, v in info.items() if name.endswith(".context_length")]
+            known = [length for length in lengths if isinstance(length, int) and length > 0]
+            self._lengths[model] = min(known, default=self._settings.context_tokens)
+        return self._lengths[model]
 
     def _check_prompt(self, request: Request, usage: Usage, context: int) -> None:
         """Raise `ReplyError` where Ollama read less than it was sent."""
@@ -243,54 +279,3 @@ def _retry_after(response: httpx2.Response) -> float | None:
 
 def _short(value: object) -> str:
     return " ".join(str(value).split())[:200]
-
-
-def _object(event: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    value = event.get(name)
-    return value if isinstance(value, dict) else {}
-
-
-def _count(event: Mapping[str, Any], name: str) -> int:
-    value = event.get(name)
-    return value if isinstance(value, int) and value > 0 else 0
-
-
-def _calls(found: object, before: int) -> Iterator[ToolCall]:
-    for number, call in enumerate(found if isinstance(found, list) else (), start=before):
-        function = _object(call, "function") if isinstance(call, dict) else {}
-        arguments = json.dumps(function.get("arguments") or {})
-        yield ToolCall(id=f"call-{number}", name=str(function.get("name")), arguments=arguments)
-
-
-def _finish(event: Mapping[str, Any], calls: list[ToolCall]) -> FinishReason:
-    if event.get("done_reason") == "length":
-        return "length"
-    return "tool_calls" if calls else "stop"
-
-
-def _message(message: Message) -> dict[str, Any]:
-    sent: dict[str, Any] = {"role": message.role}
-    if message.text:
-        sent["content"] = message.text
-    if message.calls:
-        sent["tool_calls"] = [
-            {"function": {"name": call.name, "arguments": _arguments(call)}}
-            for call in message.calls
-        ]
-    return sent
-
-
-def _arguments(call: ToolCall) -> object:
-    try:
-        return json.loads(call.arguments)
-    except ValueError:
-        return {}
-
-
-def _tool(tool: ToolDefinition) -> dict[str, Any]:
-    function = {
-        "name": tool.name,
-        "description": tool.description,
-        "parameters": dict(tool.parameters),
-    }
-    return {"type": "function", "function": function}

@@ -76,8 +76,9 @@ def _answers(
     named = {id_: sentence for id_, sentence in within.items() if id_ == second}
     others = {id_: sentence for id_, sentence in within.items() if id_ != second}
     led_to = [passage for passage in passages if passage.chunk.id == second]
-    by_name = answering_sentences(session.question, led_to, named)
-    return by_name | answering_sentences(session.question, passages, others)
+    names = [seed.key for seed in session.known_seeds]
+    by_name = answering_sentences(session.question, led_to, named, names)
+    return by_name | answering_sentences(session.question, passages, others, names)
 
 
 def _channel_scores(session: QuerySession) -> dict[str, Mapping[int, float]]:

@@ -75,9 +75,12 @@ class Searches:
 
     def hits(self) -> tuple[Hit, ...]:
         """The passages of all searches, each once: the first of each search, then the second."""
-        turns = zip_longest(*(result.hits for result in self.results))
-        found = (hit for turn in turns for hit in turn if hit is not None)
-        return tuple({_identity(hit): hit for hit in reversed([*found])}.values())[::-1]
+        found: dict[tuple[str, str], Hit] = {}
+        for turn in zip_longest(*(result.hits for result in self.results)):
+            for hit in turn:
+                if hit is not None:
+                    found.setdefault(_identity(hit), hit)
+        return tuple(found.values())
 
     def joined(self) -> SearchResult:
         """All searches as one result, that of the first question."""
@@ -168,8 +171,14 @@ def _missing_request(question: str, hits: Sequence[Hit], settings: LlmSettings) 
 
 
 def _short(question: str) -> str:
-    """A question that a model made, within bounds."""
-    return " ".join(question.split())[:_LONGEST]
+    """A question that a model made, within bounds; empty for what is none.
+
+    Small models give back what stands for one in the form asked for: a word, or signs.
+    """
+    words = question.split()
+    # Not every script has spaces between words.
+    is_one = len(words) > 1 or (not question.isascii() and any(map(str.isalpha, question)))
+    return " ".join(words)[:_LONGEST] if is_one else ""
 
 
 def _identity(hit: Hit) -> tuple[str, str]:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.errors import InputError
-from clew.settings import NAMESPACE
+from clew.settings.place import NAMESPACE
 from clew.stores.vectors.chroma_folder import ChromaFolder
 from clew.stores.vectors.chroma_server import ChromaServer
 from clew.stores.vectors.remote import LostError, SearchTraits

@@ -85,6 +85,7 @@ def chat(
             max_cost=max_cost,
             remember=remember,
         )
+        talk.warm()
         for text in [" ".join(message)] if message else _lines():
             _say(common, talk, text)
         if talk.messages and not common.json:

@@ -37,6 +37,37 @@ class Kind(StrEnum):
         return self.value
 
 
+DryRunOption = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
+]
+RetryOption = Annotated[
+    bool, typer.Option("--retry", help="Ask again where the model failed before.")
+]
+GleaningOption = Annotated[
+    bool | None,
+    typer.Option(
+        "--gleaning/--no-gleaning",
+        help="With --extract: ask a second time for what was missed; else llm.gleaning.",
+        show_default=False,
+    ),
+]
+SpentOption = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N",
+        min=0,
+        help="Tokens to spend, at most; else llm.max_tokens_spent.",
+        show_default=False,
+    ),
+]
+CostOption = Annotated[
+    float | None,
+    typer.Option(
+        metavar="USD", min=0, help="Money to spend; else llm.max_cost.", show_default=False
+    ),
+]
+
+
 def enrich(
     common: Common,
     extract: Annotated[
@@ -60,39 +91,15 @@ def enrich(
     links: Annotated[
         bool, typer.Option("--links", help="Whether entities that may be one are one, and why.")
     ] = False,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what it would take; ask nothing.")
-    ] = False,
-    retry: Annotated[
-        bool, typer.Option("--retry", help="Ask again where the model failed before.")
-    ] = False,
-    gleaning: Annotated[
-        bool | None,
-        typer.Option(
-            "--gleaning/--no-gleaning",
-            help="With --extract: ask a second time for what was missed; else llm.gleaning.",
-            show_default=False,
-        ),
-    ] = None,
+    dry_run: DryRunOption = False,
+    retry: RetryOption = False,
+    gleaning: GleaningOption = None,
     undo: Annotated[
         Kind | None,
         typer.Option("--undo", help="Take back what the model added.", show_default=False),
     ] = None,
-    max_tokens_spent: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N",
-            min=0,
-            help="Tokens to spend, at most; else llm.max_tokens_spent.",
-            show_default=False,
-        ),
-    ] = None,
-    max_cost: Annotated[
-        float | None,
-        typer.Option(
-            metavar="USD", min=0, help="Money to spend; else llm.max_cost.", show_default=False
-        ),
-    ] = None,
+    max_tokens_spent: SpentOption = None,
+    max_cost: CostOption = None,
 ) -> None:
     """Let the language model add to what is stored; without one, all stays as it is.
 
@@ -138,6 +145,26 @@ def enrich(
             _print_report(report)
     if any(report.failed or report.stopped for report in done):
         raise typer.Exit(INCOMPLETE)
+
+
+def extract(
+    common: Common,
+    dry_run: DryRunOption = False,
+    retry: RetryOption = False,
+    gleaning: GleaningOption = None,
+    max_tokens_spent: SpentOption = None,
+    max_cost: CostOption = None,
+) -> None:
+    """Let the language model list names and facts; the same as `clew enrich --extract`."""
+    enrich(
+        common,
+        extract=True,
+        dry_run=dry_run,
+        retry=retry,
+        gleaning=gleaning,
+        max_tokens_spent=max_tokens_spent,
+        max_cost=max_cost,
+    )
 
 
 def _print_undone(common: Common, kind: Kind, passages: int) -> None:

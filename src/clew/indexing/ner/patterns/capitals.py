@@ -23,7 +23,7 @@ _GAP = r"(?:[ \u00a0]{1,2}|[ ]?\n[ ]{0,8})"
 _DOTTED = (
     r"Mr\.|Ms\.|Dr\.|Fr\.|St\.|Sr\.|Jr\.|Mt\.|Ft\.|Lt\.|No\.|Co\.",
     r"Mrs\.|Rev\.|Ste\.|Col\.|Gen\.|Sgt\.|Maj\.|Gov\.|Sen\.|Rep\.|Hon\.|Vol\.|Inc\.|Ltd\.",
-    r"Prof\.|Capt\.|Bros\.|Corp\.",
+    r"Prof\.|Capt\.|Cllr\.|Bros\.|Corp\.",
 )
 _STOP = rf"\.(?=[ ]?[{UPPER}\d]|,)(?:{'|'.join(f'(?<={words})' for words in _DOTTED)})"
 # Every alternative begins with a capital, so that the search skips whatever is none in C.

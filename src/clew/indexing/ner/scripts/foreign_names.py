@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from clew.indexing.ner.entity_types import type_of_name
 from clew.indexing.ner.layout import opens_line
-from clew.indexing.ner.name_lexicon import COURTESY, FIRST_NAMES, PLACES, TITLES
+from clew.indexing.ner.name_lexicon import COURTESY, PLACES, TITLES, is_first_name
 from clew.indexing.ner.spans import NameSpan
 from clew.languages import LanguageWords, language_words
 from clew.text import terms
@@ -106,7 +106,7 @@ class ForeignNames:
         for match in _TOKEN.finditer(text, span.start, span.end):
             word = match.group()
             is_joint = word in _AND or (self.words.nouns and word in self.words.stop_words)
-            is_of_person = word in _OF_PERSONS and part and _is_first_name(part[0][1])
+            is_of_person = word in _OF_PERSONS and part and is_first_name(part[0][1])
             if is_joint and not is_of_person:
                 yield part
                 part = []
@@ -143,7 +143,7 @@ class ForeignNames:
             return False
         if lower in self.words.stop_words | _COURTESY or (opens and lower in self.small):
             return True
-        if self.words.nouns is None or _is_first_name(word):
+        if self.words.nouns is None or is_first_name(word):
             return False
         if "-" in word:
             return not all(part in self.told for part in word.split("-"))
@@ -157,7 +157,7 @@ class ForeignNames:
 
     def _is_known(self, token: str) -> bool:
         word = token.strip(_MARKS)
-        return word in self.told or not word[1:].islower() or _is_first_name(word)
+        return word in self.told or not word[1:].islower() or is_first_name(word)
 
     def _names_alone(self, text: str, start: int, at: int, token: str) -> bool:
         """Whether one word is a name: by its shape, a title before it, or the document."""
@@ -170,7 +170,7 @@ class ForeignNames:
         lower = word.casefold()
         if lower in self.small or lower in self.words.stop_words:
             return False
-        return word in self.told or lower in FIRST_NAMES or lower in PLACES
+        return word in self.told or is_first_name(lower) or lower in PLACES
 
 
 def _with_word_before(text: str) -> Iterator[tuple[str, str]]:
@@ -201,7 +201,3 @@ def _is_modified(before: str, words: LanguageWords) -> bool:
         return True
     is_adjective = before.islower() and lower not in words.stop_words
     return is_adjective and lower.endswith(words.nouns.adjectives)
-
-
-def _is_first_name(word: str) -> bool:
-    return word.casefold() in FIRST_NAMES

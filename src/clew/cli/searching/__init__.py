@@ -1,0 +1,1 @@
+"""`clew search`: its options, its quick way in, and what it prints."""

@@ -1,0 +1,56 @@
+"""What kind of thing a question asks for, by its question words, and what holds such a thing."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Literal
+
+from clew.text import fold
+from clew.times.names import MONTH
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Kind = Literal["number", "time", "name"]
+
+_WORDS: Mapping[Kind, str] = {
+    "number": "how (?:many|much|long|old|often|far|high|tall|large|big|deep|wide|fast|heavy)"
+    "|what (?:age|amount|number|percentage|price|share|sum|version)"
+    "|wie (?:viele?|hoch|lange|alt|oft|weit|gro(?:ß|ss)|schwer)|combien|quel âge"
+    "|cuánt[oa]s?|quant[oaie]",
+    "time": "when|(?:what|which) (?:date|day|month|time|weekday|year)"
+    "|wann|in welchem jahr|quand|en quelle année|cuándo|quando",
+    "name": "who|whom|whose|where|wer|wem|wen|wessen|wo|wohin|qui|où|quién(?:es)?|dónde|chi",
+}
+_ASKS = {kind: re.compile(rf"\b(?:{w})\b", re.IGNORECASE) for kind, w in _WORDS.items()}
+_NUMBER_WORDS = (
+    "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|dozen|hundred|thousand|million"
+    "|once|twice|half|zwei|drei|vier|fünf|sechs|sieben|acht|neun|zehn|deux|trois|quatre|cinq"
+)
+_NUMBER = re.compile(rf"\d\w*|\b(?:{_NUMBER_WORDS})\b", re.IGNORECASE)
+_TIME = re.compile(rf"\d\w*|\b(?:{MONTH})\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)day\b")
+_ENUMERATED = re.compile(r"\s*(?:[-*•]\s+)?(?:\(?\d{1,3}[.)](?=\s)|TOP \d+\b)?")
+_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
+
+
+def asked_kind(question: str) -> Kind | None:
+    """What it asks for; None where its words do not tell. The first question word decides."""
+    found = [(m.start(), kind) for kind, words in _ASKS.items() if (m := words.search(question))]
+    return min(found)[1] if found else None
+
+
+def without_number(sentence: str) -> str:
+    """A sentence without the number or the bullet that it has in a list."""
+    return sentence[_ENUMERATED.match(sentence).end() :]  # type: ignore[union-attr]
+
+
+def holds_kind(sentence: str, kind: Kind, question: str) -> bool:
+    """Whether a sentence holds something of the kind that the question does not say itself."""
+    text = without_number(sentence)
+    if kind == "name":
+        asked = {fold(word) for word in _WORD.findall(question)}
+        words = [match for match in _WORD.finditer(text) if match.start()]
+        return any(w.group()[0].isupper() and fold(w.group()) not in asked for w in words)
+    pattern = _NUMBER if kind == "number" else _TIME
+    said = {fold(word) for word in re.findall(r"\w+", question)}
+    return any(fold(match.group()) not in said for match in pattern.finditer(text))
