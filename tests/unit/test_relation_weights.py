@@ -209,6 +209,17 @@ def test_a_prune_is_taken_back_but_not_what_was_deleted_by_hand(engine: clew.Cle
     assert engine.store.relations_by_id([wrong, pruned.id]) == [pruned]
 
 
+def test_what_was_pruned_can_still_be_deleted_by_hand(engine: clew.Clew) -> None:
+    engine.add(FACT, source="a")
+    (pruned,) = stated(engine)
+    engine.graph.prune(below=0.6, dry_run=False)
+    assert engine.graph.delete_relation(pruned.id) == 1
+    assert engine.graph.restore_pruned() == 0
+    assert stated(engine) == []
+    with pytest.raises(NotFoundError):
+        engine.graph.delete_relation(pruned.id)
+
+
 def test_the_tools_ask_first(engine: clew.Clew) -> None:
     engine.add(FACT, source="a")
     (relation,) = stated(engine)

@@ -241,6 +241,9 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         if not 0 < relation_id <= _LARGEST_ID:
             return 0
         ids = [row[0] for row in self.backend.rows(STATEMENTS_OF_FACT, id=int(relation_id))]
+        # What was pruned is retracted once more, by hand: restoring what was pruned leaves it out.
+        pruned = {row[0] for row in self.backend.rows(PRUNED_IDS)}
+        self.restore_relations([id_ for id_ in ids if id_ in pruned])
         rows = self.backend.rows(RELATION_ENDS, ids=ids)
         living = [row for row in rows if not row[4]]
         self.delete_relations([row[0] for row in living])
