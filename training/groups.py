@@ -21,9 +21,8 @@ if TYPE_CHECKING:
     from clew.types import Vectors
 
 Kind = Literal["plain", "merged", "nameless", "foreign", "emptied", "small"]
-"""`foreign`: asked of the store of another family, which does not answer; `emptied`: of its own
-without the passages that answer, whose names may stand elsewhere in it; `small`: of a store of a few
-passages."""
+"""`foreign`: asked of the store of another family, which does not answer; `small`: of a store of few
+passages; `emptied`: of a store without those that answer, where its names may stand elsewhere."""
 
 Passage: TypeAlias = tuple[str, str]
 """Data set and passage id."""

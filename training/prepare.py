@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 SMALL, TOGETHER, BESIDE = 48, 6, 4
-"""Questions of a data set that small stores are asked, of each store, and other passages for each."""
+"""Questions of a data set that small stores are asked, those of a store, other passages of each."""
 EMPTIED = 120
 """Questions that a store is asked again without what answers them, at most."""
 

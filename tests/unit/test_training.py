@@ -14,7 +14,7 @@ from training.cross_validate import cross_validate, to_markdown
 from training.enriched import WITH, WITHOUT, ask_both, compare
 from training.enriched import to_markdown as enriched_markdown
 from training.groups import Group
-from training.prepare import prepare
+from training.prepare import BESIDE, TOGETHER, prepare
 from training.regime import fit, weigh
 from training.sources import Source, cap, read_sources
 
@@ -56,7 +56,9 @@ def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
 
     assert len(by_question) == 3 * len(TOWNS)
     copies = {"plain", "merged", "nameless"}
-    assert all(kinds - {"foreign", "emptied"} == copies for kinds in by_question.values())
+    assert all(
+        kinds - {"foreign", "emptied"} == copies | {"small"} for kinds in by_question.values()
+    )
 
 
 def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -> None:
@@ -172,7 +174,17 @@ def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> N
     assert "| graph, left out |" in report
 
 
-<<<<<<< HEAD
+def test_small_stores_hold_what_answers_and_little_beside(groups: list[Group]) -> None:
+    plain = {group.question: group for group in groups if group.kind == "plain"}
+    small = [group for group in groups if group.kind == "small"]
+
+    assert {group.question for group in small} == set(plain)
+    for group in small:
+        assert set(group.gold) <= set(group.shelf.passages)
+        assert len(group.shelf.passages) <= TOGETHER * (BESIDE + len(group.gold))
+        assert not group.is_ranked
+
+
 def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Group]) -> None:
     answered = {group.question: group for group in groups if group.kind == "plain"}
     emptied = [group for group in groups if group.kind == "emptied"]
@@ -184,7 +196,8 @@ def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Gro
         assert not set(full.gold) & set(group.candidates)
         # "What did the bell maker of Vell do?": no other passage names the town.
         assert group.evidence.analysis.unknown > full.evidence.analysis.unknown
-=======
+
+
 def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> None:
     """The facts tie each town to a name that no pattern takes for one."""
     folder = tmp_path / "towns"
@@ -209,4 +222,3 @@ def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> N
     assert len(figures) == 6
     assert all(0 <= row["recall@5"] <= 1 for row in figures.values())
     assert "with the model's facts | both" in enriched_markdown(figures)
->>>>>>> main
