@@ -104,17 +104,15 @@ def report(groups: Sequence[Group]) -> list[str]:
     ):
         judged = held_out(groups, parts)
         answered = [one for one in judged if one.group.kind == "plain"]
-        foreign, emptied = (
-            [one for one in judged if one.group.kind == kind] for kind in ("foreign", "emptied")
-        )
+        foreign = [one for one in judged if one.group.kind == "foreign"]
         least = least_confidence(answered)
         lines += [
             f"## {way}",
             f"expected calibration error: {100 * calibration_error(judged):.1f} points of all,"
             f" {100 * calibration_error(answered):.1f} of questions with an answer",
             f"least confidence {least:.3f}: recognises {100 * below(foreign, least):.1f} % of"
-            f" the questions of other families, {100 * below(emptied, least):.1f} % of those whose"
-            f" answer was taken out, loses {100 * below(answered, least):.1f} % of the others",
+            " the questions without an answer,"
+            f" loses {100 * below(answered, least):.1f} % of the others",
             "| | error | lost |",
             "| --- | --- | --- |",
         ]

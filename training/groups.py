@@ -20,9 +20,8 @@ if TYPE_CHECKING:
     from clew.search.ranking.features import Evidence
     from clew.types import Vectors
 
-Kind = Literal["plain", "merged", "nameless", "foreign", "emptied", "small"]
-"""`foreign`: asked of the store of another family, which does not answer; `small`: of a store of few
-passages; `emptied`: of a store without those that answer, where its names may stand elsewhere."""
+Kind = Literal["plain", "merged", "nameless", "foreign"]
+"""`foreign`: asked of the store of another family, which does not answer."""
 
 Passage: TypeAlias = tuple[str, str]
 """Data set and passage id."""
@@ -62,11 +61,6 @@ class Group:
     def family(self) -> str:
         """The kind of collection: what is left out as one."""
         return self.dataset.split("/", maxsplit=1)[0]
-
-    @property
-    def is_ranked(self) -> bool:
-        """Whether the rankings learn from it; the confidence alone from all others."""
-        return bool(self.gold) and self.kind != "small"
 
     @property
     def fold(self) -> int:

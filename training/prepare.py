@@ -8,7 +8,6 @@ where the graph has nothing to say. Some questions are asked of a store that doe
 from __future__ import annotations
 
 import tempfile
-from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
@@ -22,28 +21,18 @@ from clew.search.strategies import hybrid
 from clew.sentences import sentences
 from clew.settings import load_settings
 from clew.types import Chunk, ChunkExtraction, Document, Extraction
-from training.groups import Group, Shelf, digest
+from training.groups import Group, Shelf
 from training.sources import copies, of_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Callable, Mapping, Sequence
 
     from clew.engine import Engine
     from clew.evaluation.beir import Question
-    from clew.graph.snapshot import Snapshot
     from clew.ports import Embedder
-    from clew.search.analysis.analyse import Analysis
     from clew.types import Ids, Vector, Vectors
     from training.groups import Kind, Passage
     from training.sources import Source
-
-
-SMALL, TOGETHER, BESIDE = 48, 6, 4
-"""Questions of a data set that small stores are asked, those of a store, other passages of each."""
-EMPTIED = 120
-"""Questions that a store is asked again without what answers them, at most."""
 
 
 class Remembering:
@@ -117,10 +106,6 @@ def prepare(
         strangers = of_others(held[0], sources) if copied and kind == "plain" else []
         groups.extend(_ask(kind, held, strangers, remembering))
         report(f"{kind} {', '.join(one.name for one in held)}: {len(groups)} groups so far")
-    for source in sources if copied else ():
-        asked = [g for g in groups if (g.kind, g.dataset) == ("plain", source.name)]
-        groups.extend(small_stores(source, asked, remembering))
-        report(f"small {source.name}: {len(groups)} groups so far")
     return groups
 
 
@@ -138,10 +123,7 @@ def _ask(
     ):
         for source in held:
             engine.add_documents(source.data.documents)
-        found = groups_of(engine, kind, held, strangers)
-        again = [g for g in found if g.kind == "small" or (g.kind == "plain" and strangers)]
-        first = sorted(again, key=lambda group: digest(group.question))[:EMPTIED]
-        return found + [emptied(group, engine) for group in first]
+        return groups_of(engine, kind, held, strangers)
 
 
 def groups_of(
@@ -164,37 +146,6 @@ def groups_of(
     ]
 
 
-def small_stores(source: Source, asked: Sequence[Group], embedder: Embedder) -> list[Group]:
-    """Questions of a data set again, each few of stores that hold little beside what answers them.
-
-    What they hold beside is what came nearest to the questions, which speaks of the same names.
-    """
-    chosen = sorted(asked, key=lambda group: digest(group.question))[:SMALL]
-    found: list[Group] = []
-    for start in range(0, len(chosen), TOGETHER):
-        some = chosen[start : start + TOGETHER]
-        near = {p for g in some for p in [q for q in g.hybrid if q not in g.gold][:BESIDE]}
-        held = {id_ for _, id_ in near.union(*(group.gold for group in some))}
-        found += _ask("small", [_part(source, held, {g.question for g in some})], [], embedder)
-    return found
-
-
-def _part(source: Source, passages: Container[str], questions: Container[str]) -> Source:
-    """The documents that hold some passages, and some questions."""
-    data = source.data
-    documents = [
-        document
-        for document in data.documents
-        if any(data.passage_of(document.source, key) in passages for key in _keys(document))
-    ]
-    kept = tuple(question for question in data.questions if question.text in questions)
-    return replace(source, data=replace(data, documents=tuple(documents), questions=kept))
-
-
-def _keys(document: Document) -> list[str | None]:
-    return [piece.key for piece in document.pieces] or [None]
-
-
 def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]:
     """The passage that each chunk belongs to."""
     owners = {document.source: one for one in held for document in one.data.documents}
@@ -207,39 +158,6 @@ def _passages(engine: Engine, held: Sequence[Source], ids: Ids) -> list[Passage]
     return found
 
 
-def emptied(group: Group, engine: Engine) -> Group:
-    """The question again, of the store without the passages that answer it.
-
-    Words and names that stand nowhere else are unknown then.
-    """
-    shelf = group.shelf
-    answers = np.array([passage in group.gold for passage in shelf.passages])
-    session = _session(engine, group.question).filtered(shelf.snapshot.chunk_ids[~answers])
-    session.found_analysis = _analysis_of(session.analysis, shelf.snapshot, ~answers)
-    return replace(group, kind="emptied", gold={}, evidence=session.gather())
-
-
-def _analysis_of(analysis: Analysis, snapshot: Snapshot, kept: NDArray[np.bool_]) -> Analysis:
-    """As the passages `kept` (C,) alone would have it."""
-    held = [
-        bool(kept[snapshot.sentence_chunk[snapshot.postings.row(row)]].any())
-        for row in analysis.term_rows.tolist()
-    ]
-    seeds = (s for s in analysis.seeds if kept[snapshot.entity_passages.row(s.row)].any())
-    return replace(
-        analysis,
-        term_rows=analysis.term_rows[held],
-        term_idf=analysis.term_idf[held],
-        unknown=analysis.unknown + held.count(False),
-        seeds=tuple(seeds),
-    )
-
-
-def _session(engine: Engine, question: str) -> QuerySession:
-    options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
-    return QuerySession.start(engine.state, question, options)
-
-
 def ask(
     kind: Kind,
     dataset: str,
@@ -249,7 +167,8 @@ def ask(
     shelf: Shelf,
 ) -> Group:
     """A question, asked as `clew search` asks it."""
-    session = _session(engine, question)
+    options = Options(strategy="graph", limit=10, max_tokens=1000, now=datetime.now(UTC))
+    session = QuerySession.start(engine.state, question, options)
     rows = shelf.snapshot.rows(hybrid(session).ranking.ids)
     return Group(
         dataset=dataset,

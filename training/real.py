@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import clew
 from benchmarks.real.questions import FILE, below, read_questions
 from training.groups import Group, Shelf
-from training.prepare import ask, emptied
+from training.prepare import ask
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -43,12 +43,11 @@ def ask_real(engine: Engine, folder: Path) -> list[Group]:
     texts = [(below(folder, chunk.source), chunk.text) for chunk in chunks]
     shelf = Shelf(snapshot, engine.state.vectors.vectors(ids).copy(), passages)
     golds = [_gold(question, texts, passages) for question in open_half]
-    groups = [
+    return [
         ask("plain", FAMILY, question.ask, gold, engine, shelf)
         for question, gold in zip(open_half, golds, strict=True)
         if gold
     ]
-    return groups + [emptied(group, engine) for group in groups]
 
 
 def real_digest() -> str:

@@ -26,8 +26,6 @@ COPY_WEIGHT: Mapping[Kind, float] = {
     "merged": 0.5,
     "nameless": 0.5,
     "foreign": 1.0,
-    "emptied": 1.0,
-    "small": 1.0,
 }
 """What a group counts, next to the others of its family."""
 SEVERAL_HOPS = frozenset({"hotpotqa", "hotpotqa2", "2wikimultihopqa", "musique", "multihop2"})
@@ -64,11 +62,11 @@ def fit(groups: Sequence[Group], trained_on: frozenset[str] = frozenset()) -> Ra
     training, too, where each fold is judged by a first ranking of the other folds. So does the
     confidence, of both. From questions that their store does not answer it alone learns.
     """
-    answered = [group for group in groups if group.is_ranked]
+    answered = [group for group in groups if group.gold]
     weights = weigh(answered)
     firsts = [group.evidence.matrix for group in answered]
     seconds = second_matrices(groups)
-    known = [matrix for group, matrix in zip(groups, seconds, strict=True) if group.is_ranked]
+    known = [matrix for group, matrix in zip(groups, seconds, strict=True) if group.gold]
     confidence, calibration = learn_confidence(
         groups, judged_out_of_fold(groups, seconds), weigh_judged(groups)
     )
@@ -103,10 +101,10 @@ def judged_out_of_fold(groups: Sequence[Group], seconds: Sequence[Floats]) -> li
 def _out_of_fold(groups: Sequence[Group], matrices: Sequence[Floats]) -> list[Floats]:
     """(n,) a group: scores of trees that learned from the answered questions of other folds."""
     folds = np.array([group.fold for group in groups])
-    is_ranked = np.array([group.is_ranked for group in groups])
+    has_gold = np.array([bool(group.gold) for group in groups])
 
     def of_others(fold: int) -> Forest:
-        others = np.flatnonzero((folds != fold) & is_ranked).tolist()
+        others = np.flatnonzero((folds != fold) & has_gold).tolist()
         learned = [groups[i] for i in others]
         return _boost(learned, [matrices[i] for i in others], weigh(learned))
 

@@ -14,7 +14,7 @@ from training.cross_validate import cross_validate, to_markdown
 from training.enriched import WITH, WITHOUT, ask_both, compare
 from training.enriched import to_markdown as enriched_markdown
 from training.groups import Group
-from training.prepare import BESIDE, TOGETHER, prepare
+from training.prepare import prepare
 from training.regime import fit, weigh
 from training.sources import Source, cap, read_sources
 
@@ -45,7 +45,7 @@ def groups(tmp_path_factory: pytest.TempPathFactory) -> list[Group]:
         write_set(bench / name, trade)
     said: list[str] = []
     made = prepare(read_sources(bench), said.append, embedder=HashEmbedder())
-    assert len(said) == 10
+    assert len(said) == 7
     return made
 
 
@@ -56,9 +56,7 @@ def test_every_question_is_asked_three_times(groups: list[Group]) -> None:
 
     assert len(by_question) == 3 * len(TOWNS)
     copies = {"plain", "merged", "nameless"}
-    assert all(
-        kinds - {"foreign", "emptied"} == copies | {"small"} for kinds in by_question.values()
-    )
+    assert all(kinds - {"foreign"} == copies for kinds in by_question.values())
 
 
 def test_no_store_answers_the_questions_of_other_families(groups: list[Group]) -> None:
@@ -97,7 +95,7 @@ def test_grades_are_those_of_the_candidates_passages(groups: list[Group]) -> Non
     for group in groups:
         gold = {p for p, grade in zip(group.candidates, group.grades, strict=True) if grade}
         assert gold == set(group.gold) & set(group.candidates)
-        assert len(group.gold) == (0 if group.kind in {"foreign", "emptied"} else 2)
+        assert len(group.gold) == (0 if group.kind == "foreign" else 2)
 
 
 def test_rankings_name_each_passage_once(groups: list[Group]) -> None:
@@ -172,30 +170,6 @@ def test_the_report_has_a_row_for_every_way_of_ranking(groups: list[Group]) -> N
     assert report.count("| hybrid |") == 2
     assert "## towns, plain" in report
     assert "| graph, left out |" in report
-
-
-def test_small_stores_hold_what_answers_and_little_beside(groups: list[Group]) -> None:
-    plain = {group.question: group for group in groups if group.kind == "plain"}
-    small = [group for group in groups if group.kind == "small"]
-
-    assert {group.question for group in small} == set(plain)
-    for group in small:
-        assert set(group.gold) <= set(group.shelf.passages)
-        assert len(group.shelf.passages) <= TOGETHER * (BESIDE + len(group.gold))
-        assert not group.is_ranked
-
-
-def test_emptied_questions_see_none_of_the_passages_that_answer(groups: list[Group]) -> None:
-    answered = {group.question: group for group in groups if group.kind == "plain"}
-    emptied = [group for group in groups if group.kind == "emptied"]
-
-    assert emptied
-    for group in emptied:
-        full = answered[group.question]
-        assert full.gold
-        assert not set(full.gold) & set(group.candidates)
-        # "What did the bell maker of Vell do?": no other passage names the town.
-        assert group.evidence.analysis.unknown > full.evidence.analysis.unknown
 
 
 def test_a_models_facts_reach_the_graph_and_what_is_learned(tmp_path: Path) -> None:
