@@ -26,6 +26,7 @@ VALUES = frozenset(
         "spelling",
         "untrusted",
         "word_lists",
+        "workers",
     }
 )
 PORTS = VALUES | {"ports"}

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -28,7 +33,21 @@ ASKING = {
     "check": ["llm", "check"],
 }
 """Commands that ask a model, several times where it answers."""
-OTHERS = [["stats"], ["documents"], ["stats", "--llm"], ["communities"], ["check"], ["topics"]]
+OTHERS = [
+    *(["stats"], ["stats", "--graph"], ["documents"], ["stats", "--llm"], ["communities"]),
+    *(
+        ["check"],
+        ["topics"],
+        ["audit"],
+        ["show", "The Sole Trust"],
+        ["entity", "show", "Mara Lind"],
+    ),
+    *(["entity", "suggest"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
+    *(["subgraph", WHERE], ["call", "search", json.dumps({"query": WHERE})], ["tools"]),
+    *(["pack", "list"], ["relation", "--help"], ["papers"], ["schema"], ["prune", "--dry-run"]),
+    *(["index", "."], ["export", "out"], ["backup", "copy"], ["reindex"], ["delete", "diary.md"]),
+]
+"""Commands that ask none: each does what it does without a model."""
 
 
 @pytest.fixture
@@ -104,9 +123,35 @@ def test_one_attempt_of_less_than_a_second_then_it_is_told(
         if name in ("search", "ask", "ask in steps", "ask globally", "chat"):
             assert done.returncode == 0, done.stderr
             assert "Mara Lind lives" in done.stdout, name
-    attempts.clear()
-    for command in OTHERS:
-        assert in_process(*command, "--store", copied).returncode == 0
+
+
+def test_what_asks_no_model_is_as_it_is_without_one(
+    copied: Path,
+    tmp_path: Path,
+    in_process: Run,
+    refuses: int,
+    attempts: list[float | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, command in ((" ".join(command), command) for command in OTHERS):
+        done = []
+        for provider in ("", "ollama"):
+            here = tmp_path / f"here-{provider}"
+            shutil.rmtree(here, ignore_errors=True)
+            shutil.copytree(copied, here / "store")
+            monkeypatch.chdir(here)
+            if provider:
+                _use(monkeypatch, provider, refuses)
+                monkeypatch.setenv("CLEW_LLM__ROUTING", "false")
+                monkeypatch.setenv("CLEW_LLM__ENTITIES", "false")
+            else:
+                monkeypatch.delenv("CLEW_LLM__PROVIDER", raising=False)
+            done.append(in_process(*command, "--store", "store"))
+        without, away = done
+        assert away.returncode == without.returncode, name
+        if command[0] not in ("reindex", "index", "backup"):  # which say how long it took
+            assert away.stdout == without.stdout, name
+        assert "Traceback" not in away.stderr
     assert attempts == []
 
 
@@ -182,3 +227,31 @@ def test_one_that_hangs_is_waited_for_as_long_as_its_tasks_say(
     # Nothing is tried again: each task has waited as long as it may, and loading beside them.
     loading = provider == "ollama" and name != "search"
     assert 1 <= len(hanging.asked) <= 4 + loading
+
+
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [("enrich", "ollama"), ("enrich", "openai-compatible"), ("ask globally", "ollama")],
+)
+def test_whoever_interrupts_does_not_wait_for_one_that_hangs(
+    name: str,
+    provider: str,
+    hanging: _Server,
+    copied: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _use(monkeypatch, provider, hanging.server_port, ROUTE__SECONDS="0.2")
+    command = [sys.executable, "-m", "clew", *ASKING[name], "--store", str(copied)]
+    # By default a request may take a minute or two.
+    with subprocess.Popen(command, stdout=PIPE, stderr=PIPE, text=True, cwd=copied) as process:
+        while len(hanging.asked) < 2 and process.poll() is None:
+            time.sleep(0.05)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        began = time.monotonic()
+        _, told = process.communicate(timeout=60)
+
+    assert process.returncode == 130
+    assert "Interrupted; the store is consistent" in told
+    assert "Traceback" not in told
+    assert time.monotonic() - began < 10

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyError
 from clew.ports.language_model import LanguageModel
+from clew.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
+    from concurrent.futures import Future
 
     from clew.ports.language_model import Reply, Request
 
@@ -112,10 +114,10 @@ class Run(Generic[W, Out]):
         away, and the error of the last work where none succeeds.
         """
         under_way: deque[tuple[W, Future[Out]]] = deque()
-        with ThreadPoolExecutor(self._workers, thread_name_prefix="clew-enrich") as pool:
+        with Workers(self._workers, "clew-enrich") as pool:
             try:
                 for work in works:
-                    under_way.append((work, pool.submit(self._task.ask, work)))
+                    under_way.append((work, pool.submit(partial(self._task.ask, work))))
                     if len(under_way) >= 2 * self._workers:
                         self._settle(*under_way.popleft())
                 while under_way:

@@ -25,6 +25,8 @@ CONNECTORS = word_list(_LISTS["connectors"])
 
 SECTION_WORDS = word_list(_LISTS["section_words"])
 """Words that number the parts of a text: "Appendix A", "Figure 3"."""
+LABELS = word_list(_LISTS["labels"])
+"""Labels of minutes and messages: "AOB", "RESOLVED"."""
 IMPERATIVES = word_list(_LISTS["imperatives"])
 """What a sentence of instruction opens with."""
 OPENING_VERBS = IMPERATIVES | {

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel, Field
@@ -14,6 +14,7 @@ from clew.search.ask.check import check_statement
 from clew.search.ask.prompt import MOST_STATEMENTS, AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
 from clew.untrusted import NOTICE, escaped, untrusted_block
+from clew.workers import Workers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,8 +70,10 @@ def ask_reports(
         raise ModelError("there is no community report to ask: clew communities makes them")
     found: list[AnswerStatement] = []
     errors: list[ModelError] = []
-    with ThreadPoolExecutor(settings.concurrency) as pool:
-        tried = [pool.submit(_findings, result, report, model, settings) for report in reports]
+    with Workers(settings.concurrency, "clew-reports") as pool:
+        tried = [
+            pool.submit(partial(_findings, result, report, model, settings)) for report in reports
+        ]
         for one in tried:
             try:
                 found += one.result()

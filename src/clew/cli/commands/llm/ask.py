@@ -118,7 +118,7 @@ def ask(
             "namespaces": names,
         }
         if dry_run:
-            _print_estimate(common, engine.asking.estimate(read_question(question), **options))
+            print_estimate(common, engine.asking.estimate(read_question(question), **options))
             return
         engine.asking.warm(limit)
         found = engine.ask(
@@ -136,7 +136,8 @@ def ask(
         raise typer.Exit(1)
 
 
-def _print_estimate(common: Common, found: Estimate) -> None:
+def print_estimate(common: Common, found: Estimate) -> None:
+    """What work would take; nothing was asked."""
     if common.json:
         write_json(found)
         return
@@ -196,8 +197,9 @@ def _spent(found: Answer) -> str:
     if not found.model and not found.calls:
         return f"Without a language model; {seconds:.1f} s."
     usage = found.usage
-    requests = f"{found.calls} requests" + f", {found.cached_calls} known" * bool(
-        found.cached_calls
+    requests = (
+        f"{found.calls} request{'s' * (found.calls != 1)}"
+        + f", {found.cached_calls} known" * bool(found.cached_calls)
     )
     parts = [f"{usage.input_tokens:,} tokens read, {usage.output_tokens:,} written"]
     parts += [] if found.cost is None else [f"${found.cost:.4f}"]

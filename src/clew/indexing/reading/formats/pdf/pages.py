@@ -7,7 +7,7 @@ import re
 import struct
 import zlib
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from io import BytesIO
 from typing import Any
 
@@ -23,6 +23,7 @@ from clew.indexing.reading.formats.common import (
     stated_property_title,
 )
 from clew.indexing.reading.formats.pdf.layout import joined_lines, without_running_lines
+from clew.indexing.reading.formats.pdf.spaces import SPACE_WIDTH, forget_false_spaces
 from clew.text import one_line
 from clew.times import in_utc
 from clew.types import Skipped
@@ -88,9 +89,12 @@ def _open(raw: RawFile) -> PdfReader:
 def _page_texts(raw: RawFile, reader: PdfReader) -> tuple[list[str], list[Skipped]]:
     texts: list[str] = []
     skipped: list[Skipped] = []
+    seen: set[int] = set()
     for number, page in enumerate(reader.pages, 1):
+        with suppress(*_FAULTS):
+            forget_false_spaces(page, seen)
         try:
-            texts.append(_tidy(page.extract_text()))
+            texts.append(_tidy(page.extract_text(space_width=SPACE_WIDTH)))
         except _FAULTS:
             texts.append("")
             skipped.append(Skipped(source=f"{raw.source}#page={number}", reason="malformed page"))
