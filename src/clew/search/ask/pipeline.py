@@ -63,8 +63,8 @@ def answer(
     else:
         said, notes = _in_one(result, model, settings, tell)
     statements = tuple(statement for statement in said if statement.quotations)
-    if len(said) > len(statements):
-        notes.append(f"{len(said) - len(statements)} statements quoted no passage: left out")
+    if left := len(said) - len(statements):
+        notes.append(f"{left} statement{'s' * (left > 1)} quoted no passage: left out")
     if notes and not statements:
         notes[-1] += "; these are the documents' own sentences"
         return _without_model(result, tell, began, notes)
