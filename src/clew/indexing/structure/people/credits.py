@@ -30,7 +30,9 @@ _DONE_BY = re.compile(
 )
 """What opens a sentence is done to the document, "written" within one to something else."""
 _WITHIN = re.compile(r"[^.;\n] ")
-_THANKS = re.compile(r"\b[Tt]hanks(?: go)?(?:,| to| also| again| very much){0,3}\s")
+_THANKS = re.compile(
+    r"\b[Tt]hanks(?: for (?:[a-z]+ ){1,6}go)?(?: go)?(?:,| to| also| again| very much){0,3}\s"
+)
 _THANKED = re.compile(r"\b[Tt]hank(?:s|ed)?\b[^:.]{0,200}:\s{1,4}(?=[^\W\d_a-z])")
 """What stands before a list in a sentence: "I thank these people for their help: Ada Byron"."""
 _AFTER_THANKS = re.compile(r"(?<!\s)[^\S\n]*+(?:[.;)\n]|\Z|(?:for|who)\b)")
