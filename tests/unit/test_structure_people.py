@@ -102,13 +102,15 @@ def test_labelled_lines_are_about_the_subject_of_a_note() -> None:
 def test_files_lie_in_the_folders_that_the_text_names() -> None:
     text = (
         "Settings are in `/etc/brass/`, mainly /etc/brass/horn.conf and /etc/brass/d/tuba.conf."
-        " Logs go to /var/log/brass. Use input/output and https://brass.test/etc/brass/x.html."
+        " Logs go to /var/log/brass. See /etc/brass/keys-*, [4m/etc/brass/x.html[0m,"
+        " /etc/brass/oil-$n and /etc/brass/reed.d: it is new. Use input/output and https://brass.test/etc/brass/x.html."
     )
     found = {one for one in stated(text, title="Brass") if one[1] == "located_in"}
 
     assert found == {
         ("/etc/brass/horn.conf", "located_in", "/etc/brass/"),
         ("/etc/brass/d/tuba.conf", "located_in", "/etc/brass/"),
+        ("/etc/brass/reed.d", "located_in", "/etc/brass/"),
     }
 
 
@@ -120,3 +122,15 @@ def test_lists_define_tools_without_marks() -> None:
     defined = {head for head, relation, _ in stated(text) if relation == "defined_in"}
 
     assert defined == {"brasstune", "brass-gbp"}
+
+
+def test_nobody_is_credited_over_the_end_of_a_sentence() -> None:
+    found = stated("Faults are reported by OpenSSL. In that case, stop. Fixed by J. R. Moss.")
+
+    assert {head for head, relation, _ in found if relation == "credited_in"} == {"J. R. Moss"}
+
+
+def test_references_in_cells_lose_their_marks() -> None:
+    table = "| Tool | Uses |\n| --- | --- |\n| Brass | [Horn][1] |\n"
+
+    assert ("Brass", "has_uses", "Horn") in stated(table)

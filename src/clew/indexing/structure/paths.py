@@ -17,7 +17,8 @@ LOCATED_IN = "located_in"
 _MOST = 1_000
 """Statements of a document."""
 _PATH = re.compile(
-    r"(?<![\w:/.~$<>@%*{}()\\-])(?:/|~/)?[\w.+-]{1,60}(?:/[\w.+-]{1,60}){1,10}/?(?![\w/:<>@%*{}()$=])"
+    r"(?<![\w:/.~$<>@%*{}()\[\\-])(?:/|~/)?+[\w.+-]{1,60}+(?:/[\w.+-]{1,60}+){1,10}+/?+"
+    r"(?![\w/<>@%*{}()$=-]|:\S)"
 )
 _RELATIVE = 2
 """Slashes that show a path from no root to be one; "and/or" has one."""
