@@ -164,8 +164,8 @@ def changed(engine: clew.Clew, documents: Iterator[Document], question: str) -> 
     for document in new:
         deleted = timed(partial(engine.documents.delete, [document.id]))
         figures.setdefault("one delete, ms", []).append(1000 * deleted)
-    for document in engine.documents.list()[: len(new)]:
-        engine.store.delete([document.id])
+    for old in engine.documents.list()[: len(new)]:
+        engine.store.delete([old.id])
         after = timed(lambda: engine.state.snapshot)
         figures.setdefault("snapshot after an old one is gone, ms", []).append(1000 * after)
     return {name: statistics.median(values) for name, values in figures.items()}
