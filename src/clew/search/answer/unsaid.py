@@ -1,7 +1,7 @@
 """What a question asks about its names and no passage says: a name alone is no answer.
 
-The ranker knows the words of a question that the store holds. Of one that it does not hold, "salary"
-in "What is the salary of Marta Kovalenko?", it sees nothing, and takes the name for all of it.
+The ranker knows the words of a question that the store holds. Of one that it does not hold,
+"salary" in "What is the salary of Marta Kovalenko?", it sees nothing: the name is all there is.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SHARED_START = 5
 
 
 _MOST_LOST = 0.9
-"""Share of its confidence that an answer loses where nothing asked is said, nor anything like it."""
+"""Share of the confidence that is lost where nothing asked is said, nor anything like it."""
 _ALIKE = (0.1, 0.3)
 """Cosine of what is asked and the best sentence: up to the first it says nothing like it, from the
 second enough. By the open halves of `benchmarks/unsaid` and `benchmarks/real`."""
