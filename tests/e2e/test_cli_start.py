@@ -64,6 +64,27 @@ def test_a_search_loads_no_more_than_it_needs(indexed: Library, tmp_path: Path) 
     assert loaded(f"{drawing},{others}", *asked, cwd=tmp_path) == []
 
 
+MODELS = (
+    "httpx2,pydantic_ai,openai,anthropic,clew.models.llm.client,clew.models.llm.ollama,clew.chat"
+)
+
+
+@pytest.mark.parametrize("arguments", [["search", "Who built the mill?"], ["documents"], ["stats"]])
+def test_without_a_language_model_nothing_of_one_is_loaded(
+    arguments: list[str], indexed: Library, tmp_path: Path
+) -> None:
+    assert loaded(MODELS, *arguments, "--store", indexed.store, cwd=tmp_path) == []
+
+
+def test_the_library_loads_nothing_of_a_language_model(tmp_path: Path) -> None:
+    code = f"import clew, sys; print(*sorted(set({MODELS!r}.split(',')) & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, check=True
+    )
+
+    assert done.stdout.split() == []
+
+
 def test_looking_does_not_load_the_model(indexed: Library, tmp_path: Path) -> None:
     models = "onnxruntime,tokenizers,scipy"
 

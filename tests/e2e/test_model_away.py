@@ -33,7 +33,21 @@ ASKING = {
     "check": ["llm", "check"],
 }
 """Commands that ask a model, several times where it answers."""
-OTHERS = [["stats"], ["documents"], ["stats", "--llm"], ["communities"], ["check"], ["topics"]]
+OTHERS = [
+    *(["stats"], ["stats", "--graph"], ["documents"], ["stats", "--llm"], ["communities"]),
+    *(
+        ["check"],
+        ["topics"],
+        ["audit"],
+        ["show", "The Sole Trust"],
+        ["entity", "show", "Mara Lind"],
+    ),
+    *(["entity", "suggest"], ["path", "Mara Lind", "Agnes Holm"], ["timeline", "Mara Lind"]),
+    *(["subgraph", WHERE], ["call", "search", json.dumps({"query": WHERE})], ["tools"]),
+    *(["pack", "list"], ["relation", "--help"], ["papers"], ["schema"], ["prune", "--dry-run"]),
+    *(["index", "."], ["export", "out"], ["backup", "copy"], ["reindex"], ["delete", "diary.md"]),
+]
+"""Commands that ask none: each does what it does without a model."""
 
 
 @pytest.fixture
@@ -109,9 +123,35 @@ def test_one_attempt_of_less_than_a_second_then_it_is_told(
         if name in ("search", "ask", "ask in steps", "ask globally", "chat"):
             assert done.returncode == 0, done.stderr
             assert "Mara Lind lives" in done.stdout, name
-    attempts.clear()
-    for command in OTHERS:
-        assert in_process(*command, "--store", copied).returncode == 0
+
+
+def test_what_asks_no_model_is_as_it_is_without_one(
+    copied: Path,
+    tmp_path: Path,
+    in_process: Run,
+    refuses: int,
+    attempts: list[float | None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, command in ((" ".join(command), command) for command in OTHERS):
+        done = []
+        for provider in ("", "ollama"):
+            here = tmp_path / f"here-{provider}"
+            shutil.rmtree(here, ignore_errors=True)
+            shutil.copytree(copied, here / "store")
+            monkeypatch.chdir(here)
+            if provider:
+                _use(monkeypatch, provider, refuses)
+                monkeypatch.setenv("CLEW_LLM__ROUTING", "false")
+                monkeypatch.setenv("CLEW_LLM__ENTITIES", "false")
+            else:
+                monkeypatch.delenv("CLEW_LLM__PROVIDER", raising=False)
+            done.append(in_process(*command, "--store", "store"))
+        without, away = done
+        assert away.returncode == without.returncode, name
+        if command[0] not in ("reindex", "index", "backup"):  # which say how long it took
+            assert away.stdout == without.stdout, name
+        assert "Traceback" not in away.stderr
     assert attempts == []
 
 

@@ -44,6 +44,8 @@ _WORD = r"[^\W\d_a-z][\w'’.-]{0,30}"
 _NAME = re.compile(
     rf"{_WORD}(?:\s(?:(?:van|von|de|der|den|da|di|del|le|la)\s){{0,2}}{_WORD}){{1,3}}"
 )
+_STOP = re.compile(r"[^\W\d_]{5}\. ")
+"""The end of a sentence rather than of an initial: "reported by OpenSSL. In that case"."""
 _WITH_ADDRESS = re.compile(
     rf"^[ \t]{{0,8}}(?:[-*•][ \t]{{1,4}})?(?P<name>{_NAME.pattern})"
     r" [<(][^\s<>()]{1,60}(?:@| at )",
@@ -102,7 +104,7 @@ def _names(text: str, at: int) -> Iterator[Place]:
     for _ in range(_MOST_LISTED):
         match = _NAME.match(text, at)
         name = " ".join(match.group().split()).rstrip(".") if match else ""
-        if match is None or not is_person_shaped(name):
+        if match is None or not is_person_shaped(name) or _STOP.search(name):
             return
         yield name, match.start(), match.start() + len(match.group().rstrip("."))
         between = _AND.match(text, match.end())
