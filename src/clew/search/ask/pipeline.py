@@ -53,7 +53,7 @@ def answer(
     community report is asked by itself.
     """
     began = time.perf_counter()
-    if not result.answered:
+    if not result.reached:
         return _without_model(result, tell, began, [])
     if model is None:
         return _without_model(result, tell, began, [WITHOUT_MODEL])
@@ -108,7 +108,7 @@ def _ask(
 
 def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
     least = max(LEAST_CONFIDENCE, _NEAR_BEST * (result.confidence or 0))
-    statements = tuple(_sentences(result.hits, least)) if result.answered else ()
+    statements = tuple(_sentences(result.hits, least)) if result.reached else ()
     if result.hits and not statements:
         nearest = result.hits[0].chunk
         notes = [*notes, f"the nearest passage is of {nearest.title or nearest.source!r}"]
