@@ -149,7 +149,10 @@ def run(engine: clew.Clew, items: Sequence[Prepared]) -> int:
 
 
 def changed(engine: clew.Clew, documents: Iterator[Document], question: str) -> Figures:
-    """Add documents one by one, asking after each, then delete them one by one."""
+    """Add documents one by one, asking after each, then delete them one by one, then old ones.
+
+    After each of the latter, which the large arrays hold, the snapshot is brought up to date.
+    """
     engine.search(question)
     new = list(islice(documents, ADDED))
     figures: dict[str, list[float]] = {}
@@ -161,6 +164,10 @@ def changed(engine: clew.Clew, documents: Iterator[Document], question: str) -> 
     for document in new:
         deleted = timed(partial(engine.documents.delete, [document.id]))
         figures.setdefault("one delete, ms", []).append(1000 * deleted)
+    for old in engine.documents.list()[: len(new)]:
+        engine.store.delete([old.id])
+        after = timed(lambda: engine.state.snapshot)
+        figures.setdefault("snapshot after an old one is gone, ms", []).append(1000 * after)
     return {name: statistics.median(values) for name, values in figures.items()}
 
 

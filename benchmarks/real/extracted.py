@@ -83,6 +83,7 @@ def sentences(path: str, prepared: Prepared) -> Iterator[Sentence]:
                 relations=tuple(
                     Stated(r.head, r.relation_type, r.tail)
                     for r in found.relations
-                    if r.sentence == ordinal
+                    # What fields and properties state is of no sentence.
+                    if (r.sentence or 0) == ordinal
                 ),
             )

@@ -46,11 +46,13 @@ class Found:
     def __init__(self, all_sentences: Iterable[Sentence]) -> None:
         self.by_text: dict[str, list[Sentence]] = defaultdict(list)
         self.names: dict[str, set[str]] = {"prose": set(), "code": set()}
+        self.dates: dict[str, set[str]] = {"prose": set(), "code": set()}
         self.relations: dict[str, set[tuple[str, str, str]]] = {"prose": set(), "code": set()}
         for sentence in all_sentences:
             self.by_text[sentence.text].append(sentence)
             part = _part(sentence.path)
             self.names[part].update(_key(name.name) for name in sentence.names)
+            self.dates[part].update(_key(n.name) for n in sentence.names if n.entity_type == "date")
             self.relations[part].update((r.head, r.relation, r.tail) for r in sentence.relations)
 
     def sentences(self, text: str) -> list[Sentence]:
@@ -173,7 +175,13 @@ def relations_judged(found: Found) -> Table:
     for part, names in found.names.items():
         relations = len(found.relations[part])
         an_entity = relations / max(1, len(names))
-        table[part] = {"entities": len(names), "relations": relations, "an entity": an_entity}
+        apart = relations / max(1, len(names - found.dates[part]))  # no relation names a date
+        table[part] = {
+            "entities": len(names),
+            "relations": relations,
+            "an entity": an_entity,
+            "an entity, dates apart": apart,
+        }
     return table
 
 

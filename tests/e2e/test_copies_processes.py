@@ -189,3 +189,18 @@ def test_a_damaged_backup_is_refused(store: Path, tmp_path: Path, tenth: int) ->
         with pytest.raises(StoreCorruptError, match=r"copy\.db.*take another backup"):
             engine.maintenance.restore(file)
     assert contents(store) == held
+
+
+def test_a_backup_says_how_far_it_is(store: Path, tmp_path: Path) -> None:
+    said: list[tuple[str, int, int | None]] = []
+    with opened(store) as engine:
+        size = engine.maintenance.backup(
+            tmp_path / "copy", progress=lambda step, done, total: said.append((step, done, total))
+        )
+    steps = list(dict.fromkeys(step for step, _, _ in said))
+    pages = [(done, total) for step, done, total in said if step == "pages written"]
+    assert steps == ["pages written", "invariants checked"]
+    assert pages == sorted(pages)
+    assert pages[-1][0] == pages[-1][1]
+    assert size > 0
+    assert all(total is not None and 0 <= done <= total for _, done, total in said)

@@ -7,6 +7,8 @@ import shutil
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -14,6 +16,10 @@ from typing import Any
 
 import pytest
 
+from clew.models.llm.client import LanguageModelClient
+from clew.models.llm.ollama import Ollama
+from clew.ports.language_model import ask
+from clew.settings import load_settings
 from tests.e2e.conftest import Library, Run
 
 WHERE = "Where does Mara Lind live?"
@@ -45,6 +51,8 @@ class Fake:
 
     def reply(self, body: dict[str, Any]) -> str:
         """What the model says: to a schema something of it."""
+        if "slowly" in str(body["messages"]):
+            self.ended.wait(20)
         wanted = body.get("format", {}).get("properties", {})
         if "statements" in wanted:
             return json.dumps({"statements": [STATEMENT]})
@@ -205,3 +213,21 @@ def test_nothing_is_loaded_that_is_not_going_to_be_asked(
     monkeypatch.setenv("CLEW_LLM__ROUTE__MODEL", "tiny")
     in_process("ask", WHERE, "--mode", "stepwise", "--store", copied)
     assert [bool(body["messages"]) for body in ollama.asked] == [True] * 3
+
+
+def test_of_several_at_a_time_the_longest_context_counts(ollama: Fake) -> None:
+    settings = load_settings(llm={"context_tokens": 50_000}).llm
+    with (
+        closing(LanguageModelClient(Ollama(settings), settings)) as model,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        first = pool.submit(model.reply, ask("route", "Answer.", "slowly"))
+        while not ollama.asked:
+            time.sleep(0.01)
+        model.reply(ask("route", "Answer.", "word " * 3000))
+        ollama.ended.set()
+        first.result()
+        model.reply(ask("route", "Answer.", "Who else?"))
+
+    short, long, third = (body["options"]["num_ctx"] for body in ollama.asked)
+    assert short < long == third

@@ -180,6 +180,19 @@ def test_without_a_model_only_passages_that_answer_are_quoted(library: Path) -> 
     assert sources(with_confidence(library, None, None)) == [1, 2]
 
 
+def test_without_a_model_nothing_is_said_twice(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        for name in ("one", "other", "third"):
+            store.add(BUILT, title=name, source=name)
+        found = store.search(QUESTION)
+        hits = tuple(replace(h, answer=(h.chunk.start, h.chunk.end)) for h in found.hits)
+        hits = tuple(replace(hit, confidence=0.9) for hit in hits)
+        said = answer(replace(found, hits=hits), None, store.settings.llm, lambda _: None)
+
+    assert len(hits) == 3
+    assert [statement.text for statement in said.statements] == [BUILT]
+
+
 def test_without_a_model_the_documents_may_not_say(library: Path) -> None:
     given = with_confidence(library, 0.01, 0.002)
 

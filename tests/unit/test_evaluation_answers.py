@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -15,12 +16,13 @@ from hypothesis import strategies as st
 
 import clew
 from clew.errors import SettingsError
-from clew.evaluation import evaluate_answers, to_answers_table, to_page
+from clew.evaluation import estimate_answers, evaluate_answers, to_answers_table, to_page
 from clew.evaluation.gold_answers import contains, exact_match, f1, normalise, read_gold
 from clew.evaluation.graph_measures import cohesion
 from clew.evaluation.judge import PROMPT_HASH, judge
 from clew.graph.entity_graph import EntityGraph
 from clew.library import Clew
+from clew.models.llm.tokens import prompt_text
 from clew.settings import Settings, load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from tests.unit.test_ask import said
@@ -136,17 +138,17 @@ def evaluated(
     settings: Settings,
     monkeypatch: pytest.MonkeyPatch,
     model: ScriptedLanguageModel | None = None,
+    *,
+    by: Callable[..., Any] = evaluate_answers,
     **options: Any,  # noqa: ANN401
-) -> dict[str, Any]:
+) -> Any:  # noqa: ANN401 - whatever `by` makes
     """The report of an engine with quick models."""
 
     def opened(*, store: object, settings: Settings) -> Clew:
         return Clew(settings, embedder=HashEmbedder(), language_model=model)
 
     monkeypatch.setattr(clew, "open", opened)
-    return evaluate_answers(
-        folder, strategy="graph", store=settings.store, settings=settings, **options
-    )
+    return by(folder, strategy="graph", store=settings.store, settings=settings, **options)
 
 
 def test_a_set_without_a_model(
@@ -187,6 +189,33 @@ def test_a_set_with_a_model_and_a_judge(
     assert judged["model"]
     assert report["spent"]["calls"] == 2
     assert report["spent"]["tokens"] > 0
+
+
+def test_what_it_would_take_is_said_beforehand(
+    folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    nothing = '{"statements": []}'
+    model = ScriptedLanguageModel([nothing, '{"right": false}', nothing])
+    said = evaluated(folder, settings, monkeypatch, model, judged=True, by=estimate_answers)
+    assert model.calls == 0
+    evaluated(folder, settings, monkeypatch, model, judged=True)
+
+    assert said.calls == model.calls == 3
+    assert said.documents == 3
+    characters = sum(len(prompt_text(request)) for request in model.asked)
+    assert said.input_tokens == pytest.approx(characters / 4, rel=0.15)
+
+
+def test_a_limit_ends_it_and_is_told(
+    folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    llm = settings.llm.model_copy(update={"max_tokens_spent": 1})
+    model = ScriptedLanguageModel(['{"statements": []}'] * 2)
+    bounded = settings.model_copy(update={"llm": llm})
+    report = evaluated(folder, bounded, monkeypatch, model)
+
+    assert (report["questions"], model.calls) == (1, 1)
+    assert "of 1 tokens are spent" in report["stopped"]
 
 
 def test_a_judge_needs_a_model(

@@ -170,3 +170,8 @@ def test_a_title_with_a_full_stop_ends_no_sentence() -> None:
     text = "The motion was carried, Cllr. Bligh voting against it."
 
     assert [text[start:end] for start, end in sentences(text)] == [text]
+
+
+@pytest.mark.parametrize("name", ["Marine Management Organisation", "Tidal Civilisation"])
+def test_british_spelling_is_no_run_of_words(name: str) -> None:
+    assert name in names(f"In that year a letter to the {name} said so.")

@@ -34,6 +34,10 @@ class Shelf:
     )
     commits: int = 0
     hands: int = 0
+    dropped: dict[int, int] | None = field(default_factory=dict)
+    """When each was, by chunk; None where nobody noted it."""
+    reads: int = 0
+    """Of all ids."""
 
     def add(
         self, document: int, context: str, said: list[str], mentions: list[tuple[int, int, int]]
@@ -42,6 +46,8 @@ class Shelf:
         self.chunks[self.commits] = (document, context, said, mentions)
 
     def drop(self, chunk_id: int) -> None:
+        if self.dropped is not None:
+            self.dropped[chunk_id] = self.commits
         self.commits += 1
         del self.chunks[chunk_id]
 
@@ -55,7 +61,14 @@ class Shelf:
         return self.hands
 
     def chunk_ids(self) -> Ids:
+        self.reads += 1
         return np.array(sorted(self.chunks), dtype=np.int64)
+
+    def deleted_since(self, generation: int) -> Ids | None:
+        if self.dropped is None:
+            return None
+        found = [one for one, at in self.dropped.items() if at >= generation]
+        return np.array(sorted(found), dtype=np.int64)
 
     def chunk_count(self) -> int:
         return len(self.chunks)
@@ -183,11 +196,12 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
 @given(
     st.lists(chunks(), min_size=1, max_size=6),
     st.lists(st.tuples(st.lists(chunks(), max_size=3), st.sets(st.integers(1, 20))), max_size=3),
+    st.booleans(),
 )
 def test_extending_equals_building_anew(
-    early: list[Chunk], rounds: list[tuple[list[Chunk], set[int]]]
+    early: list[Chunk], rounds: list[tuple[list[Chunk], set[int]]], noted: bool
 ) -> None:
-    shelf = Shelf()
+    shelf = Shelf(dropped={} if noted else None)
     for chunk in early:
         shelf.add(*chunk)
     extended = build(shelf)
@@ -218,6 +232,24 @@ def test_what_changed_is_all_that_is_read_and_made() -> None:
     for number in range(41, 80):
         shelf.add(number, "Tower", ["A river."], [(0, 7, 1)])
     assert not isinstance(build(shelf, extended), ExtendedSnapshot), "large changes are merged"
+
+
+def test_a_deletion_that_is_noted_reads_no_ids_and_one_that_is_not_reads_them() -> None:
+    shelf = Shelf()
+    for number in range(30):
+        shelf.add(number, "Clock", ["A bell."], [(0, 1 + number % 6, 1)])
+    before = build(shelf)
+    for late in (4, 17, 30):
+        shelf.drop(late)
+        before = build(shelf, before)
+    assert shelf.reads == 0
+    assert before.known(np.array([3, 4, 17, 30])).tolist() == [True, False, False, False]
+
+    shelf.drop(5)
+    del shelf.chunks[6]  # by a program that notes nothing
+    after = build(shelf, before)
+    assert shelf.reads == 1
+    assert after.known(np.array([3, 4, 5, 6])).tolist() == [True, False, False, False]
 
 
 @given(st.lists(chunks(), max_size=6))

@@ -43,6 +43,9 @@ class Held:
     def mentions_version(self) -> int:
         return 0
 
+    def deleted_since(self, generation: int) -> Ids | None:
+        return None
+
     def chunk_count(self) -> int:
         return len(self.ids)
 

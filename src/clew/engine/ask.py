@@ -133,9 +133,9 @@ class Ask:
         asked: list[Request] = []
         if mode == "stepwise":
             asked += step_requests(question, found, settings, steps)
-        if found.answered and mode == "global":
+        if found.reached and mode == "global":
             asked += report_requests(found, settings)
-        elif found.answered:
+        elif found.reached:
             asked.append(answer_request(question, found.hits, settings))
         return self._estimated(model, asked)
 

@@ -113,14 +113,15 @@ class Maintenance:
         folders = [Path(store).expanduser() / namespace for store in stores]
         return merge(self._state, folders, progress)
 
-    def backup(self, path: str | Path) -> int:
+    def backup(self, path: str | Path, *, progress: Progress | None = None) -> int:
         """Write the store as it is now to a new file and check that file; its bytes.
 
-        Raises `InputError` where there is such a file already, and for a store on a server.
+        `progress` is called with the pages written, then with the invariants checked. Raises
+        `InputError` where there is such a file already, and for a store on a server.
         """
         from clew.stores.sqlite.backup import back_up
 
-        return back_up(self._file_store(), Path(path).expanduser())
+        return back_up(self._file_store(), Path(path).expanduser(), progress)
 
     def restore(self, path: str | Path, *, own: bool = False) -> None:
         """Put a backup's content in place of the store's; jobs and the audit log stay.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from clew.evaluation.answers import evaluate_answers
+from clew.evaluation.answers import estimate_answers, evaluate_answers
 from clew.evaluation.answers_report import to_answers_table, to_page
 from clew.evaluation.beir import BeirDataset, is_beir, load_beir
 from clew.evaluation.report import notes, to_markdown, to_table
@@ -11,6 +11,7 @@ from clew.evaluation.run import DEFAULT_KS, evaluate, measure_strategy
 __all__ = [
     "DEFAULT_KS",
     "BeirDataset",
+    "estimate_answers",
     "evaluate",
     "evaluate_answers",
     "is_beir",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import clew
-from clew.errors import SettingsError
+from clew.errors import BudgetError, SettingsError
 from clew.evaluation.beir import load_beir
 from clew.evaluation.gold_answers import contains, exact_match, f1, read_gold
 from clew.evaluation.graph_measures import (
@@ -20,8 +21,9 @@ from clew.evaluation.graph_measures import (
     graph_coverage,
     traversal_efficiency,
 )
-from clew.evaluation.judge import PROMPT_HASH, judge
+from clew.evaluation.judge import PROMPT_HASH, judge, judge_request
 from clew.evaluation.run import store_folder
+from clew.models.llm.budget import estimate, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -29,12 +31,15 @@ if TYPE_CHECKING:
     from clew.engine import Engine
     from clew.engine.state import Progress
     from clew.evaluation.beir import BeirDataset, Question
+    from clew.models.llm.budget import Estimate
     from clew.settings import Settings
     from clew.types import Hit
     from clew.types.answers import Answer, AnswerMode
 
 Row = dict[str, Any]
 _OF_ANSWERS = ("exact_match", "f1", "contains")
+_AN_ANSWER, _VERDICT_TOKENS = 30 * "word ", 8
+"""An answer to be judged, and what is said of it, about; for estimates."""
 _OF_CITATIONS = ("citation_precision", "citation_recall")
 
 
@@ -55,7 +60,8 @@ def evaluate_answers(
 
     The answer has `dataset`, `questions`, `strategy`, `mode`, `model`, `answers` (measures of the
     texts, None where no right answer is known; `judge` with its model and the hash of its prompt,
-    where one was asked), `spent`, `latency_ms`, `retrieval`, and `rows`, one a question.
+    where one was asked), `spent`, `latency_ms`, `retrieval`, `stopped` (which limit of `llm` was
+    reached, after which no question was asked), and `rows`, one a question.
 
     Args:
         folder: In the BEIR layout; right answers stand in the questions' metadata.
@@ -78,7 +84,10 @@ def evaluate_answers(
         engine.add_documents(dataset.documents, progress=progress)
         asked = dataset.questions[:questions]
         rows = []
+        stopped = ""
         for question in asked:
+            if stopped := _reached(engine):
+                break
             known = gold.get(question.id, ())
             rows.append(_row(engine, dataset, question, known, strategy, mode, k, judged))
             if progress is not None:
@@ -99,8 +108,50 @@ def evaluate_answers(
                 **graph_coverage(engine),
                 "community_cohesion": community_cohesion(engine),
             },
+            "stopped": stopped,
             "rows": rows,
         }
+
+
+def _reached(engine: Engine) -> str:
+    """Why no more may be asked; empty where more may."""
+    try:
+        if engine.state.language_model is not None:
+            engine.state.language_model.budget.check()
+    except BudgetError as error:
+        return str(error)
+    return ""
+
+
+def estimate_answers(
+    folder: Path,
+    *,
+    strategy: str,
+    mode: AnswerMode = "one_shot",
+    k: int = 10,
+    questions: int | None = None,
+    judged: bool = False,
+    store: Path | str | None,
+    settings: Settings,
+    split: str = "test",
+    progress: Progress | None = None,
+) -> Estimate:
+    """What `evaluate_answers` would take, at most; the folder is indexed, and no model is asked.
+
+    Raises what that raises, and `SettingsError` without a language model.
+    """
+    dataset, gold = load_beir(folder, split=split), read_gold(folder)
+    found = []
+    with store_folder(store) as place, clew.open(store=place, settings=settings) as engine:
+        engine.add_documents(dataset.documents, progress=progress)
+        for question in dataset.questions[:questions]:
+            asked = None if mode == "global" else strategy
+            found.append(engine.asking.estimate(question.text, strategy=asked, mode=mode, limit=k))
+            known = gold.get(question.id, ())
+            if judged and known:
+                request = judge_request(question.text, known, _AN_ANSWER)
+                found.append(estimate([request], 0, [], _VERDICT_TOKENS))
+    return replace(total(found), documents=len(dataset.documents))
 
 
 def _row(

@@ -35,17 +35,21 @@ class Judgement(BaseModel):
 
 def judge(model: LanguageModel, question: str, gold: Sequence[str], answer: str) -> bool | None:
     """Whether the model takes an answer for right; None where it fails to say."""
+    try:
+        value = model.reply(judge_request(question, gold, answer)).value
+    except ModelError:
+        return None
+    return value.right if isinstance(value, Judgement) else None
+
+
+def judge_request(question: str, gold: Sequence[str], answer: str) -> Request:
+    """What the model is asked of an answer."""
     known = "\n".join(f"- {escaped(text)}" for text in gold)
     text = f"Question: {escaped(question)}\nKnown answers:\n{known}\n{untrusted_block(answer)}"
-    request = Request(
+    return Request(
         task="judge",
         instructions=_INSTRUCTIONS,
         messages=(Message(role="user", text=text),),
         schema=Judgement,
         subject=question,
     )
-    try:
-        value = model.reply(request).value
-    except ModelError:
-        return None
-    return value.right if isinstance(value, Judgement) else None

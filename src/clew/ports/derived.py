@@ -106,6 +106,13 @@ class VectorSource(Protocol):
         """Ids of all chunks, sorted; reads them all."""
         ...
 
+    def deleted_since(self, generation: int) -> Ids | None:
+        """Sorted ids of the chunks deleted since a generation, and perhaps of some before.
+
+        None: not known, since too much was deleted meanwhile.
+        """
+        ...
+
     def mentions_version(self) -> int:
         """A number that grows when mentions of old chunks change hands, or old chunks come back.
 

@@ -13,6 +13,7 @@ from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
+from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
@@ -40,8 +41,6 @@ logger = logging.getLogger("clew")
 
 UNANSWERED = "nothing found that answers this; the nearest are given"
 UNLIKELY = "nothing here is likely to answer this; the nearest are given"
-LEAST_LIKELY = 0.05
-"""Probability below which no passage is likely to answer."""
 MAX_QUESTION = 20_000
 """Characters of a question that are read."""
 
@@ -65,6 +64,9 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         be_sure(session, found)
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
+    if session.confidences and not is_look_up(session.question):
+        with session.timings.step("confidence"):
+            hits = without_unsaid(session, hits)
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
@@ -91,12 +93,9 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
 
 def _no_answer(result: SearchResult) -> str:
     """That the passages do not answer, or hardly any of them may; empty where one is likely to."""
-    if not result.hits or any(hit.chunk.version for hit in result.hits):
+    if not result.hits or result.answered or any(hit.chunk.version for hit in result.hits):
         return ""  # what is sure of an earlier text is not known
-    if not result.answered:
-        return UNANSWERED
-    confidence = result.confidence
-    return UNLIKELY if confidence is not None and confidence < LEAST_LIKELY else ""
+    return UNLIKELY if result.reached else UNANSWERED
 
 
 def _is_judged(options: Options, strategy: str) -> bool:

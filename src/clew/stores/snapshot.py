@@ -13,7 +13,7 @@ import numpy as np
 from clew.derived_files import folder_size
 from clew.ports import PassageRow, RelationRows
 from clew.stores.backend import now
-from clew.stores.state import StoreState
+from clew.stores.deletions import Deletions
 from clew.stores.statements import snapshot as statements
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ _TEXTS, _ROWS = 1000, 5000
 _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 
 
-class Snapshots(StoreState):
+class Snapshots(Deletions):
     """`ports.SnapshotSource` but for embeddings, and the store's figures."""
 
     def reading(self) -> AbstractContextManager[None]:

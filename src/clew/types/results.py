@@ -11,6 +11,9 @@ from clew.types.contexts import Context, context_dict
 from clew.types.documents import Provenance, StoredChunk
 from clew.types.values import CharRange, Period
 
+LEAST_LIKELY = 0.1
+"""Probability below which no passage is likely to answer."""
+
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class PathStep:
@@ -120,10 +123,16 @@ class SearchResult:
         return max((h.confidence for h in self.hits if h.confidence is not None), default=None)
 
     @property
-    def answered(self) -> bool:
+    def reached(self) -> bool:
         """Whether there are hits, and one reaches `min_confidence`, or none was judged."""
         confidence = self.confidence
         return bool(self.hits) and (confidence is None or confidence >= self.min_confidence)
+
+    @property
+    def answered(self) -> bool:
+        """Whether one is `reached`, and likely at all: at `LEAST_LIKELY`, or of an earlier text."""
+        likely = self.confidence is None or self.confidence >= LEAST_LIKELY
+        return self.reached and (likely or any(hit.chunk.version for hit in self.hits))
 
     def to_dict(self) -> dict[str, Any]:
         """The shape that `--json` prints and the tools answer with."""

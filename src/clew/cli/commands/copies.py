@@ -38,8 +38,8 @@ def backup(
     common: Common, file: Annotated[Path, typer.Argument(metavar="FILE", help="A new file.")]
 ) -> None:
     """Write the store to a file, while others work on it, and check that file."""
-    with common.open() as engine:
-        size = engine.maintenance.backup(file)
+    with common.open() as engine, reporting(bars=not common.json) as progress:
+        size = engine.maintenance.backup(file, progress=progress)
     if common.json:
         write_json({"path": file, "bytes": size})
     else:

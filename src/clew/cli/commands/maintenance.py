@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from clew.cli.commands.llm.ask import Mode
+from clew.cli.commands.llm.ask import Mode, print_estimate
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import comma_separated
+from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
 from clew.cli.output import stdout_console, write_json, write_line, write_whole
 from clew.cli.progress import reporting, steps
 from clew.errors import StoreCorruptError
@@ -145,6 +145,12 @@ def evaluate(
             metavar="FILE", help="--answers: write a page with plots.", show_default=False
         ),
     ] = None,
+    max_tokens_spent: MaxTokensSpentOption = None,
+    max_cost: MaxCostOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="--answers: say what it would take at most; ask no model."),
+    ] = False,
 ) -> None:
     """Measure strategies side by side on data sets; into a temporary store, or one at --store.
 
@@ -152,8 +158,13 @@ def evaluate(
     """
     if common.store is not None and len(folders) > 1:
         raise typer.BadParameter("--store takes one data set; give one DIR, or leave --store out")
-    if not answers and (judge or html is not None or questions is not None):
-        raise typer.BadParameter("--judge, --html and --questions go with --answers")
+    given = {"max_tokens_spent": max_tokens_spent, "max_cost": max_cost}
+    limits = {name: limit for name, limit in given.items() if limit is not None}
+    if not answers and any((judge, html, questions, dry_run, limits)):
+        raise typer.BadParameter(
+            "--judge, --html, --questions, --dry-run, --max-tokens-spent and --max-cost go with"
+            " --answers"
+        )
     if answers and rag_types:
         raise typer.BadParameter("--rag-types compares passages; leave --answers out")
     strategies = comma_separated(strategy)
@@ -163,6 +174,8 @@ def evaluate(
     from clew.settings import load_settings
 
     settings = load_settings(namespace=common.namespace)
+    llm = settings.llm.model_copy(update=limits)
+    settings = settings.model_copy(update={"llm": llm})
     if not answers:
 
         def measure(folder: Path, progress: Progress) -> dict[str, Any]:
@@ -180,23 +193,44 @@ def evaluate(
         _report(common, folders, measure, evaluation.to_table)
         return
 
+    def over(folder: Path, progress: Progress) -> dict[str, Any]:
+        return {
+            "folder": folder,
+            "strategy": strategies[-1],
+            "mode": mode.name_in_library,
+            "questions": questions,
+            "judged": judge,
+            "store": common.store,
+            "settings": settings,
+            "split": split,
+            "progress": progress,
+        }
+
+    if dry_run:
+        from clew.models.llm.budget import total
+
+        with reporting(bars=not common.json) as progress:
+            said = [evaluation.estimate_answers(**over(folder, progress)) for folder in folders]
+        print_estimate(common, total(said))
+        return
+
     def measure_answers(folder: Path, progress: Progress) -> dict[str, Any]:
-        return evaluation.evaluate_answers(
-            folder,
-            strategy=strategies[-1],
-            mode=mode.name_in_library,
-            questions=questions,
-            judged=judge,
-            store=common.store,
-            settings=settings,
-            split=split,
-            progress=progress,
-        )
+        return evaluation.evaluate_answers(**over(folder, progress))
 
     reports = _report(common, folders, measure_answers, evaluation.to_answers_table)
     if html is not None:
         write_whole(html, [evaluation.to_page(reports)])
         note(f"Written: {html}")
+    _end(reports)
+
+
+def _end(reports: list[dict[str, Any]]) -> None:
+    """Say which limit ended the answers, where one did."""
+    stopped = [report["stopped"] for report in reports if report["stopped"]]
+    for reason in stopped:
+        note(f"Stopped: {reason}")
+    if stopped:
+        raise typer.Exit(INCOMPLETE)
 
 
 def _report(

@@ -50,7 +50,7 @@ def run_search(
         write_json(result.to_dict())
     else:
         _print(result, shown)
-    if not result.answered and result.hits:
+    if not result.reached and result.hits:
         raise SystemExit(INCOMPLETE)
 
 

@@ -278,10 +278,17 @@ def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
     added = new
     if isinstance(previous, ExtendedSnapshot):
         base, gone, added = previous.base, previous.gone, previous.added.columns.append(new)
-    if source.chunk_count() != previous.chunks + len(new.chunk_ids):
-        present = source.chunk_ids()
-        gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
-        added = added.keep(find_sorted(present, added.chunk_ids)[1])
+    count = source.chunk_count()
+    if count != previous.chunks + len(new.chunk_ids):
+        deleted = source.deleted_since(previous.generation)
+        if deleted is not None:
+            places, known = find_sorted(base.chunk_ids, deleted)
+            gone = np.union1d(gone, places[known])
+            added = added.keep(~np.isin(added.chunk_ids, deleted))
+        if base.size - len(gone) + len(added.chunk_ids) != count:
+            present = source.chunk_ids()
+            gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
+            added = added.keep(find_sorted(present, added.chunk_ids)[1])
     extended = ExtendedSnapshot(
         base, gone, added, generation=generation, mentions_version=mentions_version
     )

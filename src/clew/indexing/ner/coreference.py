@@ -11,6 +11,7 @@ from clew.indexing.ner.entity_types import is_person_shaped
 from clew.indexing.ner.name_lexicon import (
     COMMON_WORDS,
     DEMONYMS,
+    LABELS,
     PLACES,
     STARTERS,
     is_first_name,
@@ -51,6 +52,8 @@ class Coreference:
 
     def is_name(self, span: NameSpan) -> bool:
         """Whether a word that opens a sentence is a name, going by the rest of the document."""
+        if span.name.casefold() in LABELS:
+            return False
         if span.name in self.told or span.name in self.full:
             return True
         if span.initial and span.nested:

@@ -8,11 +8,16 @@ from typing import NamedTuple
 
 from clew.indexing.ner.name_lexicon import is_first_name, is_ordinary
 from clew.indexing.ner.patterns.capitals import UPPER
-from clew.types import Chunk
+from clew.indexing.ner.spans import SentenceSpans
+from clew.types import Chunk, Document
 
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"
 _OPENING = re.compile(_SPEAKER)
 _TURN = re.compile(f"^{_SPEAKER}", re.MULTILINE)
+
+
+WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
+"""Apps in which everybody is called the same."""
 
 
 class Turn(NamedTuple):
@@ -31,6 +36,24 @@ def find_speakers(chunks: Sequence[Chunk]) -> list[str]:
     found = (_OPENING.match(chunk.text) for chunk in chunks)
     names = dict.fromkeys(match["name"] for match in found if match)
     return [name for name in names if _may_speak(name)]
+
+
+def roles_of(document: Document) -> frozenset[str]:
+    """What the turns of a talk with an assistant are opened by, which names nobody."""
+    if document.metadata.get("app") not in WITH_ASSISTANTS:
+        return frozenset()
+    return frozenset(str(piece.metadata.get("speaker")) for piece in document.pieces)
+
+
+def without_roles(
+    text: str, sentences: Sequence[SentenceSpans], roles: Collection[str]
+) -> list[SentenceSpans]:
+    """The sentences without the roles ("User:") that open turns of a talk with an assistant."""
+    starts = {match.start() for match in _TURN.finditer(text) if match["name"] in roles}
+    return [
+        s._replace(spans=tuple(span for span in s.spans if span.start not in starts))
+        for s in sentences
+    ]
 
 
 def _may_speak(name: str) -> bool:

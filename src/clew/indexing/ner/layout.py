@@ -22,6 +22,8 @@ _NO_HEADING = ".!?,;|"
 _SENTENCE_WORDS = re.compile(
     r"\b(?:is|are|was|were|has|have|had|will|would|said|says|I|we|you|he|she)\b"
 )
+_COLUMNS = " " * 3
+"""What stands between the cells of a line of a table, at least."""
 _SPACE = " \n\t\u00a0"
 _OPENERS = frozenset('"“„«‘`([*_•><|+#-–—→=:!?…¿¡\n')
 _REFERENCE = re.compile(r"\b[Ss]ee (?:also )?$")
@@ -42,7 +44,7 @@ def opens_line(text: str, start: int, position: int) -> bool:
     before = position - 1
     while before >= start and text[before] == " ":
         before -= 1
-    if before < start or text[before] in _OPENERS:
+    if before < start or text[before] in _OPENERS or position - before > len(_COLUMNS):
         return True
     if text[before] in "eo":
         return _REFERENCE.search(text, max(start, position - 9), position) is not None
@@ -68,7 +70,11 @@ def _is_wrapped(text: str, at: int) -> bool:
     length = len(text[start:at].rstrip())
     is_indented = text[at + 1 : at + 2] == " "  # in a list; or an address, whose lines are short
     shortest = _SHORTEST_INDENTED if is_indented else _SHORTEST_WRAPPED
-    if length < shortest or text.startswith(("#", "|"), start):
+    if (
+        length < shortest
+        or text.startswith(("#", "|"), start)
+        or _COLUMNS in text[start:at].strip()
+    ):
         return False
     end = text.find("\n", at + 1)
     following = text[at + 1 : end if end >= 0 else len(text)]

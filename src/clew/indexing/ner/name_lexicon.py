@@ -25,6 +25,8 @@ CONNECTORS = word_list(_LISTS["connectors"])
 
 SECTION_WORDS = word_list(_LISTS["section_words"])
 """Words that number the parts of a text: "Appendix A", "Figure 3"."""
+LABELS = word_list(_LISTS["labels"])
+"""Labels of minutes and messages: "AOB", "RESOLVED"."""
 IMPERATIVES = word_list(_LISTS["imperatives"])
 """What a sentence of instruction opens with."""
 OPENING_VERBS = IMPERATIVES | {
@@ -64,6 +66,8 @@ DEMONYMS = word_list(_TYPE_LISTS["demonyms"])
 _PART = re.compile(r"[^\W\d_]+")
 _HYPHEN = re.compile(r"[-\u2010]")
 _PREFIX = re.compile(r"^(?:re|un|non|pre|sub|over|mis)")
+_BRITISH = re.compile(r"is(?=(?:ations?|ational|e|ed|es|ers?|ing|able)$)")
+"""What "organisation" has where the list of words has "organization"."""
 _ENDINGS = ("s", "es", "ed", "d", "ing", "ly", "er", "ers", "ness")
 
 
@@ -88,6 +92,9 @@ def _is_ordinary_part(part: str) -> bool:
     known = english_words()
     if part in known or any(base in known for base in _bases(part)):
         return True
+    american = _BRITISH.sub("iz", part)
+    if american != part:
+        return _is_ordinary_part(american)
     bare = _PREFIX.sub("", part)
     return bare != part and len(bare) > 3 and _is_ordinary_part(bare)
 

@@ -12,7 +12,14 @@ from clew.indexing.ner.candidate_mentions import STATED_SCORE, CandidateFinder
 from clew.indexing.ner.cased_ner import is_one_name
 from clew.indexing.ner.code_identifiers import extract_code
 from clew.indexing.ner.coreference import Coreference, resolve_coreference
-from clew.indexing.ner.dialogue import Turn, find_speakers, find_turns, turn_at
+from clew.indexing.ner.dialogue import (
+    Turn,
+    find_speakers,
+    find_turns,
+    roles_of,
+    turn_at,
+    without_roles,
+)
 from clew.indexing.ner.entity_types import (
     is_person_shaped,
     split_parenthesis,
@@ -69,7 +76,10 @@ class PatternExtractor:
         if fuller:
             about = tuple((name, "person") for name, _ in about)
             aliases += fuller
-        speakers = find_speakers(chunks)
+        if roles := roles_of(document):
+            texts = [chunk.text for chunk in chunks]
+            found = [without_roles(*one, roles) for one in zip(texts, found, strict=True)]
+        speakers = [] if roles else find_speakers(chunks)
         names = resolve_coreference(document.text, found, about, aliases, speakers)
         aliases += names.nicknames
         subject = about[-1][0] if about else None

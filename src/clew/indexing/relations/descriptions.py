@@ -88,11 +88,16 @@ _ROLE_LISTED = re.compile(
     r"(?P<noun>[a-z]{3,}), (?:the )?"
 )
 _OF_GROUP = re.compile(
-    r" (?:of|from|at) (?:the )?"
+    r" (?:of|from|at) (?:the )?|, (?:formerly|previously|now|currently) (?:of|at|with) (?:the )?"
     r"|, (?:[a-z]+ ){0,3}(?:director|scientist|professor|researcher|manager|editor"
     r"|coordinator|engineer|analyst|librarian|student|fellow)(?: (?:for|of) [a-z ]{3,30})?"
     r"(?:,| at| of| with) (?:the )?"
 )
+_ROLE_ASIDE = re.compile(
+    r" \((?:(?:the|a|an|former|founding|managing|deputy|vice|current|senior) ){0,3}"
+    r"(?P<noun>[A-Za-z]{3,}) (?:of|at|for) (?:the )?"
+)
+"""What stands between "Ada Byron (director of the Royal Society)"."""
 _PART_OF = re.compile(
     rf"[`'’”\"]{{0,2}} (?:{'|'.join(sorted(CODE_KINDS | _PARTS))}) (?:of|in)"
     r" (?:the |a )?[`'‘“\"]{0,2}"
@@ -234,12 +239,12 @@ def _between(
     if _BY.fullmatch(gap) and left.entity_type in _CAN_BE_OWNED and right.entity_type == "person":
         yield left, "authored_by", right, 0.7
     if (
-        (listed := _ROLE_LISTED.fullmatch(gap))
-        and listed["noun"] in RELATIONAL | PERSON_NOUNS | ROLES
+        (listed := _ROLE_LISTED.fullmatch(gap) or _ROLE_ASIDE.fullmatch(gap))
+        and listed["noun"].casefold() in RELATIONAL | PERSON_NOUNS | ROLES
         and is_person(left)
         and right.entity_type not in ("person", "place")
     ):
-        yield left, f"{listed['noun']}_of", right, 0.75
+        yield left, f"{listed['noun'].casefold()}_of", right, 0.75
     elif (
         left.entity_type == "person"
         and right.entity_type == "organisation"

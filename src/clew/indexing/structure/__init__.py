@@ -13,13 +13,16 @@ from clew.indexing.structure.chat import chat_structure
 from clew.indexing.structure.citations import citations
 from clew.indexing.structure.code import code_structure
 from clew.indexing.structure.code_names import code_names
-from clew.indexing.structure.credits import credited
 from clew.indexing.structure.definitions import definitions
 from clew.indexing.structure.fields import fields
 from clew.indexing.structure.headings import described, section_references
+from clew.indexing.structure.labels import labels
 from clew.indexing.structure.mail import mail_structure
 from clew.indexing.structure.markdown_links import markdown_links
-from clew.indexing.structure.minutes import minutes_structure
+from clew.indexing.structure.paths import paths
+from clew.indexing.structure.people.blocks import signed_blocks
+from clew.indexing.structure.people.credits import credited
+from clew.indexing.structure.people.minutes import minutes_structure
 from clew.indexing.structure.tables import tables
 from clew.indexing.structure.works import cited_works
 from clew.types import Structure
@@ -34,6 +37,9 @@ READERS: tuple[Callable[[Document], Structure], ...] = (
     chat_structure,
     minutes_structure,
     fields,
+    labels,
+    signed_blocks,
+    paths,
     tables,
     definitions,
     citations,

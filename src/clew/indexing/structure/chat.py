@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from clew.indexing.ner.dialogue import WITH_ASSISTANTS
 from clew.indexing.reading.formats.chats.conversation import MEDIA_TYPE
 from clew.times import to_time
 from clew.types import Statement, Structure
@@ -13,14 +14,11 @@ if TYPE_CHECKING:
 
     from clew.types import Document
 
-_WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
-"""Apps in which everybody is called the same: what they speak in says nothing."""
-
 
 def chat_structure(document: Document) -> Structure:
     """Each speaker `spoke_in` the conversation, from the first turn on."""
     is_chat = document.media_type == MEDIA_TYPE and document.title
-    if not is_chat or document.metadata.get("app") in _WITH_ASSISTANTS:
+    if not is_chat or document.metadata.get("app") in WITH_ASSISTANTS:
         return Structure()
     return Structure(statements=tuple(_spoke(document)))
 

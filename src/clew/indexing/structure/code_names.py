@@ -66,7 +66,7 @@ _FILE = re.compile(r"\w\.\w|/")
 _UNKNOWN_TYPE = media_type_of("")
 _ENDINGS = word_list("txt log conf cfg ini bak orig odt png svg jpg gif exe dll tar zip gz deb rpm")
 """Endings of files, beside those that are read."""
-_PLACEHOLDERS = word_list(
+PLACEHOLDERS = word_list(
     "foo bar baz spam eggs pippo pluto toto x y z name example myapp mymodule mypackage"
 )
 """Names that stand for any name."""
@@ -161,7 +161,7 @@ def _marked(text: str) -> Iterator[_Marked]:
         name = (match["name"] or match["ticked"] or match["quoted"]).rstrip(".:/-")
         if match["role"] == "file" and not _FILE.search(name):
             continue
-        if entity_key(name) and name.casefold() not in _PLACEHOLDERS:
+        if entity_key(name) and name.casefold() not in PLACEHOLDERS:
             yield _Marked(match.start(), match.end(), name, match["role"] or "")
 
 

@@ -12,10 +12,12 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import TYPE_CHECKING
 
+from clew.indexing.ner.name_lexicon import is_ordinary
 from clew.indexing.relations.descriptions import CONCEPT, IS_A, concept_of
 from clew.indexing.structure.code import CODE
-from clew.indexing.structure.fields import is_name
+from clew.indexing.structure.fields import is_name, snake_case
 from clew.indexing.structure.headings import GENERIC
+from clew.indexing.structure.labels import FIELD_NAMES
 from clew.text import entity_key
 from clew.types import Statement, Structure
 
@@ -60,6 +62,12 @@ _OPTION = re.compile(
     re.MULTILINE,
 )
 """An entry of a list of options: "--force  Overwrites what is there"."""
+_LISTED = re.compile(
+    r"^[ \t]{0,8}[-*•‣+][ \t]{1,4}(?P<item>[a-z][\w.+-]{2,40})"
+    r"(?:[ ](?:[-–—=]|--)[ ]|:[ ](?=an?[ ]|the[ ]))(?P<text>[^\W_][^\n]{8,})",
+    re.MULTILINE,
+)
+"""An entry without marks: "- lintian - checks packages", "- gbp: a suite for packages"."""
 
 
 def definitions(document: Document) -> Structure:
@@ -77,22 +85,25 @@ def _statements(document: Document) -> Iterator[Statement]:
         _ALONE,
         _ROW,
         _OPTION,
+        _LISTED,
         *((_TERM,) if document.media_type == _RST else ()),
     )
     for match in chain.from_iterable(p.finditer(document.text) for p in patterns):
         groups = match.groupdict()
         term = (
-            (groups.get("term") or groups.get("bold") or groups.get("code") or "")
+            next(filter(None, map(groups.get, ("term", "bold", "code", "item"))), "")
             .replace("_/", "/")
             .strip(" `*_:")
         )
         if not is_name(term) or len(term.split()) > 4 or term.casefold() in GENERIC:
             continue
+        if snake_case(term) in FIELD_NAMES or (groups.get("item") and is_ordinary(term)):
+            continue
         start, end = match.span()
         if entity_key(term) != entity_key(document.title):
             yield Statement(
                 head=term,
-                head_type=CODE if groups.get("code") else CONCEPT,
+                head_type=CODE if groups.get("code") or groups.get("item") else CONCEPT,
                 relation_type=DEFINED_IN,
                 tail=document.title,
                 start=start,

@@ -22,7 +22,7 @@ _MOST = 2_000
 _LINE = re.compile(r"^[ \t]*\|[^\n]+", re.MULTILINE)
 _SEPARATOR = re.compile(r"[\s|:]*-[\s|:-]*")
 _CELL = re.compile(r"(?<!\\)\|")
-_MARKS = re.compile(r"[*`]+|\[(?P<text>[^\[\]]{0,200})\]\([^()\s]{0,500}\)")
+_MARKS = re.compile(r"[*`]+|\[(?P<text>[^\[\]]{0,200})\](?:\([^()\s]{0,500}\)|\[[^\[\]]{0,200}\])")
 _FIELD_NAMES = frozenset("field key property attribute name item".split())
 _VALUE_NAMES = frozenset("value".split())
 _NO_RELATION = frozenset(
@@ -89,10 +89,10 @@ def _read(title: str, table: Sequence[_Row]) -> Iterator[Statement]:
             field = FIELDS.get(snake_case(row.cells[0]))
             if field and is_name(row.cells[1]):
                 yield _statement(title, field, row.cells[1], row)
-        elif _names(row.cells[0]):
+        elif names_something(row.cells[0]):
             for name, cell in zip(names[1:], row.cells[1:], strict=True):
                 field = _column(name)
-                if field and _names(cell) and entity_key(cell) != entity_key(row.cells[0]):
+                if field and names_something(cell) and entity_key(cell) != entity_key(row.cells[0]):
                     yield _statement(row.cells[0], field, cell, row)
 
 
@@ -103,7 +103,7 @@ def _column(name: str) -> Field | None:
     return FIELDS.get(name, Field(f"has_{name}"))
 
 
-def _names(cell: str) -> bool:
+def names_something(cell: str) -> bool:
     """Whether a cell names something: a few words that begin with a capital."""
     first = _NAME.search(cell)
     return bool(first and first.group().isupper()) and len(cell.split()) <= 6 and is_name(cell)

@@ -124,7 +124,8 @@ class Ollama:
             output_tokens=count_of(event, "eval_count"),
         )
         self._check_prompt(request, usage, body["options"]["num_ctx"])
-        self._loaded[parameters.model] = body["options"]["num_ctx"]
+        longest = max(body["options"]["num_ctx"], self._loaded.get(parameters.model, 0))
+        self._loaded[parameters.model] = longest
         yield Reply(
             text="".join(text),
             finish=finish,

@@ -21,10 +21,6 @@ _HANDED_ON = 0.5
 _NAMED = 0.5
 """What a term of a name counts, next to the others."""
 _OF_KIND = 0.25
-"""What it counts that a sentence holds what is asked for, a number or a name, say."""
-_LABEL_WORDS = 3
-"""Words of a label at most: "2. Bees. Mrs Brandt asked to keep two hives." """
-_OF_KIND = 0.25
 """What it counts that a sentence holds what is asked for: a number, a time or a name."""
 _LABEL_WORDS = 3
 """Words of a label at most: "2. Bees. Mrs Brandt keeps two hives." """

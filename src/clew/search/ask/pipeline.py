@@ -53,7 +53,7 @@ def answer(
     community report is asked by itself.
     """
     began = time.perf_counter()
-    if not result.answered:
+    if not result.reached:
         return _without_model(result, tell, began, [])
     if model is None:
         return _without_model(result, tell, began, [WITHOUT_MODEL])
@@ -63,8 +63,8 @@ def answer(
     else:
         said, notes = _in_one(result, model, settings, tell)
     statements = tuple(statement for statement in said if statement.quotations)
-    if len(said) > len(statements):
-        notes.append(f"{len(said) - len(statements)} statements quoted no passage: left out")
+    if left := len(said) - len(statements):
+        notes.append(f"{left} statement{'s' * (left > 1)} quoted no passage: left out")
     if notes and not statements:
         notes[-1] += "; these are the documents' own sentences"
         return _without_model(result, tell, began, notes)
@@ -108,7 +108,7 @@ def _ask(
 
 def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequence[str]) -> Answer:
     least = max(LEAST_CONFIDENCE, _NEAR_BEST * (result.confidence or 0))
-    statements = tuple(_sentences(result.hits, least)) if result.answered else ()
+    statements = tuple(_sentences(result.hits, least)) if result.reached else ()
     if result.hits and not statements:
         nearest = result.hits[0].chunk
         notes = [*notes, f"the nearest passage is of {nearest.title or nearest.source!r}"]
@@ -117,7 +117,7 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
 
 
 def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
-    """The answering sentences of the best passages, each its own quotation.
+    """The answering sentences of the best passages, each its own quotation, and each once.
 
     Passages of a confidence below `least` do not answer; one of none (no ranker ran) may.
     """
@@ -128,9 +128,9 @@ def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
             continue
         start, end = _prose(hit, hit.answer)
         text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
-        if text.strip():
+        shown = statement_text(text)
+        if text.strip() and all(statement.text != shown for statement in found):
             quotation = Quotation(source=number, text=text, start=start, end=end)
-            shown = statement_text(text)
             found.append(AnswerStatement(text=shown, quotations=(quotation,), supported=True))
     return found
 

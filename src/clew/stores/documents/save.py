@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from clew.errors import StoreMismatchError
 from clew.stores.backend import Backend, Found, Row, Rows, now
+from clew.stores.deletions import DELETING, note_deleted
 from clew.stores.documents.earlier import earlier_rows
 from clew.stores.documents.passages import FIRST, HeldVersion, Version, extractor_of, version_after
 from clew.stores.documents.row_builder import (
@@ -89,7 +90,7 @@ def write_document(
     if not held.version.is_first:
         document, number = prepared.entry.document.id, held.version.number
         texts = earlier_rows(backend, document, number, keep) if held.version.is_new else []
-        former = _forget_former(backend, document, functional, texts)
+        former = _forget_former(backend, document, held.state, texts)
     planned = alias_resolution.plan_resolution(
         backend, prepared.names, prepared.entry.links, held.names, held.next_ids
     )
@@ -140,11 +141,13 @@ def _read_held(backend: Backend, prepared: PreparedDocument) -> _Held:
 
 
 def _forget_former(
-    backend: Backend, document_id: str, functional: Sequence[str], texts: Sequence[Row]
+    backend: Backend, document_id: str, state: State, texts: Sequence[Row]
 ) -> _Former:
-    history, touched = backend.gather(
-        statements.STATED_HISTORY, statements.TOUCHED_ENTITIES, ids=[document_id]
+    functional = state.functional
+    history, touched, *deleting = backend.gather(
+        statements.STATED_HISTORY, statements.TOUCHED_ENTITIES, *DELETING, ids=[document_id]
     )
+    note_deleted(backend, state.generation, *deleting)
     backend.delete("documents", [document_id])
     return _Former(
         touched={row[0] for row in touched},
@@ -253,10 +256,11 @@ def _open_version(backend: Backend, document: Document, version: Version, moment
 def delete_documents(backend: Backend, document_ids: Sequence[str]) -> int:
     """Delete documents and all that only they held, inside `write`; the number that existed."""
     ids = list(dict.fromkeys(document_ids))
-    known, touched, state = backend.gather(
-        statements.KNOWN_DOCUMENTS, statements.TOUCHED_ENTITIES, STATE, ids=ids
+    known, touched, state, *deleting = backend.gather(
+        statements.KNOWN_DOCUMENTS, statements.TOUCHED_ENTITIES, STATE, *DELETING, ids=ids
     )
     if known:
+        note_deleted(backend, State(state).generation, *deleting)
         functional = State(state).functional
         stated = backend.rows(statements.STATED_HISTORY, ids=ids)
         backend.delete("versions", ids)

@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from clew.derived_files import derived_files, remove_files
 from clew.errors import InputError, StoreCorruptError, StoreError
@@ -19,11 +20,16 @@ from clew.stores.sqlite.connection import Database
 from clew.stores.sqlite.migrations import SCHEMA_VERSION, migrate, schema_version
 from clew.stores.sqlite.store import COPY_PREFIX, SqliteStore
 
+if TYPE_CHECKING:
+    from clew.ports.upkeep import Progress
+
 KEPT = ("jobs", "job_items", "audit", "refusals", "llm_cache", "conversation_messages")
 """Tables that no copy brings back: who did what here, what is being done, what cannot be, what a
 language model was asked, and said in conversations."""
 _FILE = "clew.db"
 _ABANDONED_SECONDS = 3600.0
+_PAGES = 2500
+"""Written between two reports of progress: some ten megabytes."""
 # Never taken back: numbers that tell derived structures and other processes what changed, and which
 # store this is.
 _NUMBERS = ("generation", "epoch", "schema_version", "store_id")
@@ -40,19 +46,20 @@ FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'
 """
 
 
-def back_up(store: SqliteStore, target: Path) -> int:
+def back_up(store: SqliteStore, target: Path, progress: Progress | None = None) -> int:
     """Write the store as it is now to a file of its own, and check that file; its bytes.
 
-    Others may write meanwhile. Raises `InputError` where there is such a file already, and
-    `StoreCorruptError` where the copy is not sound; then no file is left.
+    `progress` is called with the pages written, then with the invariants checked. Others may write
+    meanwhile. Raises `InputError` where there is such a file already, and `StoreCorruptError` where
+    the copy is not sound; then no file is left.
     """
     if os.path.exists(target):  # false, too, for a name that is too long
         raise InputError(f"{str(target)!r} exists already; give the name of a new file")
     with _folder_beside(target.parent) as folder:
         copy = folder / _FILE
         with store.database.read() as connection:
-            copy_database(connection, copy)
-        _checked(folder, copy)
+            copy_database(connection, copy, progress)
+        _checked(folder, copy, progress)
         os.replace(copy, target)
     return target.stat().st_size
 
@@ -91,11 +98,18 @@ def restore(store: SqliteStore, source: Path, *, own: bool = False) -> None:
     remove_files(derived_files(store.folder))
 
 
-def copy_database(connection: sqlite3.Connection, file: Path) -> None:
+def copy_database(
+    connection: sqlite3.Connection, file: Path, progress: Progress | None = None
+) -> None:
     """Write the state that a transaction sees to a new file, while others write."""
+
+    def tell(_: int, remaining: int, total: int) -> None:
+        if progress is not None:
+            progress("pages written", total - remaining, total)
+
     make_file(file)
     with closing(sqlite3.connect(file)) as written:
-        connection.backup(written)
+        connection.backup(written, pages=_PAGES, progress=tell)
 
 
 @contextmanager
@@ -188,7 +202,7 @@ def _store_id(file: Path) -> str:
     return str(row[0]) if row else ""
 
 
-def _checked(folder: Path, shown: Path) -> tuple[str, int] | None:
+def _checked(folder: Path, shown: Path, progress: Progress | None = None) -> tuple[str, int] | None:
     """Embedder of the store in a folder, which is sound and of this version."""
     try:
         store = SqliteStore(folder)
@@ -196,8 +210,13 @@ def _checked(folder: Path, shown: Path) -> tuple[str, int] | None:
         raise StoreCorruptError(
             f"{str(shown)!r} is no store, or is damaged; take another backup"
         ) from error
+
+    def tell(_: str, done: int, total: int | None) -> None:
+        if progress is not None:
+            progress("invariants checked", done, total)
+
     try:
-        problems = store.check().problems
+        problems = store.check(progress=tell).problems
         if problems:
             raise StoreCorruptError(
                 f"{str(shown)!r} is no sound store ({problems[0].invariant}: {problems[0].detail});"

@@ -176,7 +176,10 @@ class VectorMatrix:
         if len(before.ids) == 0:
             return MatrixRows(generation, new, new[:0], ids, alive)
         count, version = self._store.chunk_count(), self._store.mentions_version()
-        # Some were deleted, or a backup may have brought back as many as are gone.
+        if np.count_nonzero(alive) != count:  # some were deleted
+            deleted = self._store.deleted_since(before.generation)
+            alive &= ~np.isin(ids, [] if deleted is None else deleted)
+        # Not known which, or a backup may have brought back as many as are gone.
         if np.count_nonzero(alive) != count or version != self._mentions_version:
             self._mentions_version = version
             alive = np.isin(ids, self._store.chunk_ids())

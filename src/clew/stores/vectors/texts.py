@@ -36,6 +36,10 @@ class TextEmbeddings:
         """See `ports.VectorSource`."""
         return self.store.chunk_ids()
 
+    def deleted_since(self, generation: int) -> Ids | None:
+        """See `ports.VectorSource`."""
+        return self.store.deleted_since(generation)
+
     def mentions_version(self) -> int:
         """See `ports.VectorSource`."""
         return self.store.mentions_version()

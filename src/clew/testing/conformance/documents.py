@@ -129,6 +129,26 @@ class DocumentStoreSuite(StoreSuite):
         assert store.aliases() == []
         assert len(store.mention_rows()) == len(store.embeddings()[0]) == 0
 
+    def test_what_was_deleted_since_is_known(self, store: Store) -> None:
+        store.save(make_entry("a", *RIVERS))
+        store.save(make_entry("b", "One.", "Two."))
+        start, first, second = (
+            store.generation(),
+            chunk_ids_of(store, "a"),
+            chunk_ids_of(store, "b"),
+        )
+        ids = {d.source: d.id for d in store.documents()}
+        store.delete([ids["a"], "unknown"])
+        between = store.generation()
+        store.save(make_entry("b", "Three."))  # in place of what it said
+        for since, gone in [(start, {*first, *second}), (between, set(second))]:
+            found = store.deleted_since(since)
+            assert found is not None
+            assert found.tolist() == sorted(found.tolist())
+            assert gone <= set(found.tolist())
+            assert set(found.tolist()).isdisjoint(store.chunk_ids().tolist())
+        assert store.deleted_since(-1) is None
+
     def test_documents_are_asked_by_id_origin_and_metadata_and_ordered_by_source(
         self, store: Store
     ) -> None:

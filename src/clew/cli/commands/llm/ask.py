@@ -118,7 +118,7 @@ def ask(
             "namespaces": names,
         }
         if dry_run:
-            _print_estimate(common, engine.asking.estimate(read_question(question), **options))
+            print_estimate(common, engine.asking.estimate(read_question(question), **options))
             return
         engine.asking.warm(limit)
         found = engine.ask(
@@ -136,7 +136,8 @@ def ask(
         raise typer.Exit(1)
 
 
-def _print_estimate(common: Common, found: Estimate) -> None:
+def print_estimate(common: Common, found: Estimate) -> None:
+    """What work would take; nothing was asked."""
     if common.json:
         write_json(found)
         return

@@ -182,8 +182,8 @@ def _print_estimates(common: Common, found: Mapping[Enrichment, Estimate]) -> No
         cost = "price unknown" if one.cost is None else f"about ${one.cost:.4f}"
         write_line(
             f"{kind}: {one.documents:,} documents, {one.calls:,} calls ({one.cached:,} more are"
-            f" kept), about {one.input_tokens:,} tokens to read and {one.output_tokens:,} to"
-            f" write, {cost}"
+            f" kept, or the same), about {one.input_tokens:,} tokens to read and"
+            f" {one.output_tokens:,} to write, {cost}"
         )
     note("Nothing was asked.")
 

@@ -30,7 +30,9 @@ _DONE_BY = re.compile(
 )
 """What opens a sentence is done to the document, "written" within one to something else."""
 _WITHIN = re.compile(r"[^.;\n] ")
-_THANKS = re.compile(r"\b[Tt]hanks(?: go)?(?:,| to| also| again| very much){0,3}\s")
+_THANKS = re.compile(
+    r"\b[Tt]hanks(?: for (?:[a-z]+ ){1,6}go)?(?: go)?(?:,| to| also| again| very much){0,3}\s"
+)
 _THANKED = re.compile(r"\b[Tt]hank(?:s|ed)?\b[^:.]{0,200}:\s{1,4}(?=[^\W\d_a-z])")
 """What stands before a list in a sentence: "I thank these people for their help: Ada Byron"."""
 _AFTER_THANKS = re.compile(r"(?<!\s)[^\S\n]*+(?:[.;)\n]|\Z|(?:for|who)\b)")
@@ -44,6 +46,8 @@ _WORD = r"[^\W\d_a-z][\w'’.-]{0,30}"
 _NAME = re.compile(
     rf"{_WORD}(?:\s(?:(?:van|von|de|der|den|da|di|del|le|la)\s){{0,2}}{_WORD}){{1,3}}"
 )
+_STOP = re.compile(r"[^\W\d_]{5}\. ")
+"""The end of a sentence rather than of an initial: "reported by OpenSSL. In that case"."""
 _WITH_ADDRESS = re.compile(
     rf"^[ \t]{{0,8}}(?:[-*•][ \t]{{1,4}})?(?P<name>{_NAME.pattern})"
     r" [<(][^\s<>()]{1,60}(?:@| at )",
@@ -102,7 +106,7 @@ def _names(text: str, at: int) -> Iterator[Place]:
     for _ in range(_MOST_LISTED):
         match = _NAME.match(text, at)
         name = " ".join(match.group().split()).rstrip(".") if match else ""
-        if match is None or not is_person_shaped(name):
+        if match is None or not is_person_shaped(name) or _STOP.search(name):
             return
         yield name, match.start(), match.start() + len(match.group().rstrip("."))
         between = _AND.match(text, match.end())

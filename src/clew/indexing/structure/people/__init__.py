@@ -1,0 +1,1 @@
+"""What letters, minutes and lists state of people."""
