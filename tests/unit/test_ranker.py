@@ -12,6 +12,7 @@ from clew.search.ranking import ranker
 from clew.search.ranking.features import FEATURES
 from clew.search.ranking.ranker import (
     ALL_FEATURES,
+    ASKED,
     JUDGED_FEATURES,
     NAMED_ENOUGH,
     TEXT,
@@ -236,13 +237,16 @@ def test_confidence_lies_on_the_calibration() -> None:
 
 def test_what_is_judged_is_the_evidence_the_score_the_lead_and_the_place() -> None:
     matrix = evidence_matrix(NAMED_ENOUGH)
+    matrix[:, ALL_FEATURES.index("question_asked")] = 0.25
     scores = np.arange(40, dtype=np.float32)
 
     columns = judged(matrix, scores)
 
     assert columns.shape == (40, len(JUDGED_FEATURES))
     assert np.array_equal(columns[:, : len(ALL_FEATURES)], matrix)
-    score, ahead, rank = columns[:, len(ALL_FEATURES) :].T
+    *asked, score, ahead, rank = columns[:, len(ALL_FEATURES) :].T
+    for name, column in zip(ASKED, asked, strict=True):
+        assert np.allclose(column, 0.25 * matrix[:, ALL_FEATURES.index(name)])
     assert np.array_equal(score, scores)
     assert rank.tolist() == list(range(39, -1, -1))
     assert ahead[39] == pytest.approx(-ahead[38])
