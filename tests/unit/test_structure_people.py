@@ -148,7 +148,8 @@ def test_thanks_for_something_go_to_somebody() -> None:
 
 
 def test_where_somebody_works_is_told_by_the_lines_themselves() -> None:
-    text = "Fax: 12 34\n\n     Mary Holt, Librarian\n     University of Arlen\n     12 Quay Street\n\nEnd."
+    block = "     Mary Holt, Librarian\n     University of Arlen\n     12 Quay Street"
+    text = f"Fax: 12 34\n\n{block}\n\nEnd."
     document = Document(source="list", title="List", text=text, media_type="text/plain")
     said = [s for s in structure_of(document).statements if s.relation_type == "affiliated_with"]
 
