@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from clew.indexing.structure import structure_of
+from clew.types import Document
 from tests.unit.test_extract import names
 from tests.unit.test_structure_prose import stated
 
@@ -143,3 +145,12 @@ def test_thanks_for_something_go_to_somebody() -> None:
         "Mary Holt",
         "Tom Reed",
     }
+
+
+def test_where_somebody_works_is_told_by_the_lines_themselves() -> None:
+    block = "     Mary Holt, Librarian\n     University of Arlen\n     12 Quay Street"
+    text = f"Fax: 12 34\n\n{block}\n\nEnd."
+    document = Document(source="list", title="List", text=text, media_type="text/plain")
+    said = [s for s in structure_of(document).statements if s.relation_type == "affiliated_with"]
+
+    assert [text[s.start : s.end].startswith("Mary Holt") for s in said] == [True]

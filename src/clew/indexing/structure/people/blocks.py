@@ -86,7 +86,7 @@ def _statement(
         relation_type=relation,
         tail=tail,
         tail_type=tail_type,
-        start=block.start("first"),
+        start=block.end("first") - len(block["first"].lstrip()),
         end=block.end("rest"),
         confidence=0.85,
     )
