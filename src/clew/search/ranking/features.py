@@ -169,9 +169,7 @@ def _candidates(signals: FirstStageFeatures, walks: PageRankScores, onward: Ints
     return distinct(np.concatenate(found))
 
 
-def _by_question(
-    analysis: Analysis, snapshot: Snapshot, coverage: Coverage, size: int
-) -> Columns:
+def _by_question(analysis: Analysis, snapshot: Snapshot, coverage: Coverage, size: int) -> Columns:
     """What is the same for all candidates.
 
     What is asked of the names are the other words. Those that the store does not hold weigh as
