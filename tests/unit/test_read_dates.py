@@ -240,6 +240,11 @@ def test_a_text_in_hand_is_dated_by_its_title_and_its_name() -> None:
         ("# Bericht\nStand: Juli 2020\n\nText.\n", "2020-07"),
         ("# Le cidre\n\nRédigé le 14 juillet 2020\n\nTexte.\n", "2020-07-14"),
         ("# Carta\n\nFecha: 3 de marzo de 2018\n\nTexto.\n", "2018-03-03"),
+        ("Minutes of the meeting held on 14 March 2024\n\nOn 3 May 2020 we began.\n", "2024-03-14"),
+        ("MINUTES of the Vell Rowing Club, 14 March 2024\nPresent: Ann\n", "2024-03-14"),
+        ("Protokoll der Sitzung vom 14. März 2024\n\nAnwesend: Uwe\n", "2024-03-14"),
+        ("Minutes of 14 March 2024, read on 2 April 2024\n\nPresent: Ann\n", ""),
+        ("The minutes of 14 March 2024 were lost in the fire, as far as we know.\n", ""),
         # what a text is about, what came before or after it, quantities, entries of a list
         ("Guide\n\nVersion 2.0 of Python was released on October 16, 2000. This is new.\n", ""),
         ("Guide\n\nSuperseded by Version 1.1 ratified on June 21st, 2003.\n", ""),

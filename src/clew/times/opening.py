@@ -44,6 +44,12 @@ _CHANGED = re.compile(
     rf"|modification|change){_AT}",
     re.IGNORECASE,
 )
+_OF_A_DAY = re.compile(
+    r"(?:minutes|(?:meeting )?notes (?:from|of)|meeting notes|agenda|transcript"
+    r"|(?:ergebnis)?protokoll|niederschrift|compte[- ]rendu|procès[- ]verbal|verbale|acta|notulen)\b",
+    re.IGNORECASE,
+)
+"""What a text begins with that is of one day: "Minutes of the meeting held on 14 March 2024"."""
 _HEADING = re.compile(r"^#{1,6} .*$", re.MULTILINE)
 """Markdown's, which needs no blank line after it."""
 _SEPARATOR = re.compile(r" [|·•—–-] |; ")
@@ -61,8 +67,9 @@ _NUMERIC = re.compile(
 def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | None:
     """The date that stands alone on one of the first lines, or that one states with a verb.
 
-    "June 1992", "Version 1.0 ratified on December 2nd, 1998.", "Last updated: 2020-05-06". What was
-    made goes before what was changed. None where several lines are dates: each heads an entry.
+    "June 1992", "Version 1.0 ratified on December 2nd, 1998.", "Last updated: 2020-05-06", "Minutes of
+    the meeting on 2 May 2020". What was made goes before what was changed. None where several lines
+    are dates: each heads an entry.
     """
     alone = set[PartialDate]()
     changed: PartialDate | None = None
@@ -70,6 +77,8 @@ def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | N
         made, change = _MADE.match(words), _CHANGED.match(words)
         verb = made or change
         date, end = _leading_date(words, verb.end() if verb else 0, day_first)
+        if not date and _OF_A_DAY.match(words):
+            made, date = _OF_A_DAY.match(words), find_date(words, day_first=day_first)
         if date and made:
             return date
         if date and change:
