@@ -164,6 +164,12 @@ def question_words(text: str, languages: Iterable[str] = ()) -> list[frozenset[s
     return list(dict.fromkeys(word for one in found for word in one))
 
 
+def question_language(text: str, languages: Iterable[str]) -> str:
+    """The code of a question's language: English or one of those given; "en" where none is told."""
+    others = [code for code in sorted(languages) if language_words(code)]
+    return spoken(_accented_words(text), STOP_WORDS, others) or "en"
+
+
 def text_language(text: str) -> str:
     """The code of the language of a text; empty where it is too short or nothing tells it."""
     return recognise(text, STOP_WORDS)

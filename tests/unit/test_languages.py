@@ -17,7 +17,7 @@ from clew.languages import language_code, language_words
 from clew.sentences import sentences
 from clew.settings import ReadSettings
 from clew.testing.fakes import HashEmbedder
-from clew.text import question_terms, terms, text_language
+from clew.text import question_language, question_terms, question_words, terms, text_language
 from clew.types import Document
 
 TEXTS = {
@@ -189,3 +189,23 @@ def test_stems_of_the_language_are_stored_and_asked(tmp_path: Path) -> None:
         found = store.search("port", where=["language=de"], strategy="keyword")
         assert found.hits == ()
         assert store.maintenance.check().problems == ()
+
+
+@pytest.mark.parametrize(
+    ("question", "language"),
+    [
+        ("Quel est le salaire de Solange Ferrand ?", "fr"),
+        ("Wann hat Frau Lachmann Geburtstag?", "de"),
+        ("Who repairs the north fence of the Tilleuls garden?", "en"),
+        ("Ostby Vell", "en"),
+    ],
+)
+def test_the_language_of_a_question_is_one_of_the_stores(question: str, language: str) -> None:
+    assert question_language(question, {"fr", "de", "xx"}) == language
+
+
+def test_each_word_of_a_question_has_its_forms_in_the_languages_of_the_store() -> None:
+    words = question_words("Wann werden die Pumpen erneuert?", {"de"})
+    assert any({"pump", "pumpen"} & word for word in words)
+    assert len(words) == 2
+    assert question_words("the pumps, the pump", ()) == [frozenset({"pump"})]

@@ -46,7 +46,8 @@ _CHANGED = re.compile(
 )
 _OF_A_DAY = re.compile(
     r"(?:minutes|(?:meeting )?notes (?:from|of)|meeting notes|agenda|transcript"
-    r"|(?:ergebnis)?protokoll|niederschrift|compte[- ]rendu|procès[- ]verbal|verbale|acta|notulen)\b",
+    r"|(?:ergebnis)?protokoll|niederschrift|compte[- ]rendu|procès[- ]verbal|verbale|acta"
+    r"|notulen)\b",
     re.IGNORECASE,
 )
 """What a text begins with that is of one day: "Minutes of the meeting held on 14 March 2024"."""
@@ -67,9 +68,9 @@ _NUMERIC = re.compile(
 def opening_date(text: str, *, day_first: bool | None = None) -> PartialDate | None:
     """The date that stands alone on one of the first lines, or that one states with a verb.
 
-    "June 1992", "Version 1.0 ratified on December 2nd, 1998.", "Last updated: 2020-05-06", "Minutes of
-    the meeting on 2 May 2020". What was made goes before what was changed. None where several lines
-    are dates: each heads an entry.
+    "June 1992", "Version 1.0 ratified on December 2nd, 1998.", "Last updated: 2020-05-06",
+    "Minutes of the meeting on 2 May 2020". What was made goes before what was changed. None where
+    several lines are dates: each heads an entry.
     """
     alone = set[PartialDate]()
     changed: PartialDate | None = None

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.search.analysis.question_patterns import find_names
-from clew.text import question_terms, terms, text_language
+from clew.text import question_language, question_terms, terms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,7 +46,8 @@ def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, .
     """
     best = max((hit.confidence or 0.0 for hit in hits), default=0.0)
     likely = [hit for hit in hits if (hit.confidence or 0.0) >= _LIKELY * best]
-    if not best or not _in_one_language(session.question, likely):
+    language = question_language(session.question, session.languages)
+    if not best or any((hit.chunk.language or "en") != language for hit in likely):
         return hits
     unsaid = unsaid_share(session, hits)
     lost = unsaid and _MOST_LOST * unsaid * (1 - _said_otherwise(session, likely))
@@ -56,11 +57,6 @@ def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, .
         hit if hit.confidence is None else replace(hit, confidence=hit.confidence * (1 - lost))
         for hit in hits
     )
-
-
-def _in_one_language(question: str, hits: Sequence[Hit]) -> bool:
-    asked = text_language(question) or "en"
-    return all((hit.chunk.language or "en") == asked for hit in hits)
 
 
 def _said_otherwise(session: QuerySession, hits: Sequence[Hit]) -> float:
@@ -109,10 +105,13 @@ def unsaid_share(session: QuerySession, hits: Sequence[Hit]) -> float:
 def _asked_words(session: QuerySession) -> list[str]:
     """Terms of the question that belong to no name; none for a question without names."""
     languages, keys = session.languages, [seed.key for seed in session.known_seeds]
-    names = [name for found in find_names(session.question, keys) for name in found]
+    # German writes every noun with a capital.
+    by_capitals = question_language(session.question, languages) != "de"
+    found = find_names(session.question, keys) if by_capitals else ([], [])
+    names = [name for some in found for name in some]
     named = {term for name in (*keys, *names) for term in question_terms(name, languages)}
-    found = question_terms(session.question, languages)
-    return [term for term in found if term not in named] if named else []
+    words = question_terms(session.question, languages)
+    return [term for term in words if term not in named] if named else []
 
 
 def _is_said(term: str, said: set[str]) -> bool:
