@@ -107,12 +107,13 @@ def test_the_questions_are_answered_in_the_shape_of_the_contract(
     "question", ["Compare BERT and LLaMA", "What is the difference between BERT and LLaMA?"]
 )
 def test_a_comparison_of_two_papers_begins_with_both(library: Clew, question: str) -> None:
-    hits = library.search(question).hits
+    found = library.search(question)
 
-    assert {hit.chunk.title for hit in hits[:2]} == {
+    assert {hit.chunk.title for hit in found.hits[:2]} == {
         BERT,
         "LLaMA: Open and Efficient Foundation Language Models",
     }
+    assert found.answered, "what tells one side helps to answer"
 
 
 def test_a_timeline_tells_more_of_a_paper_than_its_year(library: Clew) -> None:

@@ -218,7 +218,10 @@ def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:
     whole = strategy(session)
     if len(parts) < 2:
         return whole
-    rankings = [strategy(session.for_question(part)).ranking for part in parts]
+    asked = [session.for_question(part) for part in parts]
+    rankings = [strategy(part).ranking for part in asked]
+    for part in asked:
+        session.trust(part)
     return replace(whole, ranking=fuse_by_max([whole.ranking, *rankings]))
 
 

@@ -289,6 +289,11 @@ class QuerySession:
             apart = replace(self, evidence=None)
             apart.rank(apart.gather())
 
+    def trust(self, part: QuerySession) -> None:
+        """Have in each passage at least the confidence that a part of the question gives it."""
+        for id_, value in part.confidences.items():
+            self.confidences[id_] = max(self.confidences.get(id_, 0.0), value)
+
     @cached_property
     def _vectors_of(self) -> Callable[[Ids], Vectors]:
         """Embeddings (n, dim) of chunks; those read before are not read again."""

@@ -52,7 +52,7 @@ _LINE = re.compile(
     r"(?:\*\*:|:\*\*|__:|:__|:)[ \t]{1,12}(?P<value>[^\n]{2,100})$",
     re.MULTILINE,
 )
-_SPLIT = re.compile(r"\s*[;,]\s*|\s+(?:and|&)\s+")
+_SPLIT = re.compile(r"[;,]|\s(?:and|&)\s")
 _MARKS = re.compile(r"[*_`\[\]]|\([^()]{0,80}\)")
 _TOP = 1_500
 """Characters of a document within which fields are about all of it."""
@@ -73,7 +73,7 @@ def _statements(document: Document) -> Iterator[Statement]:
     for match in _LINE.finditer(top, 0, second.start() if second else len(top)):
         field = LABELS.get(snake_case(match["label"]))
         value = _MARKS.sub("", match["value"]).strip().rstrip(".")
-        names = _SPLIT.split(value) if field else []
+        names = [name.strip() for name in _SPLIT.split(value)] if field else []
         if field is None or field.tail_type == "concept" or not all(map(names_something, names)):
             continue
         for name in names:

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from clew.search.analysis.question_patterns import find_names
+from clew.search.analysis.sub_questions import compared_sides
 from clew.text import question_language, question_terms, terms
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ second enough. By the open halves of `benchmarks/unsaid` and `benchmarks/real`."
 _LIKELY = 0.5
 """Share of the best confidence from which the sentences of a passage are compared."""
 _SENTENCES, _CHARACTERS = 4, 200
-"""Compared at most, of each: together they cost about three times what embedding a question does."""
+"""Compared at most, of each: together they cost about three times what embedding costs."""
 
 
 def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
@@ -110,7 +111,10 @@ def _asked_words(session: QuerySession) -> list[str]:
     found = find_names(session.question, keys) if by_capitals else ([], [])
     names = [name for some in found for name in some]
     named = {term for name in (*keys, *names) for term in question_terms(name, languages)}
-    words = question_terms(session.question, languages)
+    # That two things are compared is said by neither.
+    words = question_terms(
+        " ".join(compared_sides(session.question) or [session.question]), languages
+    )
     return [term for term in words if term not in named] if named else []
 
 

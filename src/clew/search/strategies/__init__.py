@@ -58,7 +58,7 @@ def hybrid(session: QuerySession) -> RetrievalResult:
 
 def graph(session: QuerySession) -> RetrievalResult:
     """The passages that the question's entities lead to, ranked on all the evidence."""
-    return RetrievalResult(ranking=_follow(session))
+    return _follow(session)
 
 
 def parent_child(session: QuerySession) -> RetrievalResult:
@@ -85,11 +85,11 @@ def multi_hop(session: QuerySession) -> RetrievalResult:
     """
     from clew.search.strategies.entity_paths import paths_between
 
-    ranking = _follow(session)
+    found = _follow(session)
     paths, stating = paths_between(session)
     limit = session.options.limit
-    ranking = ranking.with_among(stating, max(limit - len(stating), -(-limit // 3)))
-    return RetrievalResult(ranking=ranking, arrange=after(paths))
+    ranking = found.ranking.with_among(stating, max(limit - len(stating), -(-limit // 3)))
+    return replace(found, ranking=ranking, arrange=after(paths))
 
 
 def hierarchical(session: QuerySession) -> RetrievalResult:
@@ -196,25 +196,28 @@ def _fuse(session: QuerySession) -> Ranking:
     return reciprocal_rank_fusion([by_vector, by_keyword])
 
 
-def _follow(session: QuerySession) -> Ranking:
+def _follow(session: QuerySession) -> RetrievalResult:
     if not session.snapshot.size:
-        return _fuse(session)
+        return RetrievalResult(ranking=_fuse(session))
     ranking = session.rank(session.gather()).then(_fuse(session))
     sides = compared_sides(session.question)
-    return _both_sides(session, ranking, sides) if sides else ranking
+    return _both_sides(session, ranking, sides) if sides else RetrievalResult(ranking=ranking)
 
 
-def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str]) -> Ranking:
+def _both_sides(session: QuerySession, ranking: Ranking, sides: tuple[str, str]) -> RetrievalResult:
     """The best of all, then the best two of each side in turn, then the others.
 
     What is best for the whole question may all speak of one side. A side that is a name and no more
-    is told first, by the passage that says what it is.
+    is told first, by the passage that says what it is. What answers one side helps to answer.
     """
     found = [session.for_question(side) for side in sides]
     ranked = [side.rank(side.gather()) for side in found]
+    for side in found:
+        session.trust(side)
     best = [one.ids[:FROM_EACH_SIDE] for one in ranked]
-    told = [_describing(side, one) for side, one in zip(found, ranked, strict=True)]
-    return ranking.led_by(in_turn([ranking.ids[:1], *best])).led_by(in_turn(told))
+    told = in_turn([_describing(side, one) for side, one in zip(found, ranked, strict=True)])
+    led = ranking.led_by(in_turn([ranking.ids[:1], *best])).led_by(told)
+    return RetrievalResult(ranking=led, first=tuple(told.tolist()))
 
 
 def _describing(side: QuerySession, ranking: Ranking) -> Ids:

@@ -87,8 +87,9 @@ def search_neighbourhood(session: QuerySession, nearest: Nearest) -> RetrievalRe
     relevance = _spread(session, nearest)
     block = _neighbourhood_block(session, relevance)
     ranking = _passages(session, relevance)
+    first = defining(session, ranking)
     return RetrievalResult(
-        ranking=ranking.led_by(defining(session, ranking)), arrange=after([block])
+        ranking=ranking.led_by(first), arrange=after([block]), first=tuple(first.tolist())
     )
 
 

@@ -32,7 +32,7 @@ _BLOCK = re.compile(
     r"|[ \t]{0,12}[^\W\d_a-z][^\n]{1,70}\Z){1,9})",
 )
 _FIRST = re.compile(r"(?P<name>[^,(\n]{4,50}?)(?:,[ ](?P<role>[^,\n]{3,40}))?\s*\Z")
-_ASIDE = re.compile(r"\s*\([^()]*\)")
+_ASIDE = re.compile(r"[ ]?\([^()]*\)")
 _STOP = re.compile(r"[.:;!?]\s*\Z|\d{3}")
 """How a line ends, or what it holds, that is no part of who somebody is."""
 
