@@ -91,6 +91,9 @@ def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Value
     match parameter.kind:
         case "string":
             return text
+        case "name":
+            ids = st.integers(-1, 40)
+            return st.one_of(text, ids, ids.map(str))
         case "strings":
             return st.lists(text, max_size=4)
         case "boolean":
