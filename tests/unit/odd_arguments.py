@@ -89,11 +89,8 @@ def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Value
         return st.sampled_from(parameter.choices)
     text = _text(known.get(parameter.name) or known[""], known[""])
     match parameter.kind:
-        case "string":
+        case "string" | "name":
             return text
-        case "name":
-            ids = st.integers(-1, 40)
-            return st.one_of(text, ids, ids.map(str))
         case "strings":
             return st.lists(text, max_size=4)
         case "boolean":
