@@ -9,6 +9,7 @@ from clew.errors import InputError, NotFoundError
 from clew.text import whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.graph.following import unlikely
+from clew.tools.spec import Parameter
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
@@ -32,6 +33,14 @@ RELATION_TYPES = (
     *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
 )
 """Known to every store; any other name in snake_case is allowed, too."""
+ID_OR_NAME = Parameter(
+    name="entity_id",
+    kind="name",
+    description="Id or name.",
+    required=True,
+    max_length=1000,
+    blank=False,
+)
 _INVERSE = {"outbound": "inbound", "inbound": "outbound", "both": "both"}
 _WEIGHTS = ("vector_weight", "graph_weight")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.merging import MERGING_TOOLS
-from clew.tools.graph.reading import RELATION_TYPES
+from clew.tools.graph.reading import ID_OR_NAME, RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
@@ -37,14 +37,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         title="Neighbours of an entity",
         description="Where relations of an entity lead, nearest first.",
         parameters=(
-            Parameter(
-                name="entity_id",
-                kind="name",
-                description="Id or name.",
-                required=True,
-                max_length=1000,
-                blank=False,
-            ),
+            ID_OR_NAME,
             text("relation_type", "Default: all.", max_length=100),
             text(
                 "direction",
