@@ -82,7 +82,7 @@ class StoreUpkeep(Protocol):
     def pinned_generation(self) -> AbstractContextManager[None]:
         """Inside it, a thread may get generation, mentions version and embedder of its beginning.
 
-        It saves asking a server for them again and again.
+        It saves asking for them again and again, for nothing may be written inside.
         """
         ...
 

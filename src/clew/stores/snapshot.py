@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import contextmanager
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
@@ -29,9 +29,11 @@ _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 class Snapshots(Deletions):
     """`ports.SnapshotSource` but for embeddings, and the store's figures."""
 
-    def reading(self) -> AbstractContextManager[None]:
+    @contextmanager
+    def reading(self) -> Iterator[None]:
         """See `ports.SnapshotSource`."""
-        return self.backend.reading()
+        with self.backend.reading(), self._unpinned():
+            yield
 
     def chunk_ids(self) -> Ids:
         """See `ports.SnapshotSource`."""

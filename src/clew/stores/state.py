@@ -6,8 +6,9 @@ The statements stand here, too, since each back end uses them.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from contextlib import AbstractContextManager, nullcontext
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -173,6 +174,7 @@ class StoreState:
     def __init__(self, backend: Backend) -> None:
         self.backend = backend
         self._bound: tuple[str, int] | None = None
+        self._here = threading.local()
 
     @property
     def folder(self) -> Path:
@@ -187,13 +189,31 @@ class StoreState:
         """See `ports.StoreUpkeep`."""
         self.backend.close()
 
-    def pinned_generation(self) -> AbstractContextManager[None]:
-        """See `ports.StoreUpkeep`; asking a file again costs nothing."""
-        return nullcontext()
+    @contextmanager
+    def pinned_generation(self) -> Iterator[None]:
+        """See `ports.StoreUpkeep`; `reading` has its own, of the moment that it reads."""
+        with nullcontext() if self._pinned_state else self._with_state(self.state()):
+            yield
+
+    def _unpinned(self) -> AbstractContextManager[None]:
+        return self._with_state(None)
+
+    @contextmanager
+    def _with_state(self, state: State | None) -> Iterator[None]:
+        before, self._here.state = self._pinned_state, state
+        try:
+            yield
+        finally:
+            self._here.state = before
+
+    @property
+    def _pinned_state(self) -> State | None:
+        found: State | None = getattr(self._here, "state", None)
+        return found
 
     def state(self) -> State:
-        """What the store remembers of itself."""
-        return State(self.backend.rows(STATE))
+        """What the store remembers of itself; what it was when `pinned_generation` began."""
+        return self._pinned_state or State(self.backend.rows(STATE))
 
     def generation(self) -> int:
         """See `ports.SnapshotSource`."""

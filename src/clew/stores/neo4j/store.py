@@ -5,9 +5,7 @@ A namespace is opened here, too, to copy it or to copy into it.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +18,6 @@ from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.migrations import holds_namespace, migrate
 from clew.stores.neo4j.search import Neo4jSearch
-from clew.stores.state import State
 from clew.types import CheckReport
 
 if TYPE_CHECKING:
@@ -63,7 +60,6 @@ class Neo4jStore(Neo4jSearch):
         except BaseException:
             database.close()
             raise
-        self._pinned = threading.local()
         super().__init__(
             Neo4jBackend(database, folder),
             embedder=embedder,
@@ -75,23 +71,6 @@ class Neo4jStore(Neo4jSearch):
     def database(self) -> Neo4jDatabase:
         """The connection, for what else is kept on the server."""
         return self.backend.database
-
-    @contextmanager
-    def pinned_generation(self) -> Iterator[None]:
-        """See `ports.StoreUpkeep`: they are asked for once."""
-        if getattr(self._pinned, "state", None) is not None:
-            yield
-            return
-        self._pinned.state = self.state()
-        try:
-            yield
-        finally:
-            self._pinned.state = None
-
-    def state(self) -> State:
-        """See `StoreState`; what it was when `pinned_generation` began."""
-        pinned: State | None = getattr(self._pinned, "state", None)
-        return pinned or super().state()
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
         """See `Documents`."""
