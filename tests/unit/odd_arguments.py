@@ -89,7 +89,7 @@ def _sound(parameter: Parameter, known: Mapping[str, Sequence[object]]) -> Value
         return st.sampled_from(parameter.choices)
     text = _text(known.get(parameter.name) or known[""], known[""])
     match parameter.kind:
-        case "string":
+        case "string" | "name":
             return text
         case "strings":
             return st.lists(text, max_size=4)

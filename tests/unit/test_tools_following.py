@@ -82,6 +82,14 @@ def test_a_timeline_is_in_order_and_of_the_period_asked(engine: Clew) -> None:
     assert early == []
 
 
+def test_a_period_that_ends_before_it_begins_is_refused(engine: Clew) -> None:
+    period = {"since": "2024", "until": "2023"}
+    for tool, asked in (("entity_timeline", "entity"), ("search_entities", "query")):
+        outcome = engine.tools.call(tool, {asked: "Ada Quill", **period})
+        assert outcome.is_error
+        assert "nothing lies between them" in outcome.text
+
+
 @pytest.mark.parametrize("format_", ["text", "json"])
 def test_the_graph_of_a_question_keeps_to_its_budget(engine: Clew, format_: str) -> None:
     found = call(

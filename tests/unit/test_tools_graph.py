@@ -346,7 +346,7 @@ def tied(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Clew]:
     place=st.integers(0, 7),
     depth=st.integers(1, 3),
     direction=st.sampled_from(["outbound", "inbound", "both"]),
-    relation_type=st.sampled_from([None, "uses", "part_of", "causes", "unheard_of"]),
+    relation_type=st.sampled_from([None, "uses", "part_of", "causes", "extends"]),
     min_weight=st.sampled_from([0.0, 0.3, 0.5, 0.9]),
 )
 def test_neighbours_are_those_of_a_plain_search(
@@ -435,13 +435,51 @@ def test_ids_may_be_text(store: Clew) -> None:
     assert by_text["entity_id"] == start
 
 
+def test_neighbours_are_asked_by_any_name(store: Clew) -> None:
+    start = id_of(store, "Tarn Abbey")
+    by_id = ask(store, "get_entity_neighbors", entity_id=start)
+
+    assert ask(store, "get_entity_neighbors", entity_id="tarn abbey") == by_id
+    begun = ask(store, "get_entity_neighbors", entity_id="Tarn Ab")
+    assert begun["neighbors"] == by_id["neighbors"]
+    assert begun["notes"] == ["'Tarn Ab' is taken for 'Tarn Abbey'"]
+    assert "near it: 'Tarn Abbey'" in fail(store, "get_entity_neighbors", entity_id="Tarn Abey")
+
+
+def test_an_id_goes_before_a_name_of_digits(store: Clew) -> None:
+    first, named = id_of(store, "Tarn Abbey"), id_of(store, "Jonas Reed")
+    for name in (str(first), "1984"):
+        store.entities.rename(store.entities.get("Jonas Reed"), name)
+
+    given = (first, str(first), f" {first}", 1984, "1984")
+    found = [ask(store, "get_entity_neighbors", entity_id=one)["entity_id"] for one in given]
+
+    assert found == [first, first, named, named, named]
+
+
+def test_a_relation_type_that_there_is_not_is_refused(store: Clew) -> None:
+    start = id_of(store, "Tarn Abbey")
+
+    told = fail(store, "get_entity_neighbors", entity_id=start, relation_type="partof")
+
+    assert told.startswith("no relation is of the type 'partof'; there are ")
+    for name, _, _ in store.store.relation_counts():
+        assert name in told
+    assert "co_occurs_with" in told
+    # Every store knows these, whether or not it has any.
+    assert (
+        ask(store, "get_entity_neighbors", entity_id=start, relation_type="extends")["notes"] == []
+    )
+
+
 def test_unknown_entities_are_named(store: Clew) -> None:
     for tool in ("get_entity_neighbors", "extract_entity_relationships"):
         told = fail(store, tool, entity_id=2**62)
         assert told.startswith(f"there is no entity {2**62}; expected an entity_id")
         assert f"at most {2**63 - 1}" in fail(store, tool, entity_id=10**30)
         assert "graph_enhanced_search" in told
-    assert "expected a whole number" in fail(store, "get_entity_neighbors", entity_id="Lorne")
+    told = fail(store, "extract_entity_relationships", entity_id="Lorne")
+    assert "expected a whole number" in told
 
 
 def test_directions_are_the_three(store: Clew) -> None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError, not_one
 from clew.text import entity_key, whole_number
-from clew.types import NewRelation, Period
+from clew.types import NewRelation
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence
@@ -125,13 +125,11 @@ class Entities:
         outside 1 to 3 and for what names no time.
         """
         self._state.check_length("question", question)
-        from clew.search.options import read_end, read_start
+        from clew.search.options import read_period
         from clew.search.retrieval.entity_search import search_entities
         from clew.search.retrieval.keyword_only import NOTE
 
-        now = self._state.now()
-        start, end = read_start("since", since, now), read_end("until", until, now)
-        period = Period(start=start, end=end) if start or end else None
+        period = read_period(since, until, self._state.now())
         self._state.bind_embedder()
         state, keyword_only = self._state, self._state.keyword_only
         vector = None
@@ -148,7 +146,7 @@ class Entities:
             vector_weight=vector_weight,
             graph_weight=graph_weight,
             node_types=node_types,
-            period=period,
+            period=period if period.start or period.end else None,
         )
         return hits, (NOTE,) if keyword_only else ()
 

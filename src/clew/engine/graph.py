@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError, NotFoundError
 from clew.search.answer.explain import read_relations, stating_sentences
-from clew.types import Period
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,7 +177,7 @@ class Graph:
     ) -> list[TimelineEntry]:
         """What is known of an entity, in order of time; of a period, whatever overlaps it."""
         from clew.search.answer.timeline import read_timeline
-        from clew.search.options import read_end, read_last, read_start
+        from clew.search.options import read_last, read_period
 
         now = self._state.now()
         return read_timeline(
@@ -186,7 +185,7 @@ class Graph:
             self._state.snapshot,
             self._entities.resolve(name).id,
             limit=limit,
-            period=Period(start=read_start("since", since, now), end=read_end("until", until, now)),
+            period=read_period(since, until, now),
             as_of=read_last("as_of", as_of, now),
         )
 

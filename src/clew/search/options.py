@@ -107,11 +107,7 @@ class Options:
             _check("level", self.level, 0, None)
         for weight in self.weights:
             _check("weights", weight, 0, None)
-        if self.since is not None and self.until is not None and self.since >= self.until:
-            raise InputError(
-                f"since {self.since.isoformat()} is not before until {self.until.isoformat()};"
-                " nothing lies between them"
-            )
+        _check_order(self.since, self.until)
         if self.hierarchy:
             parse_hierarchy(self.hierarchy)
 
@@ -127,6 +123,14 @@ def _check(name: str, value: float, least: float, most: float | None) -> None:
     if not (value >= least and (most is None or value <= most)):  # so that nan is refused, too
         expected = f"at least {least}" if most is None else f"{least} to {most}"
         raise InputError(f"{name} {value!r} cannot be; expected {expected}")
+
+
+def _check_order(since: datetime | None, until: datetime | None) -> None:
+    if since is not None and until is not None and since >= until:
+        raise InputError(
+            f"since {since.isoformat()} is not before until {until.isoformat()};"
+            " nothing lies between them"
+        )
 
 
 def rag_defaults(rag_type: str) -> Mapping[str, Any]:
@@ -160,6 +164,13 @@ def _parse(text: str) -> Condition:
 
 
 # --- dates: `2019`, `2019-05-08`, `last week` -------------------------------------------------
+
+
+def read_period(since: Moment | None, until: Moment | None, now: datetime) -> Period:
+    """The period given by hand; raises `InputError` where nothing lies within it."""
+    start, end = read_start("since", since, now), read_end("until", until, now)
+    _check_order(start, end)
+    return Period(start=start, end=end)
 
 
 def read_start(name: str, given: Moment | None, now: datetime) -> datetime | None:

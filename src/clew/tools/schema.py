@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 _TYPES = {
     "string": "string",
+    "name": "string",
     "integer": "integer",
     "number": "number",
     "boolean": "boolean",

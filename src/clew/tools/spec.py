@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 if TYPE_CHECKING:
     from clew.engine import Engine
 
-Kind = Literal["string", "integer", "number", "boolean", "strings", "integers", "object", "objects"]
-"""`strings`, `integers` and `objects` are arrays; `object` is a free-form map, for contracts that
-have one."""
+Kind = Literal[
+    "string", "name", "integer", "number", "boolean", "strings", "integers", "object", "objects"
+]
+"""A `name` is text or the number of an id; `strings`, `integers` and `objects` are arrays; `object`
+is a free-form map, for contracts that have one."""
 Scope = Literal["read", "write", "admin"]
 Profile = Literal["core", "full", "memory"]
 CORE: frozenset[Profile] = frozenset({"core", "full"})

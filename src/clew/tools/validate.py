@@ -54,7 +54,7 @@ def _value(tool: str, parameter: Parameter, given: Mapping[str, Any]) -> Any:  #
                 f"{tool} needs {parameter.name!r}: {parameter.description} Call it again with it"
             )
         return parameter.default
-    if parameter.kind != "string":
+    if parameter.kind not in ("string", "name"):
         value = _unquoted(value)
     return _READERS[parameter.kind](f"{tool}: {parameter.name}", parameter, value)
 
@@ -82,6 +82,12 @@ def _string(where: str, parameter: Parameter, value: object) -> str:
     if parameter.choices and value not in parameter.choices:
         raise _wrong(where, value, f"one of {', '.join(parameter.choices)}")
     return value
+
+
+def _name(where: str, parameter: Parameter, value: object) -> str:
+    if isinstance(value, str):
+        return _string(where, parameter, value)
+    return str(_integer(where, parameter, value))
 
 
 def _number(where: str, parameter: Parameter, value: object) -> float:
@@ -175,6 +181,7 @@ def _is_text(value: str) -> bool:
 
 _READERS = {
     "string": _string,
+    "name": _name,
     "integer": _integer,
     "number": _number,
     "boolean": _boolean,

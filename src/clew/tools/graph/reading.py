@@ -5,9 +5,11 @@ from __future__ import annotations
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from clew.errors import NotFoundError
+from clew.errors import InputError, NotFoundError
+from clew.text import whole_number
 from clew.tools.budget import fitting, no_room, read_cursor
 from clew.tools.graph.following import unlikely
+from clew.tools.spec import Parameter
 from clew.tools.truncate import shortened
 
 if TYPE_CHECKING:
@@ -27,6 +29,18 @@ SHOWN = 600
 """Characters of an entity's content that are shown."""
 TYPES_SHOWN = 50
 """Relation types that the statistics count one by one."""
+RELATION_TYPES = (
+    *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
+)
+"""Known to every store; any other name in snake_case is allowed, too."""
+ID_OR_NAME = Parameter(
+    name="entity_id",
+    kind="name",
+    description="Id or name.",
+    required=True,
+    max_length=1000,
+    blank=False,
+)
 _INVERSE = {"outbound": "inbound", "inbound": "outbound", "both": "both"}
 _WEIGHTS = ("vector_weight", "graph_weight")
 
@@ -111,7 +125,8 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
     from clew.search.strategies.entity_paths import TOGETHER
     from clew.search.strategies.neighbors import co_occurring, related
 
-    engine, entity = call.engine, known_entity(call, arguments["entity_id"])
+    engine = call.engine
+    entity, remark = named_entity(call, arguments["entity_id"])
     start, limit = read_cursor(arguments["cursor"]), arguments["limit"]
     options = {name: arguments[name] for name in ("relation_type", "direction", "depth")}
     options["min_weight"] = arguments["min_weight"]
@@ -120,6 +135,7 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         if options["relation_type"] == declared.inverse:
             options["direction"] = _INVERSE[options["direction"]]  # stored from the other end
         options["relation_type"] = declared.name
+    _check_relation_type(call, options["relation_type"])
     # One more than is shown tells whether there is more.
     last = start + limit + 1
     stated, notes = related(engine.store, entity.id, limit=last, **options)
@@ -137,7 +153,7 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         "neighbor_count": len(items),
         "neighbors": [],
         "next_cursor": str(start + limit),
-        "notes": list(notes),
+        "notes": [*([remark] if remark else []), *notes],
         "search_params": {**options, "limit": limit},
     }
     kept = fitting(items, around, arguments["max_tokens"], engine.state.embedder.count_tokens)
@@ -150,6 +166,19 @@ def entity_neighbors(call: Call, arguments: Arguments) -> Result:
         "neighbors": kept,
         "next_cursor": str(end) if end < len(found) else None,
     }
+
+
+def _check_relation_type(call: Call, relation_type: str | None) -> None:
+    """Raises `InputError` that names the types that there are, for one that no relation has."""
+    from clew.search.strategies.entity_paths import TOGETHER
+
+    known = (TOGETHER, *RELATION_TYPES, *call.engine.state.packs.relation_types)
+    if relation_type is None or relation_type in known:
+        return
+    found = [name for name, _, _ in call.engine.store.relation_counts()]
+    if relation_type not in found:
+        shown = ", ".join([*found[:TYPES_SHOWN], TOGETHER])
+        raise InputError(f"no relation is of the type {relation_type!r}; there are {shown}")
 
 
 def _end(one: Related | CoOccurrence) -> int:
@@ -222,6 +251,21 @@ def _health(state: Mapping[str, Any]) -> str:
     if state["connected"]:
         return "healthy"
     return "degraded" if state["available"] else "unhealthy"
+
+
+def named_entity(call: Call, name: str) -> tuple[Entity, str]:
+    """The entity of an id or a name, and what was taken for it where that was not said whole.
+
+    Raises `NotFoundError` that names the nearest ones.
+    """
+    number = whole_number(name)
+    found = call.engine.store.entities([number]) if number is not None else []
+    if found:
+        return found[0], ""
+    try:
+        return call.engine.entities.match(name)
+    except NotFoundError as error:
+        raise unknown_entity(int(name)) if name.isdecimal() else error from None
 
 
 def known_entity(call: Call, entity_id: int) -> Entity:

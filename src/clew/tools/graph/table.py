@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from clew.tools.graph import following, local_graph, reading, writing
 from clew.tools.graph.merging import MERGING_TOOLS
-from clew.tools.graph.writing import RELATION_TYPES
+from clew.tools.graph.reading import ID_OR_NAME, RELATION_TYPES
 from clew.tools.parameters import CURSOR, MAX_TOKENS, array, flag, integer, positive, share, text
 from clew.tools.schema import shape
 from clew.tools.spec import CORE, FULL, Parameter, Tool
@@ -37,7 +37,7 @@ GRAPH_TOOLS: tuple[Tool, ...] = (
         title="Neighbours of an entity",
         description="Where relations of an entity lead, nearest first.",
         parameters=(
-            _ENTITY_ID,
+            ID_OR_NAME,
             text("relation_type", "Default: all.", max_length=100),
             text(
                 "direction",

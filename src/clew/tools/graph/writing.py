@@ -7,15 +7,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from clew.errors import InputError
-from clew.tools.graph.reading import known_entity
+from clew.tools.graph.reading import RELATION_TYPES, known_entity
 
 if TYPE_CHECKING:
     from clew.tools.spec import Arguments, Call, Result
 
-RELATION_TYPES = (
-    *("relates_to", "causes", "part_of", "implements", "extends", "uses", "depends_on"),
-)
-"""Known to every store; any other name in snake_case is allowed, too."""
 _SNAKE_CASE = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
 
 
