@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.search.answer.result import RetrievalResult
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import NamedDocument
+    from clew.types import NamedDocument, StoredChunk
 
 MAX_WORDS = 400
 """Words of a question that are looked at."""
@@ -42,6 +42,8 @@ _READ = 50
 _QUOTED = re.compile(r"(?<!\w)[\"“„«]([^\"“”„«»]{2,200})[\"”“»]")
 _EDGES = "\"'“”„«»‘’()[]{}<>,;:!?."
 _FILLER = frozenset({"version", "number", "no", "release"})
+_BEFORE_NUMBER = ("", "v", "version ", "release ")
+"""What a file's name has before the number of a version: "3_35_0.html", "v3.35.0.md"."""
 
 
 class ExactName(NamedTuple):
@@ -82,7 +84,9 @@ def exact_names(question: str) -> list[ExactName]:
     whole = [ExactName(text, name_key(text), "") for text in (*title, *quoted_phrases(question))]
     words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
     found: dict[tuple[str, str], ExactName] = {}
-    for name in (*whole, *_file_names(words), *_identifiers(words)):
+    versions = [f"{before}{number}" for number in numbers(question) for before in _BEFORE_NUMBER]
+    numbered = [ExactName(text, name_key(text), "") for text in versions]
+    for name in (*whole, *_file_names(words), *_identifiers(words), *numbered):
         if name.key:
             found.setdefault((name.key, name.ending), name)
     return list(found.values())
@@ -172,19 +176,21 @@ def _best(
 def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """Passages that hold what the question quotes: all where it asks for nothing else, else one.
 
-    Of those that hold a number the best, where they are few: else it tells nothing apart. Numbers
-    of a date are none.
+    Of those that hold a number the best, in whose title it stands or else at all, where these are
+    few: else it tells nothing apart. Numbers of a date are none.
     """
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     phrases = quoted_phrases(session.question)
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
     for phrase in phrases:
-        holding = _holding(session, phrase, places, in_text=contains)
+        holding = [chunk.id for chunk in _holding(session, phrase, places, in_text=contains)]
         yield from holding if alone else holding[:1]
     for number in numbers(session.question) if session.named_period is None else ():
-        holding = _holding(session, number, places, in_text=stands_in)
-        yield from holding[:1] if len(holding) <= MAX_LEADING else ()
+        chunks = _holding(session, number, places, in_text=stands_in)
+        titled = [chunk for chunk in chunks if stands_in(fold(chunk.title), fold(number))]
+        few = len({chunk.source for chunk in titled}) if titled else len(chunks)
+        yield from [chunk.id for chunk in titled or chunks][:1] if few <= MAX_LEADING else ()
 
 
 def _holding(
@@ -193,7 +199,7 @@ def _holding(
     places: dict[int, int],
     *,
     in_text: Callable[[str, str], bool],
-) -> list[int]:
+) -> list[StoredChunk]:
     """Passages that hold a phrase, the best first."""
     if not terms(phrase):
         return []  # stop words are not in the index
@@ -202,8 +208,8 @@ def _holding(
     said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
     ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
     wanted = one_line(fold(phrase))
-    holding = [c.id for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
-    return sorted(holding, key=lambda id_: places.get(id_, len(places)))
+    holding = [c for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
+    return sorted(holding, key=lambda chunk: places.get(chunk.id, len(places)))
 
 
 def stands_in(text: str, number: str) -> bool:
