@@ -127,7 +127,7 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
 
 def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """The best passage of each document that the question names."""
-    names = exact_names(session.question)
+    names = [*exact_names(session.question), *_titles_with_numbers(session)]
     if not names:
         return
     documents = session.resources.store.named_documents([name.key for name in names])
@@ -139,6 +139,15 @@ def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
         there = [(d, ids) for d, ids in bearing if ids]
         for _, ids in _meant(there, others, places)[:MAX_LEADING]:
             yield _best(session, ids, others, places)
+
+
+def _titles_with_numbers(session: QuerySession) -> Iterator[ExactName]:
+    """The titles in which a number of the question stands, where they are few."""
+    for number in numbers(session.question):
+        chunks = _holding(session, number, {}, in_text=stands_in)
+        titles = {c.title for c in chunks if stands_in(fold(c.title), fold(number))}
+        if len(titles) <= MAX_LEADING:
+            yield from (ExactName(number, name_key(title), "") for title in sorted(titles))
 
 
 def _allowed(session: QuerySession, document: NamedDocument) -> list[int]:
@@ -176,8 +185,8 @@ def _best(
 def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """Passages that hold what the question quotes: all where it asks for nothing else, else one.
 
-    Of those that hold a number the best, in whose title it stands or else at all, where these are
-    few: else it tells nothing apart. Numbers of a date are none.
+    Of those that hold a number the best, where they are few: else it tells nothing apart. Numbers
+    of a date are none.
     """
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     phrases = quoted_phrases(session.question)
@@ -187,10 +196,8 @@ def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
         holding = [chunk.id for chunk in _holding(session, phrase, places, in_text=contains)]
         yield from holding if alone else holding[:1]
     for number in numbers(session.question) if session.named_period is None else ():
-        chunks = _holding(session, number, places, in_text=stands_in)
-        titled = [chunk for chunk in chunks if stands_in(fold(chunk.title), fold(number))]
-        few = len({chunk.source for chunk in titled}) if titled else len(chunks)
-        yield from [chunk.id for chunk in titled or chunks][:1] if few <= MAX_LEADING else ()
+        holding = [chunk.id for chunk in _holding(session, number, places, in_text=stands_in)]
+        yield from holding[:1] if len(holding) <= MAX_LEADING else ()
 
 
 def _holding(
