@@ -177,6 +177,27 @@ def test_an_entity_that_no_text_names_is_found_at_once(engine: clew.Clew) -> Non
     assert later.id in engine.store.entity_chunks(id_).tolist()
 
 
+def test_a_relation_by_hand_is_told_to_who_asks_for_an_end_of_it(engine: clew.Clew) -> None:
+    reactor = NewEntity(name="Quillon Reactor", entity_type="machine", content="makes water")
+    others = [NewEntity(name=f"Petra Voss {n}", entity_type="person") for n in range(10)]
+    first, *people = [id_ for id_, _ in engine.entities.memory.add_entities([reactor, *others])]
+    for person in people[:-1]:
+        engine.entities.add_relation(person, first, "visited")
+    engine.entities.add_relation(people[-1], first, "designed", weight=0.5)
+    for strategy in ("auto", "graph", "temporal", "local", "multi_hop"):
+        found = engine.search("Who designed the Quillon Reactor?", strategy=strategy)
+        assert "Petra Voss 9 — designed → Quillon Reactor" in found.context.text, strategy
+    part = engine.search("Who designed the Quillon Reactor?").context.parts[0]
+    assert part.text.splitlines()[:2] == [
+        "Stated by hand",
+        "> - Petra Voss 9 — designed → Quillon Reactor",
+    ]
+    # Of a filter's passages none says it.
+    engine.add("The Quillon Reactor was shut down.", metadata={"year": 2020})
+    filtered = engine.search("Who designed the Quillon Reactor?", where=["year=2020"])
+    assert "Petra Voss" not in filtered.context.text
+
+
 def test_a_hierarchy_leads_over_what_is_made_by_hand(engine: clew.Clew) -> None:
     mill = NewEntity(name="Weir Mill", entity_type="place", content="grinds corn")
     trust = NewEntity(name="Sole Trust", entity_type="organisation")

@@ -13,6 +13,7 @@ from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
+from clew.search.answer.stated_by_hand import stated_by_hand
 from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
@@ -73,6 +74,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         context = _assemble(session, found, hits)
     if context.left_out:
         session.note(f"{context.left_out} parts of the context did not fit into it")
+    if context.is_cut:
+        session.note("max_tokens has no room for the best part of the context, which is cut")
     result = SearchResult(
         query=question,
         strategy=strategy,
@@ -157,6 +160,8 @@ def _assemble(session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ..
     embedder = session.resources.embedder
     wanted = hits and session.options.context
     blocks = found.arrange(session, hits) if wanted else []
+    if wanted and not any(block.kind in ("path", "subgraph") for block in blocks):
+        blocks = [*stated_by_hand(session), *blocks]
     if not session.options.context_passages:
         blocks = [block for block in blocks if block.kind != "passage"]
     return assemble(blocks, session.options.max_tokens, embedder.count_tokens, embedder.name)
