@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -53,6 +54,27 @@ def test_a_section_too_large_gives_way_to_its_chunk() -> None:
     context = assemble([section_block(section, [_chunk(1, section, 0, 18)])], 11, _words)
     assert context.text == "[1] Notes\n> the answer is here"
     assert (context.citations[0].start, context.citations[0].end) == (0, 18)
+
+
+@pytest.mark.parametrize("budget", range(1, 60))
+def test_of_the_best_part_as_much_is_kept_as_fits(budget: int) -> None:
+    best = _section(1, " ".join(f"word{n}" for n in range(50)))
+    other = _section(2, "beside the point")
+    blocks = [
+        section_block(section, [_chunk(section.id, section, 0, len(section.text))])
+        for section in (best, other)
+    ]
+
+    context = assemble(blocks, budget, _words)
+
+    assert len(context.text.split()) <= context.tokens <= budget
+    assert context.left_out == len(blocks) - len(context.parts)
+    if budget >= 11:  # a line of it
+        first, *_ = context.parts
+        assert context.is_cut is (budget < 53)
+        shown = unquoted(first.text.partition("\n")[2]).removesuffix("…")
+        assert f"{best.text} ".startswith(f"{shown} ")
+        assert len(first.text.split()) == min(budget, 53)
 
 
 def test_what_does_not_fit_is_counted() -> None:

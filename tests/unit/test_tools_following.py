@@ -289,6 +289,34 @@ def test_a_budget_too_small_for_a_passage_shows_its_beginning_and_says_so(
     assert engine.state.embedder.count_tokens(json.dumps(found, ensure_ascii=False)) <= 500
 
 
+@pytest.mark.parametrize(
+    ("strategy", "question"),
+    [("multi_hop", "How is Ada Quill tied to Harrow Ford?"), ("global", "What is this about?")],
+)
+def test_what_the_strategy_made_comes_first_in_little_room(
+    engine: Clew, strategy: str, question: str
+) -> None:
+    asked = {"query": question, "strategy": strategy}
+    whole = call(engine, "query_documents", **asked, max_tokens=4000)["context"]["parts"]
+    found = call(engine, "query_documents", **asked, max_tokens=500)
+    (first, *_) = found["context"]["parts"]
+    assert first == whole[0]
+    assert all(citation["ids"] for citation in first["citations"])
+    assert found["results"] or any("no room" in note for note in found["notes"])
+    assert engine.state.embedder.count_tokens(json.dumps(found, ensure_ascii=False)) <= 500
+
+
+def test_a_context_too_small_for_the_best_passage_holds_its_beginning(engine: Clew) -> None:
+    question = "Who built the mill at Harrow Ford?"
+    best = engine.search(question).hits[0]
+    found = engine.search(question, max_tokens=15)
+    (part,) = found.context.parts
+    assert part.citations[0].chunk_ids == (best.chunk.public_id,)
+    assert found.context.is_cut
+    assert any("is cut" in note for note in found.notes)
+    assert found.context.tokens <= 15
+
+
 def test_entities_are_found_by_type_and_time(engine: Clew) -> None:
     found = call(engine, "search_entities", query="Who married Jonas Reed?", limit=50)["results"]
     types = {entity["entity_name"]: entity["entity_type"] for entity in found}

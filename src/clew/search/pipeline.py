@@ -74,6 +74,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         context = _assemble(session, found, hits)
     if context.left_out:
         session.note(f"{context.left_out} parts of the context did not fit into it")
+    if context.is_cut:
+        session.note("max_tokens has no room for the best part of the context, which is cut")
     result = SearchResult(
         query=question,
         strategy=strategy,

@@ -53,6 +53,8 @@ class Context:
     """What counted the tokens."""
     parts: tuple[ContextPart, ...] = ()
     """What `text` is made of, in its order."""
+    is_cut: bool = False
+    """Whether the best part had no room as a whole, and is a beginning of itself."""
 
 
 def context_dict(context: Context) -> dict[str, Any]:

@@ -154,6 +154,8 @@ def statement(head: str, relation: str, tail: str, sentence: str = "") -> str:
 
 GIVE_UP_AFTER = 3
 """Parts in a row that do not fit before the rest is left out unseen."""
+LEAST = 40
+"""Characters of a part that are shown where it is cut, at least."""
 _MEASURED = 999
 """Number that parts are measured with, before they have their own."""
 BREAK_TOKENS = 2
@@ -165,6 +167,7 @@ class _Chosen(NamedTuple):
     form: Form
     tokens: int
     """What it costs in its place, at most."""
+    is_cut: bool = False
 
 
 def assemble(
@@ -175,7 +178,8 @@ def assemble(
 ) -> Context:
     """As many blocks as fit, chosen in the order given, each in the first of its forms that fits.
 
-    Those that fit in none are left out and counted. `tokens` never exceeds `max_tokens`.
+    Those that fit in none are left out and counted; of the first block, which is the best, as much
+    is kept as fits. `tokens` never exceeds `max_tokens`.
 
     A part is a line of its heading, `[1] Title`, and its text, every line of it quoted; parts stand
     apart by an empty line. So no text can pass for the end of its part or for another part.
@@ -190,13 +194,14 @@ def assemble(
         left_out=len(blocks) - len(chosen),
         tokenizer=tokenizer,
         parts=parts,
+        is_cut=any(part.is_cut for part in chosen),
     )
 
 
 def _parts(chosen: Sequence[_Chosen]) -> Iterator[ContextPart]:
     """What was chosen, numbered; the first part of a group stands under the group's heading."""
     groups, number = {""}, 0
-    for block, form, tokens in chosen:
+    for block, form, tokens, _ in chosen:
         number += bool(form.citations)
         text = _render(block, form, number)
         if block.group not in groups:
@@ -229,7 +234,32 @@ def _choose(
                 break
         else:
             misses += 1
+            if block is blocks[0] and (cut := _cut(block, max_tokens - heading, count_tokens)):
+                chosen.append(cut._replace(tokens=heading + cut.tokens))
+                groups.add(block.group)
+                tokens += heading + cut.tokens
     return chosen, tokens
+
+
+def _cut(block: Block, room: int, count_tokens: Callable[[str], int]) -> _Chosen | None:
+    """The longest beginning of a block that fits, found by halving; None for less than a line."""
+    form = block.forms[-1]
+    low, high = LEAST - 1, len(form.text) - 1
+    best = None
+    while low < high:
+        middle = (low + high + 1) // 2
+        shown = replace(form, text=f"{_whole_words(form.text[:middle])}…")
+        tokens = count_tokens(_render(block, shown, _MEASURED))
+        if tokens <= room:
+            low, best = middle, _Chosen(block, shown, tokens, is_cut=True)
+        else:
+            high = middle - 1
+    return best
+
+
+def _whole_words(text: str) -> str:
+    """The text without the word that it ends in, where words are parted by spaces."""
+    return text[: max(text.rfind(" "), text.rfind("\n"), LEAST // 2)].rstrip()
 
 
 def _group_heading(block: Block) -> str:

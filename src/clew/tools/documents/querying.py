@@ -10,7 +10,7 @@ from clew.tools.truncate import fitting_length, shortened, tokens_of
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from clew.tools.spec import Arguments, Call, Result
 
@@ -34,6 +34,7 @@ CUT = (
     "max_tokens has no room for a passage with what is known of it: the first is shown alone, cut"
     " where it must be"
 )
+PARTS_ALONE = "max_tokens has no room for a passage beside what the strategy made"
 _OVERVIEWS = frozenset({"global", "topic", "drift", "hierarchical"})
 """Strategies whose answer is what they made; passages only show where it is from."""
 _SHOWN = (
@@ -60,12 +61,28 @@ def as_told(found: dict[str, Any], room: int, count: Count) -> Result:
     kept = _passages(hits, around, room, count)
     if kept or not hits:
         return {**around, "results": kept, "left_out": len(hits) - len(kept)}
-    around["notes"] = [*around["notes"][:1], CUT]
-    bare = {**around, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
-    none = {"parts": [], "left_out": made["left_out"] + len(made["parts"])}
-    for about in (around, bare, {**bare, "context": none}):
+    # Where there is room for little, the first of what the strategy made may take most of it.
+    first = _made(_first_parts(found["context"], 1), room * 3 // 4, count)
+    return _in_little_room(around, first, hits, room, count)
+
+
+def _in_little_room(
+    around: Result, part: Result, hits: Sequence[Mapping[str, Any]], room: int, count: Count
+) -> Result:
+    """The first part that the strategy made and the first passage, cut; else one of the two."""
+    notes = around["notes"][:1]
+    whole = {**around, "notes": [*notes, CUT]}
+    bare = {**whole, "reason": "", "timings_ms": {}, "graph_entities": [], "temporal_info": None}
+    first = {**bare, "context": part}
+    alone = {**first, "notes": [*notes, PARTS_ALONE]}
+    for about in (whole, bare, first):
         if cut := _cut(hits[0], about, room, count):
             return {**about, "results": [cut], "left_out": len(hits) - 1}
+    if part["parts"] and tokens_of({"success": True, **alone}, count) <= room:
+        return alone
+    none = {**bare, "context": _first_parts(part, 0)}
+    if cut := _cut(hits[0], none, room, count):
+        return {**none, "results": [cut], "left_out": len(hits) - 1}
     raise no_room(hits[0]["metadata"]["title"] or hits[0]["id"])
 
 
@@ -101,6 +118,11 @@ def _made(context: Mapping[str, Any], budget: int, count: Count) -> Result:
             named = known
             parts.append(shown)
     return {"parts": parts, "left_out": context["left_out"] + len(context["parts"]) - len(parts)}
+
+
+def _first_parts(made: Mapping[str, Any], most: int) -> Result:
+    shown = made["parts"][:most]
+    return {"parts": shown, "left_out": made["left_out"] + len(made["parts"]) - len(shown)}
 
 
 def _citation(citation: Mapping[str, Any], named: set[str]) -> Result:
