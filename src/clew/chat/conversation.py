@@ -155,7 +155,7 @@ class Conversation:
         self._check(text)
         if self._model is None:
             raise NoLanguageModelError
-        search = Rehearsal(self._model)
+        search = Rehearsal(self._model.name, self._model.kept)
         found = self._engine.search(text, model=search, context=False)
         count = self._engine.state.embedder.count_tokens
         told = json.dumps(as_told(found.to_dict(), _TOLD, count), default=str)

@@ -129,7 +129,7 @@ class Ask:
             )
         self._check(question)
         steps, options = _checked(question, mode, steps, options)
-        settings, rehearsal = self._state.settings.llm, Rehearsal(model)
+        settings, rehearsal = self._state.settings.llm, Rehearsal(model.name, model.kept)
         found = self._search.search(question, model=rehearsal, context=mode == "global", **options)
         asked = rehearsal.asked
         if mode == "stepwise":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import random
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -14,7 +14,6 @@ from clew.models.llm.tokens import prompt_text, usual_tokens
 from clew.ports.language_model import Usage
 
 if TYPE_CHECKING:
-    from clew.models.llm.client import LanguageModelClient
     from clew.ports.language_model import LoggedReply, Reply, Request
 
 
@@ -97,20 +96,20 @@ class Rehearsal:
     Kept replies are given; whatever else would be asked fails, as if a limit were reached.
     """
 
-    def __init__(self, model: LanguageModelClient) -> None:
-        self._model = model
+    def __init__(self, name: str, kept: Callable[[Request], Reply | None]) -> None:
+        self._name, self._kept = name, kept
         self.asked: list[Request] = []
         """Every request."""
 
     @property
     def name(self) -> str:
         """That of the model."""
-        return self._model.name
+        return self._name
 
     def reply(self, request: Request) -> Reply:
         """The kept reply; else raises `BudgetError`."""
         self.asked.append(request)
-        kept = self._model.kept(request)
+        kept = self._kept(request)
         if kept is None:
             raise BudgetError("nothing is asked in a dry run")
         return kept
