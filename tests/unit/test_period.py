@@ -182,7 +182,13 @@ def test_questions_of_how_things_came_to_be(question: str) -> None:
 
 @pytest.mark.parametrize(
     "question",
-    ["What did Ada eat when she was in Rome?", "Who painted the picture?", "What does he change?"],
+    [
+        "What did Ada eat when she was in Rome?",
+        "Who painted the picture?",
+        "What does he change?",
+        "How do I change my password?",
+        "how does one change the active window",
+    ],
 )
 def test_questions_that_do_not_ask_how_it_came_to_be(question: str) -> None:
     assert not asked(question).evolution

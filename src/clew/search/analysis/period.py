@@ -48,7 +48,8 @@ _COMPARING = re.compile(
     re.IGNORECASE,
 )
 _EVOLUTION = re.compile(
-    r"\bhow (?:did|has|have|had|do|does)\b.{0,120}?\b(?:evolv|chang|develop|progress|grow|shift)"
+    # "How do I change my password?" asks for no history.
+    r"\bhow (?:did|has|have|had)\b.{0,120}?\b(?:evolv|chang|develop|progress|grow|shift)"
     r"|\b(?:evolution|history|timeline|chronology|development) of\b|\bover (?:the (?:years|decades"
     r"|centuries|months|weeks|course of)|time)\b|\b(?:timeline|chronological(?:ly)?)\b"
     r"|\bthrough(?:out)? (?:the (?:years|decades|centuries|ages)|time|history)\b",

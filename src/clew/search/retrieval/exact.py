@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from clew.search.answer.result import RetrievalResult
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
-    from clew.types import NamedDocument
+    from clew.types import NamedDocument, StoredChunk
 
 MAX_WORDS = 400
 """Words of a question that are looked at."""
@@ -42,6 +42,8 @@ _READ = 50
 _QUOTED = re.compile(r"(?<!\w)[\"“„«]([^\"“”„«»]{2,200})[\"”“»]")
 _EDGES = "\"'“”„«»‘’()[]{}<>,;:!?."
 _FILLER = frozenset({"version", "number", "no", "release"})
+_BEFORE_NUMBER = ("", "v", "version ", "release ")
+"""What a file's name has before the number of a version: "3_35_0.html", "v3.35.0.md"."""
 
 
 class ExactName(NamedTuple):
@@ -82,7 +84,9 @@ def exact_names(question: str) -> list[ExactName]:
     whole = [ExactName(text, name_key(text), "") for text in (*title, *quoted_phrases(question))]
     words = [word.strip(_EDGES) for word in question.split()[:MAX_WORDS]]
     found: dict[tuple[str, str], ExactName] = {}
-    for name in (*whole, *_file_names(words), *_identifiers(words)):
+    versions = [f"{before}{number}" for number in numbers(question) for before in _BEFORE_NUMBER]
+    numbered = [ExactName(text, name_key(text), "") for text in versions]
+    for name in (*whole, *_file_names(words), *_identifiers(words), *numbered):
         if name.key:
             found.setdefault((name.key, name.ending), name)
     return list(found.values())
@@ -123,7 +127,7 @@ def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResul
 
 def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """The best passage of each document that the question names."""
-    names = exact_names(session.question)
+    names = [*exact_names(session.question), *_titles_with_numbers(session)]
     if not names:
         return
     documents = session.resources.store.named_documents([name.key for name in names])
@@ -135,6 +139,15 @@ def _named(session: QuerySession, ranking: Ranking) -> Iterator[int]:
         there = [(d, ids) for d, ids in bearing if ids]
         for _, ids in _meant(there, others, places)[:MAX_LEADING]:
             yield _best(session, ids, others, places)
+
+
+def _titles_with_numbers(session: QuerySession) -> Iterator[ExactName]:
+    """The titles in which a number of the question stands, where they are few."""
+    for number in numbers(session.question):
+        chunks = _holding(session, number, {}, in_text=stands_in)
+        titles = {c.title for c in chunks if stands_in(fold(c.title), fold(number))}
+        if len(titles) <= MAX_LEADING:
+            yield from (ExactName(number, name_key(title), "") for title in sorted(titles))
 
 
 def _allowed(session: QuerySession, document: NamedDocument) -> list[int]:
@@ -180,10 +193,10 @@ def _quoting(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     said = {term for phrase in phrases for term in terms(phrase)}
     alone = all(term in said for term in question_terms(session.question))
     for phrase in phrases:
-        holding = _holding(session, phrase, places, in_text=contains)
+        holding = [chunk.id for chunk in _holding(session, phrase, places, in_text=contains)]
         yield from holding if alone else holding[:1]
     for number in numbers(session.question) if session.named_period is None else ():
-        holding = _holding(session, number, places, in_text=stands_in)
+        holding = [chunk.id for chunk in _holding(session, number, places, in_text=stands_in)]
         yield from holding[:1] if len(holding) <= MAX_LEADING else ()
 
 
@@ -193,7 +206,7 @@ def _holding(
     places: dict[int, int],
     *,
     in_text: Callable[[str, str], bool],
-) -> list[int]:
+) -> list[StoredChunk]:
     """Passages that hold a phrase, the best first."""
     if not terms(phrase):
         return []  # stop words are not in the index
@@ -202,8 +215,8 @@ def _holding(
     said_in = [" ".join(terms(phrase, code)) for code in ("", *session.languages)]
     ids, _ = store.search_keywords(list(filter(None, said_in)), _READ, session.allowed)
     wanted = one_line(fold(phrase))
-    holding = [c.id for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
-    return sorted(holding, key=lambda id_: places.get(id_, len(places)))
+    holding = [c for c in store.chunks(ids.tolist()) if in_text(one_line(fold(c.text)), wanted)]
+    return sorted(holding, key=lambda chunk: places.get(chunk.id, len(places)))
 
 
 def stands_in(text: str, number: str) -> bool:
