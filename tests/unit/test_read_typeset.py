@@ -30,13 +30,15 @@ def test_a_cut_word_is_whole_where_it_stands_so_elsewhere() -> None:
 def test_where_a_program_cut_words_all_are_whole_but_compounds() -> None:
     words = ["experi-ence", "preced-ing", "geno-cide", "fur-ther", "alter-nate", "neces-sary"]
     words += ["opposi-tion", "ex-plosions", "syn-onym", "multi-ple", "old-style"]
-    text = "An old-style text.\n" + "".join(
+    text = "     An old-style text.\n" + "".join(
         f"     Then came {word.replace('-', '-' + chr(10) + '     ')} again.\n" for word in words
     )
     found = mended(text)
     for word in words[:-1]:
-        assert f"came {word.replace('-', '')}\n     again." in found
-    assert "came old-style\n     again." in found
+        assert f"came {word.replace('-', '')}\nagain." in found
+    assert "came old-style\nagain." in found
+    wide = mended(text + "     The  keeper of  the light.\n     oil      3  pounds\n")
+    assert "The keeper of the light.\noil      3  pounds\n" in wide
     assert found.replace("-", "").split() == mended(found).replace("-", "").split()
 
 
