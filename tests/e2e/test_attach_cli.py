@@ -37,6 +37,27 @@ def mapping(made: Town, tmp_path: Path) -> Path:
     return write_mapping(tmp_path / "mapping.toml", entries)
 
 
+def test_a_query_is_estimated_before_a_model_is_asked(
+    in_process: Run, made: Town, neo4j_address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Nothing listens there: whoever asked would say so.
+    for name, value in {
+        "PROVIDER": "ollama",
+        "MODEL": "m",
+        "BASE_URL": "http://127.0.0.1:9",
+    }.items():
+        monkeypatch.setenv(f"CLEW_LLM__{name}", value)
+
+    done = in_process("cypher", QUESTION, "--dry-run", "--json", "--store", neo4j_address)
+    asked = in_process("cypher", QUESTION, "--max-tokens-spent", "5", "--store", neo4j_address)
+
+    assert done.returncode == 0, done.stderr
+    said = json.loads(done.stdout)
+    assert (said["calls"], said["cost"]) == (1, None)
+    assert said["input_tokens"] > 300
+    assert (asked.returncode, "cannot be reached" in asked.stderr) == (2, True)
+
+
 def write_mapping(path: Path, entries: Mapping[str, Mapping[str, object]]) -> Path:
     # A list of texts is written in TOML as in JSON.
     parts = (

@@ -6,10 +6,11 @@ import json
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
-from clew.attach.cypher import ask_by_cypher
+from clew.attach.cypher import ask_by_cypher, cypher_requests
 from clew.attach.plans import check_plan
 from clew.errors import InputError, StoreError
 from clew.models.llm.client import LanguageModelClient
@@ -84,6 +85,19 @@ def test_rows_beyond_the_limit_are_said(made: Town, database: Neo4jDatabase) -> 
     answer = ask_by_cypher(database, client, "Who is there?", limit=3, embedder=EMBEDDER)
     assert len(answer.rows) == 3
     assert any("more than 3" in note for note in answer.notes)
+
+
+def test_what_a_query_would_take_is_said_before_a_model_is_asked(
+    made: Town, database: Neo4jDatabase
+) -> None:
+    client, scripted = model([written(f"MATCH (n:{made.name('Person')}) RETURN count(n) AS n")])
+    question = "How many people are there?"
+
+    (request,) = cypher_requests(database, question, embedder=EMBEDDER)
+
+    assert scripted.calls == 0
+    ask_by_cypher(database, client, question, embedder=EMBEDDER)
+    assert [replace(one, parameters=None) for one in scripted.asked] == [request]
 
 
 def test_no_query_is_an_answer(database: Neo4jDatabase) -> None:

@@ -205,6 +205,11 @@ def test_nothing_is_loaded_that_is_not_going_to_be_asked(
     ollama: Fake, copied: Path, in_process: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_process("ask", WHERE, "--dry-run", "--store", copied)
+    said = in_process("chat", WHERE, "--dry-run", "--store", copied)
+    assert "2 calls" in said.stdout
+    assert "Nothing was asked" in said.stderr
+    refused = in_process("chat", "--dry-run", "--store", copied)
+    assert (refused.returncode, "needs a message" in refused.stderr) == (2, True)
     in_process("chat", "--list", "--store", copied)
     in_process("search", WHERE, "--store", copied)
     assert ollama.asked == []

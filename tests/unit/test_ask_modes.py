@@ -13,6 +13,7 @@ import clew
 from clew.errors import InputError, ModelError, NotFoundError, SettingsError
 from clew.ports.language_model import Reply, Request
 from clew.search.ask.stepwise import Searches
+from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types.answers import DO_NOT_SAY, Answer, AnswerMode
 from tests.unit.test_ask import BORN, BUILT, QUESTION, said
@@ -335,6 +336,29 @@ def test_what_an_answer_would_take_is_said_beforehand(library: Path) -> None:
         pytest.raises(SettingsError, match="no language model"),
     ):
         store.asking.estimate(QUESTION)
+
+
+def test_what_the_search_asks_of_the_model_is_counted_and_bounded(library: Path) -> None:
+    settings = load_settings(store=library, llm={"filter": True, "routing": True})
+    chosen = json.dumps({"passages": [1]})
+    route = json.dumps({"strategy": "graph", "reason": "because"})
+    model = ScriptedLanguageModel(
+        [route, chosen, said(("built the great clock", "It was Ada.")), route]
+    )
+    opened = clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+    with opened as store:
+        guess = store.asking.estimate(QUESTION)
+        assert model.calls == 0, "a dry run asks nothing, whatever the settings let a search ask"
+        answer = store.ask(QUESTION)
+        before = model.calls
+        # A limit that the choice of the strategy uses up: nothing more is asked.
+        short = store.ask("Who was born in Dunmere?", max_tokens_spent=1)
+
+    assert guess.calls == answer.calls == before == 3
+    assert guess.input_tokens > answer.usage.input_tokens / 2
+    assert short.calls == 1
+    assert model.calls == before + 1
+    assert "of 1 tokens are spent" in " ".join(short.notes)
 
 
 def test_what_steps_would_take_is_the_most_that_they_take(library: Path) -> None:

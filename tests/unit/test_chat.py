@@ -15,9 +15,11 @@ from clew.errors import (
     InputError,
     ModelError,
     ModelUnavailableError,
+    NoLanguageModelError,
     NotFoundError,
     StoreError,
 )
+from clew.models.llm.tokens import prompt_text, usual_tokens
 from clew.ports.language_model import Message, Reply, ToolCall
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types.answers import Usage
@@ -199,6 +201,29 @@ def test_a_conversation_takes_no_more_than_it_may(talks: Start) -> None:
 
 
 # --- what is kept
+
+
+def test_what_a_turn_would_take_is_said_beforehand(talks: Start, library: Path) -> None:
+    talk = talks(calls(("query_documents", {"query": "Who built the clock of Vell?"})), "Ada Morn.")
+    conversation = talk.store.chat()
+
+    guess = conversation.estimate("Who built the clock of Vell?")
+    remembering = talk.store.chat(remember=True).estimate("Who built the clock of Vell?")
+
+    assert talk.model.calls == 0
+    assert conversation.messages == []
+    assert (guess.calls, remembering.calls) == (2, 3), "a look-up, the answer, what is kept"
+    assert remembering.input_tokens > guess.input_tokens
+    conversation.say("Who built the clock of Vell?")
+    sent = sum(usual_tokens(prompt_text(request)) for request in talk.model.asked)
+    assert guess.input_tokens == pytest.approx(sent, rel=0.15)
+    with pytest.raises(InputError):
+        conversation.estimate("  ")
+    with (
+        clew.open(library, embedder=HashEmbedder()) as store,
+        pytest.raises(NoLanguageModelError),
+    ):
+        store.chat().estimate("Who?")
 
 
 def test_it_goes_on_where_it_was(talks: Start, library: Path) -> None:

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import random
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -15,7 +16,8 @@ from clew.errors import BudgetError, ModelError, ModelUnavailableError, ReplyErr
 from clew.models.llm.budget import Budget, estimate
 from clew.models.llm.repair import parse
 from clew.models.llm.retry import LONGEST_WAIT, with_retries
-from clew.ports.language_model import Reply, ToolCall, ToolDefinition, Usage
+from clew.models.llm.tokens import prompt_text, usual_tokens
+from clew.ports.language_model import Reply, Request, ToolCall, ToolDefinition, Usage
 from clew.stores.replies import Replies
 from clew.stores.sqlite.store import SqliteStore
 from clew.testing.entries import EMBEDDER, make_entry
@@ -52,6 +54,53 @@ def test_the_same_request_is_asked_once(store: SqliteStore) -> None:
     (entry,) = Replies(store.backend).entries()
     assert (entry.hits, entry.reason, entry.documents) == (1, "", ("d1",))
     assert entry.usage == first.usage
+
+
+class _Slow(ScriptedLanguageModel):
+    """Answers once several wait for it, or a moment has passed."""
+
+    def reply(self, request: Request) -> Reply:
+        time.sleep(0.2)
+        return super().reply(request)
+
+
+def test_one_call_serves_all_that_ask_the_same_at_the_same_time(store: SqliteStore) -> None:
+    model = _Slow({"Who?": ADA, "Where?": "Vell"})
+    asking = client(model, store, concurrency=4)
+
+    with ThreadPoolExecutor(5) as pool:
+        found = list(pool.map(lambda _: asking.reply(request(schema=Person)), range(4)))
+        found.append(pool.submit(asking.reply, request("Where?")).result())
+
+    assert model.calls == 2
+    assert [one.cached for one in found].count(False) == 2
+    assert {one.text for one in found} == {ADA, "Vell"}
+    assert (asking.budget.spent.requests, asking.budget.spent.cached) == (2, 3)
+
+
+def test_whoever_waited_for_a_reply_that_failed_asks_again(store: SqliteStore) -> None:
+    model = _Slow([ModelError("no"), ADA])
+    asking = client(model, store, concurrency=4)
+
+    def answer(_: int) -> str:
+        try:
+            return asking.reply(request(schema=Person)).text
+        except ModelError:
+            return ""
+
+    with ThreadPoolExecutor(3) as pool:
+        assert sorted(pool.map(answer, range(3))) == ["", ADA, ADA]
+    assert model.calls == 2
+
+
+def test_without_kept_replies_each_is_asked(store: SqliteStore) -> None:
+    model = _Slow({"Who?": "Ada"})
+    asking = client(model, store, concurrency=4, cache=False)
+    with ThreadPoolExecutor(3) as pool:
+        began = time.monotonic()
+        list(pool.map(lambda _: asking.reply(request()), range(3)))
+    assert model.calls == 3
+    assert time.monotonic() - began < 0.5  # none waited for another
 
 
 @pytest.mark.parametrize(
@@ -329,6 +378,30 @@ def test_the_budget_stops_at_a_price() -> None:
 
     with pytest.raises(BudgetError, match=r"\$0\.0200 of \$0\.01 are spent"):
         asked.reply(request("b"))
+
+
+def test_numbers_and_code_take_more_tokens_of_a_character_than_prose() -> None:
+    prose = "The lighthouse keeper wrote down every ship that passed in the morning.\n" * 9
+    code = "for (i = 0; i < n; ++i) { sum += a[i] * b[n - i]; }\n" * 9
+    numbers = "2024-05-04, 17.25, 880, 3.14159\n" * 9
+
+    def rate(text: str) -> float:
+        return usual_tokens(text) / len(text)
+
+    assert 0.15 < rate(prose) < 0.3 < rate(code) < 0.6
+    assert rate(numbers) > 1.5 * rate(prose)
+    assert usual_tokens(prose + code) == pytest.approx(usual_tokens(prose) + usual_tokens(code))
+    assert rate("時計は町の広場に立っている。") > 2 * rate(prose)
+    assert (usual_tokens(""), usual_tokens("  \t ")) == (0, 0)
+
+
+def test_a_first_estimate_is_of_all_requests_though_few_are_read() -> None:
+    prose, numbers = "The keeper wrote every ship down. " * 20, "17 04 2024 880 3.14 " * 20
+    asked = [request(text) for text in [prose, numbers] * 400]
+    told = estimate(asked, 0, [], 10)
+    true = sum(usual_tokens(prompt_text(one)) for one in asked)
+    assert told.input_tokens == pytest.approx(true, rel=0.1)
+    assert told.output_tokens == 8000
 
 
 def test_an_estimate_goes_by_what_was_asked_before(store: SqliteStore) -> None:

@@ -10,7 +10,7 @@ server refuses a query, the model is told why, once.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel, Field
@@ -96,16 +96,10 @@ def ask_by_cypher(
     """
     if limit < 1:
         raise InputError(f"limit {limit!r} cannot be; expected at least 1")
-    if not question.strip():
-        raise InputError("there is no question; say what is asked of the graph")
-    known = [*examples, *(own_examples() if _is_own(database) else ())]
     notes: list[str] = []
-    near = _nearest(question, known, embedder, notes)
-    schema = read_schema(database)
-    parts = [_shown(schema, question), *map(shown_example, near), f"Question: {question}"]
-    asked = [Message(role="user", text="\n\n".join(parts))]
+    schema, request = _begun(database, question, embedder, examples, notes)
     while True:
-        written, name = _written(model, asked, question)
+        written, name = _written(model, request)
         given = {one.name: one.value for one in written.parameters}
         query, values = with_parameters(written.query.strip().rstrip(";"), given)
         query = with_directions(query, schema)
@@ -119,28 +113,55 @@ def ask_by_cypher(
                 return _with(answer, notes=notes)
             columns, rows = database.bounded_rows(query, values, limit + 1)
         except (InputError, StoreError) as error:
-            if len(asked) > 1:
+            if len(request.messages) > 1:
                 raise InputError(f"{error}; the query was: {' '.join(query.split())}") from error
             notes.append(f"a first query was refused: {error}")
-            asked += _told(written, error)
+            request = replace(request, messages=(*request.messages, *_told(written, error)))
             continue
         if len(rows) > limit:
             notes.append(f"there are more than {limit} rows; the first are shown")
         return _with(answer, columns=columns, rows=rows[:limit], notes=notes)
 
 
-def _written(
-    model: LanguageModel, asked: Sequence[Message], question: str
-) -> tuple[WrittenQuery, str]:
-    reply = model.reply(
-        Request(
-            task="answer",
-            instructions=INSTRUCTIONS,
-            messages=tuple(asked),
-            schema=WrittenQuery,
-            subject=question,
-        )
+def cypher_requests(
+    database: Neo4jDatabase,
+    question: str,
+    *,
+    embedder: Embedder,
+    examples: Sequence[Example] = (),
+) -> list[Request]:
+    """What `ask_by_cypher` asks first of a model; a query that is refused is asked for again.
+
+    Raises `InputError` as that does.
+    """
+    return [_begun(database, question, embedder, examples, [])[1]]
+
+
+def _begun(
+    database: Neo4jDatabase,
+    question: str,
+    embedder: Embedder,
+    examples: Sequence[Example],
+    notes: list[str],
+) -> tuple[GraphSchema, Request]:
+    """The schema, and the question with what of it and of the examples the model is shown."""
+    if not question.strip():
+        raise InputError("there is no question; say what is asked of the graph")
+    known = [*examples, *(own_examples() if _is_own(database) else ())]
+    near = _nearest(question, known, embedder, notes)
+    schema = read_schema(database)
+    parts = [_shown(schema, question), *map(shown_example, near), f"Question: {question}"]
+    return schema, Request(
+        task="answer",
+        instructions=INSTRUCTIONS,
+        messages=(Message(role="user", text="\n\n".join(parts)),),
+        schema=WrittenQuery,
+        subject=question,
     )
+
+
+def _written(model: LanguageModel, request: Request) -> tuple[WrittenQuery, str]:
+    reply = model.reply(request)
     value = reply.value
     if not isinstance(value, WrittenQuery):
         value = WrittenQuery.model_validate_json(reply.text)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from clew.chat.remember import remember
-from clew.errors import InputError, ModelError, ModelUnavailableError
+from clew.chat.remember import remember, remember_request
+from clew.errors import InputError, ModelError, ModelUnavailableError, NoLanguageModelError
 from clew.models.llm.tokens import most_tokens, most_tokens_of_passages, prompt_text
 from clew.ports.language_model import Message, Reply, Request
 from clew.stores.backend import check_characters
+from clew.tools.documents.querying import as_told
 from clew.types.answers import Usage
 from clew.untrusted import NOTICE, untrusted_block
 
@@ -19,12 +21,15 @@ if TYPE_CHECKING:
 
     from clew.chat.tools import CalledTool, ChatTools
     from clew.engine import Engine
+    from clew.models.llm.budget import Estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.ports.conversations import ConversationLog
 
 ROUNDS = 8
 """Replies with calls of tools in one turn, at most, where nothing is said."""
 _CHARACTERS_PER_TOKEN = 3
+_TOLD = 4000
+"""Tokens of what a look-up tells, at most, where the model asks for no other number."""
 _OVER = "the limit of rounds is reached: call no more tools, answer from what you know by now"
 _INSTRUCTIONS = f"""\
 You answer questions about the user's documents. Look things up with the tools before you answer,\
@@ -108,10 +113,7 @@ class Conversation:
         `InputError` for a text that is blank, longer than `limits.question_characters`, or no
         Unicode.
         """
-        if not text.strip():
-            raise InputError("nothing was said; say what you want to know")
-        self._engine.state.check_length("question", text)
-        check_characters(text)
+        self._check(text)
         tell = tell or _ignore
         if self._model is None:
             return self._by_documents(text, tell)
@@ -141,6 +143,35 @@ class Conversation:
             remembered=kept,
             notes=(*notes, *failed),
         )
+
+    def estimate(self, text: str) -> Estimate:
+        """What a turn would take in which the model looks up once; nothing is asked.
+
+        Each further look-up sends all that was said once more. Raises `InputError` as `say` does,
+        and `NoLanguageModelError`.
+        """
+        from clew.models.llm.budget import Rehearsal
+
+        self._check(text)
+        if self._model is None:
+            raise NoLanguageModelError
+        search = Rehearsal(self._model.name, self._model.kept)
+        found = self._engine.search(text, model=search, context=False)
+        count = self._engine.state.embedder.count_tokens
+        told = json.dumps(as_told(found.to_dict(), _TOLD, count), default=str)
+        answer = untrusted_block(self._tools.cut(told))
+        said = Message(role="user", text=text)
+        turn = [said, Message(role="assistant", text=""), Message(role="tool", text=answer)]
+        sent = (self._fitting(self._model, self._request(m), len(m)) for m in ([said], turn))
+        asked = [*search.asked, *sent]
+        asked += [remember_request(text, "")] if self._remembers else []
+        return self._engine.asking.estimated(self._model, asked)
+
+    def _check(self, text: str) -> None:
+        if not text.strip():
+            raise InputError("nothing was said; say what you want to know")
+        self._engine.state.check_length("question", text)
+        check_characters(text)
 
     def _answer(
         self,

@@ -56,14 +56,7 @@ def remember(
     The message becomes a document of that source and date, unless the store's own check of facts
     refuses all of them. Raises `ModelError`.
     """
-    request = Request(
-        task="extract",
-        instructions=_INSTRUCTIONS,
-        messages=(Message(role="user", text=untrusted_block(text)),),
-        schema=StatedFacts,
-        subject=source,
-    )
-    value = model.reply(request).value
+    value = model.reply(remember_request(text, source)).value
     assert isinstance(value, StatedFacts)
     stated = [fact for fact in value.facts if _stands(fact, text)]
     if not stated:
@@ -90,6 +83,17 @@ def remember(
     if not kept:
         engine.documents.delete([document])
     return tuple(dict.fromkeys(" ".join(fact.sentence.split()) for fact in kept))
+
+
+def remember_request(text: str, source: str) -> Request:
+    """A message, to be read for the facts that it states."""
+    return Request(
+        task="extract",
+        instructions=_INSTRUCTIONS,
+        messages=(Message(role="user", text=untrusted_block(text)),),
+        schema=StatedFacts,
+        subject=source,
+    )
 
 
 def _stands(fact: StatedFact, text: str) -> bool:

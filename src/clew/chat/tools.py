@@ -116,8 +116,12 @@ class ChatTools:
             name=call.name,
             arguments=call.arguments,
             ok=not outcome.is_error,
-            answer=shortened(outcome.text, self._most),
+            answer=self.cut(outcome.text),
         )
+
+    def cut(self, answer: str) -> str:
+        """As much of an answer as the model is shown."""
+        return shortened(answer, self._most)
 
 
 def choose_tools(tools: Sequence[Tool], names: Sequence[str], allowed: Sequence[str]) -> list[Tool]:

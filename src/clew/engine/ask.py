@@ -72,7 +72,7 @@ class Ask:
             model = model.limited(max_tokens_spent, max_cost, keep=keep)
 
         def search(asked: str) -> SearchResult:
-            return self._search.search(asked, context=mode == "global", **options)
+            return self._search.search(asked, model=model, context=mode == "global", **options)
 
         if mode == "stepwise":
             found, asked = search_in_steps(question, search, model, settings, steps)
@@ -116,6 +116,7 @@ class Ask:
         The model is not asked. Judged by its replies so far, as `enrich` is. Raises
         `SettingsError` without a model, and what `ask` raises.
         """
+        from clew.models.llm.budget import Rehearsal
         from clew.search.ask.prompt import answer_request
         from clew.search.ask.reports import report_requests
         from clew.search.ask.stepwise import step_requests
@@ -128,19 +129,20 @@ class Ask:
             )
         self._check(question)
         steps, options = _checked(question, mode, steps, options)
-        settings = self._state.settings.llm
-        found = self._search.search(question, context=mode == "global", **options)
-        asked: list[Request] = []
+        settings, rehearsal = self._state.settings.llm, Rehearsal(model.name, model.kept)
+        found = self._search.search(question, model=rehearsal, context=mode == "global", **options)
+        asked = rehearsal.asked
         if mode == "stepwise":
+            asked = asked * steps  # a search each
             asked += step_requests(question, found, settings, steps)
         if found.reached and mode == "global":
             asked += report_requests(found, settings)
         elif found.reached:
             asked.append(answer_request(question, found.hits, settings))
-        return self._estimated(model, asked)
+        return self.estimated(model, asked)
 
-    def _estimated(self, model: LanguageModelClient, asked: Sequence[Request]) -> Estimate:
-        """Each task judged by its own replies."""
+    def estimated(self, model: LanguageModelClient, asked: Sequence[Request]) -> Estimate:
+        """What requests would take, each task judged by its own replies."""
         from clew.models.llm.budget import estimate, total
         from clew.search.ask.prompt import REPLY_TOKENS
 

@@ -108,8 +108,8 @@ class Enriching:
     ) -> Mapping[Enrichment, Estimate]:
         """What `enrich` would take, by kind; nothing is asked.
 
-        Judged by what the model's replies to such requests took before; without any, a token is
-        taken for four characters, and a reply for as long as most are.
+        Judged by what the model's replies to such requests took before; without any, by the words
+        and numbers of the texts, and a reply is taken for as long as most are.
         """
         from clew.models.llm.budget import estimate
 

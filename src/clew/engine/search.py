@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from clew.engine.state import EngineState
+    from clew.ports.language_model import LanguageModel
     from clew.search.options import Moment, Options
     from clew.types import Fusion, SearchResult
 
@@ -51,6 +52,7 @@ class SearchOptions(TypedDict, total=False):
     sub_questions: bool
     rerank: bool
     model_filter: bool | None
+    model: LanguageModel | None
     explain: bool
     context: bool
     context_passages: bool
@@ -188,7 +190,8 @@ class Search:
             # What is meant by "today" changes with the day alone.
             day = replace(options, now=_midnight(options.now))
             key = (state.store.generation(), state.packs.names, question, day)
-            known = None if usage.weight else self._answers.get(key)
+            fresh = usage.weight or options.model  # what a model takes is counted
+            known = None if fresh else self._answers.get(key)
             if known is not None:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
             if state.keyword_only:
@@ -197,7 +200,7 @@ class Search:
         result = self._ask_settled(question, options)
         if usage.weight:
             state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
-        if state.vector_index.away is None:
+        if state.vector_index.away is None and options.model is None:
             self._answers.put(key, result)
         if state.communities_made > made:
             return replace(result, notes=(*result.notes, COMMUNITIES_MADE))

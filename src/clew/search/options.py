@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from typing import Any
 
+    from clew.ports.language_model import LanguageModel
     from clew.types import Fusion
 
 Moment: TypeAlias = datetime | date | str
@@ -89,6 +90,8 @@ class Options:
     """Look up what the graph has to say of each hit: entities, relations, the thread to it."""
     min_confidence: float = 0.0
     """Probability from which the best passage counts as an answer, 0 to 1; 0: whatever it is."""
+    model: LanguageModel | None = None
+    """Asked in place of the store's own, so that what one answer takes is counted together."""
     given: frozenset[str] = frozenset()
     """Names of the options that the caller gave, rather than the settings."""
     context: bool = True

@@ -213,7 +213,7 @@ def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:
     """Each part of the question asked by itself, and the whole; a passage takes its best."""
     from clew.search.analysis.sub_questions import fuse_by_max, split_question, split_with_model
 
-    model = session.resources.language_model
+    model = session.options.model or session.resources.language_model
     if model is None:
         parts = split_question(session.question)
         session.note("no language model was used: the question was split by rule")
@@ -263,7 +263,8 @@ def _filtered(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     from clew.search.ranking.filter_candidates import read_candidates
     from clew.search.ranking.set_filter import filter_by_model
 
-    model, settings = session.resources.language_model, session.resources.settings.llm
+    model = session.options.model or session.resources.language_model
+    settings = session.resources.settings.llm
     if model is None:
         session.note("not filtered: no language model is configured (setting llm.provider)")
         return found

@@ -155,7 +155,7 @@ class QuerySession:
         """The strategy that the question's own words ask for, and why."""
         from clew.search.analysis.route import route
 
-        features, model = self._features, self.resources.language_model
+        features, model = self._features, self.options.model or self.resources.language_model
         with self.timings.step("route"):
             if model is None or not self.resources.settings.llm.routing:
                 return route(self.question, features, self.resources.preferences.strategies)

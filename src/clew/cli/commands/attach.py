@@ -13,7 +13,12 @@ import typer
 from clew.attach.connect import open_database
 from clew.cli.common import Common
 from clew.cli.errors import INCOMPLETE, note
-from clew.cli.options import QuestionArgument, read_question
+from clew.cli.options import (
+    MaxCostOption,
+    MaxTokensSpentOption,
+    QuestionArgument,
+    read_question,
+)
 from clew.cli.output import stdout_console, write_json
 from clew.errors import NoLanguageModelError
 
@@ -21,6 +26,10 @@ if TYPE_CHECKING:
     from clew.attach.mapping import GraphMapping
     from clew.settings import Settings
     from clew.stores.neo4j.connection import Neo4jDatabase
+
+
+QUERY_TOKENS = 120
+"""Of a written query with its parameters, about."""
 
 
 class StrategyName(StrEnum):
@@ -157,16 +166,23 @@ def cypher(
             show_default=False,
         ),
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show the query, and do not run it.")
+    show: Annotated[
+        bool, typer.Option("--show", help="Show the query, and do not run it.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say what writing it would take; ask no model.")
+    ] = False,
+    max_tokens_spent: MaxTokensSpentOption = None,
+    max_cost: MaxCostOption = None,
 ) -> None:
     """Ask a Neo4j database by a query that a language model writes, and that can only read.
 
     The query is shown. It is judged by the server's own plan of it before it runs.
     """
-    from clew.attach.cypher import ask_by_cypher
+    from clew.attach.cypher import ask_by_cypher, cypher_requests
     from clew.attach.examples import read_examples
+    from clew.cli.commands.llm.ask import print_estimate
+    from clew.models.llm.budget import estimate
     from clew.models.llm.client import LanguageModelClient
     from clew.settings import load_settings
     from clew.wiring import make_embedder, make_language_provider
@@ -180,16 +196,21 @@ def cypher(
         provider = make_language_provider(settings, later)
         if provider is None:
             raise NoLanguageModelError
-        model = LanguageModelClient(provider, settings.llm)
         known = examples or settings.neo4j.examples
+        given = read_examples(known) if known else ()
+        asked, embedder = read_question(question), make_embedder(settings)
+        if dry_run:
+            requests = cypher_requests(database, asked, embedder=embedder, examples=given)
+            print_estimate(common, estimate(requests, 0, (), QUERY_TOKENS))
+            return
         answer = ask_by_cypher(
             database,
-            model,
-            read_question(question),
-            embedder=make_embedder(settings),
-            examples=read_examples(known) if known else (),
+            LanguageModelClient(provider, settings.llm).limited(max_tokens_spent, max_cost),
+            asked,
+            embedder=embedder,
+            examples=given,
             limit=limit,
-            run=not dry_run,
+            run=not show,
         )
     if common.json:
         write_json(answer)

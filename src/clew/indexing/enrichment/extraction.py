@@ -51,7 +51,9 @@ _CHARACTERS_A_TOKEN = 3
 """Fewer than there are in most languages: what is sent, and what comes, has to fit."""
 _TOKENS_A_CHARACTER = 2
 """Of a reply, for each character of a passage: as much as GPT-3.5's triples of MuSiQue would have
-taken with a sentence quoted for each, which is dense."""
+taken with a sentence quoted for each, which is dense, and a quarter more."""
+_USUAL_TOKENS_A_CHARACTER = 1.6
+"""As those replies would have had: what is expected where no reply is known."""
 _CAPITALS = 3
 """Words with a capital inside sentences from which on a passage without names is suspicious."""
 Work: TypeAlias = Sequence[Passage]
@@ -118,8 +120,8 @@ class ModelExtraction:
     def reply_tokens(self, works: Sequence[Work]) -> int:
         """See `EnrichmentTask`."""
         characters = sum(len(passage.chunk.text) for work in works for passage in work)
-        expected = characters * _TOKENS_A_CHARACTER // max(len(works), 1)
-        return min(expected, self.settings.extract.max_output_tokens)
+        expected = characters * _USUAL_TOKENS_A_CHARACTER / max(len(works), 1)
+        return min(round(expected), self.settings.extract.max_output_tokens)
 
     def works(self, document_ids: Sequence[str], *, retry: bool = False) -> Iterator[Work]:
         """What is left to do in documents; with `retry`, also what failed, each passage alone."""

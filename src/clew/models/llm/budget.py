@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from clew.errors import BudgetError, InputError
-from clew.models.llm.tokens import PER_CHARACTER, prompt_text
+from clew.models.llm.tokens import prompt_text, usual_tokens
 from clew.ports.language_model import Usage
 
 if TYPE_CHECKING:
     from clew.ports.language_model import LoggedReply, Reply, Request
+
+
+_SAMPLED = 64
+"""Requests whose words are counted, at most."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -85,6 +90,37 @@ class Budget:
             )
 
 
+class Rehearsal:
+    """Implements `ports.language_model.LanguageModel` where nothing is to be asked.
+
+    Kept replies are given; whatever else would be asked fails, as if a limit were reached.
+    """
+
+    def __init__(self, name: str, kept: Callable[[Request], Reply | None]) -> None:
+        self._name, self._kept = name, kept
+        self.asked: list[Request] = []
+        """Every request."""
+
+    @property
+    def name(self) -> str:
+        """That of the model."""
+        return self._name
+
+    def reply(self, request: Request) -> Reply:
+        """The kept reply; else raises `BudgetError`."""
+        self.asked.append(request)
+        kept = self._kept(request)
+        if kept is None:
+            raise BudgetError("nothing is asked in a dry run")
+        return kept
+
+    def stream(self, request: Request) -> Iterator[str | Reply]:
+        """The same, in one piece."""
+        reply = self.reply(request)
+        yield reply.text
+        yield reply
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class Estimate:
     """What work would take; nothing has been asked."""
@@ -104,18 +140,20 @@ def estimate(
 ) -> Estimate:
     """What requests would take that are not answered yet, judged by those of the past.
 
-    `past` are requests of the same model and task, be it that they failed; without any, a token is
-    four characters and a reply has `output_tokens`.
+    `past` are requests of the same model and task, be it that they failed; without any, tokens are
+    counted as most models would, and a reply has `output_tokens`.
     """
     done = [entry for entry in past if entry.usage.input_tokens and entry.characters]
     characters = sum(entry.characters for entry in done)
-    rate, reply, price = PER_CHARACTER, float(output_tokens), None
+    rate, reply, price = 0.0, float(output_tokens), None
     if done:
         rate = sum(entry.usage.input_tokens for entry in done) / characters
         reply = sum(entry.usage.output_tokens for entry in done) / len(done)
         costs = [entry.cost for entry in done if entry.cost is not None]
         tokens = sum(entry.usage.total for entry in done if entry.cost is not None)
         price = sum(costs) / tokens if tokens else None
+    else:
+        rate = _usual_rate(requests)
     read = round(rate * sum(len(prompt_text(request)) for request in requests))
     written = round(reply * len(requests))
     return Estimate(
@@ -126,6 +164,13 @@ def estimate(
         output_tokens=written,
         cost=None if price is None else price * (read + written),
     )
+
+
+def _usual_rate(requests: Sequence[Request]) -> float:
+    """Tokens of a character, by requests from all over, the same ones each time."""
+    sampled = random.Random(0).sample(requests, min(_SAMPLED, len(requests)))
+    texts = [prompt_text(request) for request in sampled]
+    return sum(map(usual_tokens, texts)) / max(sum(map(len, texts)), 1)
 
 
 def total(found: Sequence[Estimate]) -> Estimate:

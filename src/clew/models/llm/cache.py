@@ -4,18 +4,39 @@ from __future__ import annotations
 
 import hashlib
 import json
+import threading
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from clew.models.llm.tokens import prompt_text
 from clew.ports.language_model import LoggedReply, Reply, ToolCall, Usage
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from clew.ports.language_model import Message, Request
 
 _VERSION = 1
 """Of what is hashed and how replies are written; another one makes all of them unknown."""
+
+
+class UnderWay:
+    """Requests that are being asked: whoever wants the same waits, and finds the reply kept."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._locks: WeakValueDictionary[str, threading.Lock] = WeakValueDictionary()
+
+    @contextmanager
+    def alone(self, key: str) -> Iterator[None]:
+        """Have nobody else ask the request of this key meanwhile."""
+        with self._guard:
+            lock = self._locks.setdefault(key, threading.Lock())
+        with lock:
+            yield
 
 
 def request_key(provider: str, request: Request) -> str:

@@ -7,12 +7,13 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from clew.errors import ModelError, ModelUnavailableError, ReplyError, StoreError
 from clew.models.llm.budget import Budget
-from clew.models.llm.cache import answered, failed, request_key, restored
+from clew.models.llm.cache import UnderWay, answered, failed, request_key, restored
 from clew.models.llm.reachable import AWAY_SECONDS
 from clew.models.llm.repair import parse, repaired
 from clew.models.llm.retry import with_retries
@@ -55,6 +56,7 @@ class LanguageModelClient:
         self.slots: threading.BoundedSemaphore = getattr(provider, "slots", own)
         self.budget = Budget(settings.max_tokens_spent, settings.max_cost)
         """Of this client."""
+        self._under_way = UnderWay()
         self._away: list[tuple[float, ModelUnavailableError]] = []
         """Until when it is not asked again, and why; shared with the clients of `limited`."""
 
@@ -79,8 +81,14 @@ class LanguageModelClient:
             begin(self.prepared(empty).parameters, tokens)
 
     def reply(self, request: Request) -> Reply:
-        """See `LanguageModel`; also raises `BudgetError`."""
-        *_, reply = self._answer(request, self._whole)
+        """See `LanguageModel`; also raises `BudgetError`.
+
+        Threads that ask the same at the same time share one call, where replies are kept.
+        """
+        request = self.prepared(request)
+        key = request_key(self.provider.name, request)
+        with self._under_way.alone(key) if self.log is not None else nullcontext():
+            *_, reply = self._answer(request, self._whole)
         assert isinstance(reply, Reply)
         return reply
 

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from clew.ports.language_model import Request
 
 PER_CHARACTER = 0.25
-"""Tokens of a character of English; the store knows better once a model was asked."""
+"""Tokens of a character of English."""
+_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+")
+_USUAL_WORD = 7
+"""Letters of a word that most vocabularies have whole."""
+_DIGIT, _MARKS, _LINES = re.compile(r"[0-9]"), re.compile(r"(?:[^\w\s]|_)+"), re.compile(r"\n+")
+_IDEOGRAPH = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
+_OTHER_LETTER = re.compile(r"[^\W\d_A-Za-z\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _MOST_PER_BYTE = 0.5
 """Tokens of a byte of UTF-8, at most, but for digits and noise."""
 _SHORTEST = 2048
@@ -26,6 +33,23 @@ def prompt_text(request: Request) -> str:
     parts = [request.instructions, *(message.text for message in request.messages)]
     parts += [call.arguments for message in request.messages for call in message.calls]
     return "\n".join([*parts, json.dumps(tools)] if tools else parts)
+
+
+def usual_tokens(text: str) -> float:
+    """About as many tokens as most models make of a text, whatever it is: prose, code, numbers.
+
+    Weights are those of four published vocabularies, of 50,000 to 200,000 tokens, fitted together.
+    """
+    words, marks = _WORD.findall(text), _MARKS.findall(text)
+    beyond = sum(max(len(word) - _USUAL_WORD, 0) for word in words)
+    digits, lines = len(_DIGIT.findall(text)), len(_LINES.findall(text))
+    ideographs, others = len(_IDEOGRAPH.findall(text)), len(_OTHER_LETTER.findall(text))
+    return (
+        (1.05 * len(words) + 0.1 * beyond)
+        + (0.8 * len(marks) + 0.1 * sum(map(len, marks)))
+        + 0.7 * (digits + lines)
+        + (1.0 * ideographs + 0.8 * others)
+    )
 
 
 def most_tokens(request: Request) -> int:

@@ -48,8 +48,12 @@ _NO_GRAPH: Mapping[str, Any] = {"entities": [], "relationships": [], "path": []}
 
 def query(call: Call, arguments: Arguments) -> Result:
     """`query_documents`."""
-    room, count = arguments["max_tokens"], call.engine.state.embedder.count_tokens
-    found = _asked(call, arguments)
+    count = call.engine.state.embedder.count_tokens
+    return as_told(_asked(call, arguments), arguments["max_tokens"], count)
+
+
+def as_told(found: dict[str, Any], room: int, count: Count) -> Result:
+    """What a search found (`SearchResult.to_dict`), in at most `room` tokens."""
     for_context = room * 3 // 4 if found["strategy"] in _OVERVIEWS else room // 2
     made = _made(found["context"], for_context, count)
     hits = found["results"]

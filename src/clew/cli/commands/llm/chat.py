@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from clew.cli.commands.llm.ask import print_estimate
 from clew.cli.common import Common
 from clew.cli.errors import note
 from clew.cli.options import MaxCostOption, MaxTokensSpentOption, comma_separated
@@ -61,6 +62,12 @@ def chat(
     ] = 8,
     max_tokens_spent: MaxTokensSpentOption = None,
     max_cost: MaxCostOption = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run", help="Say what MESSAGE would take with one look-up; ask no model."
+        ),
+    ] = False,
     list_: Annotated[
         bool, typer.Option("--list", help="List the conversations that are kept.")
     ] = False,
@@ -70,6 +77,8 @@ def chat(
     ] = None,
 ) -> None:
     """Talk with a language model that reads the store by Clew's own tools."""
+    if dry_run and not message:
+        raise typer.BadParameter("--dry-run needs a message: clew chat --dry-run MESSAGE")
     with common.open() as store:
         if list_ or forget:
             _keep(common, store, forget)
@@ -85,6 +94,9 @@ def chat(
             max_cost=max_cost,
             remember=remember,
         )
+        if dry_run:
+            print_estimate(common, talk.estimate(" ".join(message or ())))
+            return
         talk.warm()
         for text in [" ".join(message)] if message else _lines():
             _say(common, talk, text)
