@@ -13,7 +13,7 @@ from clew.indexing.reading.formats.common import RawFile, ReadResult, properties
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.fields import bare_fields, bold_fields, marked_fields
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
-from clew.indexing.reading.formats.typeset import mended
+from clew.indexing.reading.formats.pdf.typeset import mended
 from clew.indexing.splitting.outline import headings
 from clew.text import one_line
 from clew.types import Document
