@@ -175,12 +175,16 @@ def test_a_reader_that_goes_away(command: str, indexed: Library, tmp_path: Path)
 
 
 def test_an_export_that_fails_leaves_what_was_there(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
     folder = tmp_path / "taken"
     folder.mkdir()
 
     done = in_process("export", "-o", "taken")
+    lost = in_process("export", "-o", "nowhere/at-all")
 
-    assert done.returncode == 2
+    assert (done.returncode, lost.returncode) == (2, 2)
+    assert done.stderr == "Error: Is a directory: 'taken'\n"
+    assert lost.stderr == "Error: No such file or directory: 'nowhere/at-all'\n"
     assert [path.name for path in tmp_path.iterdir() if path.name != ".clew"] == ["taken"]
 
 
@@ -207,6 +211,16 @@ def test_an_export_to_a_link_writes_where_it_leads(in_process: Run, tmp_path: Pa
 
     assert (tmp_path / "link.xml").is_symlink()
     assert (tmp_path / "real.xml").read_text().startswith("<?xml")
+
+
+def test_a_dash_is_standard_output(in_process: Run, tmp_path: Path) -> None:
+    library_api.open(".clew").close()
+
+    dash = in_process("export", "--format", "graphml", "-o", "-")
+
+    assert dash.stdout.startswith("<?xml")
+    assert not (tmp_path / "-").exists()
+    assert dash.stdout == in_process("export", "--format", "graphml").stdout
 
 
 def test_an_export_keeps_a_file_s_mode_and_fills_a_pipe(

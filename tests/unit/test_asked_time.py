@@ -92,6 +92,24 @@ def test_the_newest_is_looked_up_by_time(engine: clew.Clew, looked_up: str) -> N
     assert found(engine, looked_up)[0] == "Budget 2024"
 
 
+@pytest.mark.parametrize(
+    "question",
+    ["latest meeting of the board", "What did the most recent meeting of the board decide?"],
+)
+def test_of_things_alike_the_latest_is_the_newest(tmp_path: Path, question: str) -> None:
+    said = {
+        "2023-03-14": "Marta Kowal proposed to close the depot, and the board decided to do so. The"
+        " board will have a meeting on the pumps. The meeting of the board was long.",
+        "2024-02-20": "The board heard of the recall of the pump, of the merger, and decided none.",
+        "2022-11-08": "The board decided to buy chairs at this meeting of the board.",
+    }
+    titles = {day_: f"Meeting of the board, {day_}" for day_ in said}
+    with clew.open(tmp_path) as engine:
+        add(engine, {titles[d]: text for d, text in said.items()}, {titles[d]: d for d in said})
+        engine.add("The pump was sold.", title="Note", metadata={"date": "2024-03-01"})
+        assert found(engine, question)[0] == titles["2024-02-20"]
+
+
 def test_words_that_only_look_like_a_time_are_looked_up(engine: clew.Clew) -> None:
     assert engine.search("current account").strategy == "hybrid"
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from clew.indexing.ner.entity_types import is_person_shaped
 from clew.sentences import sentences
 from tests.unit.test_extract import names, types
 
@@ -89,11 +90,27 @@ def test_types_follow_what_is_said_of_a_name(text: str, name: str, entity_type: 
     assert types(text)[name] == entity_type
 
 
-@pytest.mark.parametrize("label", ["License", "PEP"])
+@pytest.mark.parametrize(
+    "label", ["License", "PEP", "Signed-off-by", "Change-ID", "OpenBSD-Commit-ID", "Makefile.am"]
+)
 def test_a_field_does_not_speak(label: str) -> None:
     found = types(f"{label}: 8 it is.", f"{label}: the same again.")
 
     assert found.get(label) != "person"
+
+
+@pytest.mark.parametrize(
+    ("name", "is_one"),
+    [
+        ("ST NetHack", False),
+        ("Mike PostScript", False),
+        ("Paul McCartney", True),
+        ("Danny DeVito", True),
+        ("Anna MacDonald-Li", True),
+    ],
+)
+def test_a_surname_is_not_spelt_as_products_are(name: str, is_one: bool) -> None:
+    assert is_person_shaped(name) is is_one
 
 
 @pytest.mark.parametrize(

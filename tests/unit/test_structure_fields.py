@@ -63,6 +63,11 @@ no separator, no table
     }
 
 
+def test_the_address_of_a_labelled_name_is_no_part_of_it() -> None:
+    text = "Author: Ann Lee <ann@example.org>\nDate:   Thu Feb 2 2023\n\n    crank versions\n"
+    assert facts(text) == {("Guide", "authored_by", "Ann Lee")}
+
+
 def test_a_bar_of_navigation_states_nothing() -> None:
     assert facts("| Chapter 2 | Next |\n| --- | --- |\n| Prev | Chapter 4 |\n") == set()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -19,7 +20,9 @@ from openai.types.chat import ChatCompletionFunctionToolParam
 from openai.types.responses import FunctionToolParam
 from pydantic import TypeAdapter
 
+import clew
 from clew.errors import InputError
+from clew.testing.fakes import HashEmbedder
 from clew.tools.formats import FORMATS, Format, definitions, strict_schema
 from clew.tools.registry import TOOLS
 from clew.tools.schema import input_schema
@@ -64,6 +67,7 @@ def one_of_every_kind() -> Tool:
 ALL = (*TOOLS, one_of_every_kind())
 TYPES = {
     "string": "string",
+    "name": "string",
     "integer": "integer",
     "number": "number",
     "boolean": "boolean",
@@ -241,6 +245,24 @@ def test_values_that_a_model_sends_as_text_are_what_the_text_says(
     assert complete("everything", EVERY_KIND, {"text": "[1]", **as_text}) == complete(
         "everything", EVERY_KIND, {"text": "[1]", **values}
     )
+
+
+def test_arguments_may_come_as_the_text_that_a_model_writes(tmp_path: Path) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as store:
+        store.add("The mill at Harrow Ford was built by Jonas Reed.", title="Mill")
+        arguments = {"query": "Who built the mill?", "top_k": 1}
+        text = json.dumps(arguments)
+        found = [
+            store.tools.call("query_documents", one).content["results"]
+            for one in (arguments, text, json.dumps(text))
+        ]
+        assert found[0]
+        assert found[1:] == found[:1] * 2
+        assert store.tools.call("list_documents", "").content["total"] == 1
+        for wrong in ("[1]", "7", '"x"', "{", "Who built the mill?"):
+            outcome = store.tools.call("query_documents", wrong)
+            assert outcome.is_error
+            assert "expected an object such as" in outcome.text
 
 
 def test_function_tools_of_the_responses_api_are_as_its_client_has_them() -> None:

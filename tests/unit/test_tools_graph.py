@@ -299,6 +299,14 @@ def test_a_description_goes_before_a_sentence(store: Clew) -> None:
     assert first["content"] == "m" * 599 + "…"
 
 
+def test_what_only_looks_leaves_no_row_in_the_audit_log(store: Clew) -> None:
+    ask(store, "prune_graph", below=0.9)
+    assert ask(store, "audit")["entries"] == []
+    ask(store, "prune_graph", below=0.9, dry_run=False, confirm=True)
+    (row,) = ask(store, "audit")["entries"]
+    assert (row["tool"], row["subjects"]["below"]) == ("prune_graph", 0.9)
+
+
 # --- get_entity_neighbors ----------------------------------------------------------------
 
 

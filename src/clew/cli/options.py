@@ -140,7 +140,13 @@ MaxCostOption: TypeAlias = Annotated[
 ]
 OutputOption: TypeAlias = Annotated[
     Path | None,
-    typer.Option("--output", "-o", metavar="FILE", help="File to write; else standard output."),
+    typer.Option(
+        "--output",
+        "-o",
+        metavar="FILE",
+        parser=lambda given: None if str(given) == "-" else Path(given),
+        help="File to write; `-` or none: standard output.",
+    ),
 ]
 
 

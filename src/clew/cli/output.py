@@ -112,7 +112,13 @@ def write_whole(path: Path, pieces: Iterable[str]) -> None:
         with path.open("w", encoding="utf-8") as file:
             SafeStream(file).writelines(pieces)
         return
-    path = path.resolve()
+    try:
+        _replace(path.resolve(), pieces)
+    except OSError as error:  # which speaks of the neighbour, that nobody has heard of
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _replace(path: Path, pieces: Iterable[str]) -> None:
     descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
         with open(descriptor, "w", encoding="utf-8") as file:

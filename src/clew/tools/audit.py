@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from clew.tools.toolbox import Audit
 
 SUBJECTS = frozenset(
-    """confirm deletions document entities entityName entityNames entityType entity_id entity_ids
-    entity_type entry_id from id is_causal job_id limit name namespace names observations
+    """below confirm deletions document entities entityName entityNames entityType entity_id
+    entity_ids entity_type entry_id from id is_causal job_id limit name namespace names observations
     other_id path relationType relation_id relation_type relations source source_id target_id
     title to url weight""".split()
 )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from clew.errors import ClewError, InputError
 from clew.tools.spec import Call, Caller, Progress
 from clew.tools.truncate import shortened
-from clew.tools.validate import complete
+from clew.tools.validate import as_object, complete
 from clew.tools.wording import name_tools
 
 if TYPE_CHECKING:
@@ -94,16 +94,19 @@ class Toolbox:
     def call(
         self,
         name: str,
-        arguments: Mapping[str, Any] | None = None,
+        arguments: Mapping[str, Any] | str | None = None,
         *,
         caller: Caller | None = None,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Run a tool; every failure is an outcome that says what to do next."""
+        """Run a tool; every failure is an outcome that says what to do next.
+
+        Arguments may be the JSON text of an object, as models write them.
+        """
         caller = caller or Caller()
         try:
             tool = self._find(name, caller)
-            complete_arguments = complete(name, tool.parameters, arguments or {})
+            complete_arguments = complete(name, tool.parameters, as_object(name, arguments))
             if tool.scope == "write" and not (tool.destructive or tool.frees):
                 self._check_room()
             call = Call(
@@ -126,7 +129,8 @@ class Toolbox:
         """Run a tool; what it writes and what the audit log says of it reach the disk together."""
         together = self._engine.store.grouping() if tool.scope == "write" else nullcontext()
         with together:
-            if tool.read_only or self._audit is None:
+            changes_nothing = tool.read_only or arguments.get("dry_run") is True
+            if changes_nothing or self._audit is None:
                 return tool.run(call, arguments)
             keep = self._audit(call.caller, tool, arguments)
             undo = self._undos.get(tool.name)

@@ -30,6 +30,19 @@ def load_json(text: str | bytes) -> Any:  # noqa: ANN401 - whatever it says
         raise ValueError("no UTF-8, nested too deeply, or a number too long") from error
 
 
+def as_object(tool: str, given: Mapping[str, Any] | str | None) -> Mapping[str, Any]:
+    """Arguments as they are, or what their JSON text says; some models write the text of a text.
+
+    Raises `InputError` for text that says no object.
+    """
+    if not isinstance(given, str):
+        return given or {}
+    found = _unquoted(_unquoted(given or "{}"))
+    if not isinstance(found, dict):
+        raise _wrong(f"{tool}: the arguments", given, 'an object such as {"query": "…"}')
+    return found
+
+
 def complete(tool: str, parameters: Sequence[Parameter], given: Mapping[str, Any]) -> Arguments:
     """All arguments by name, defaults filled in.
 

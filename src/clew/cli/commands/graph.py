@@ -243,7 +243,8 @@ def subgraph(
         sys.stdout.writelines(pieces)
     else:
         write_whole(output, pieces)
-        note(f"{output.stat().st_size:,} bytes written to {output}")
+        if output.is_file():  # no device or pipe
+            note(f"{output.stat().st_size:,} bytes written to {output}")
     for remark in found.notes:
         note(f"Note: {remark}")
 

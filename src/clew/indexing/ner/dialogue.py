@@ -14,8 +14,8 @@ from clew.types import Chunk, Document
 _SPEAKER = rf"(?P<name>[{UPPER}][\w'’.-]*(?: [{UPPER}][\w'’.-]*){{0,2}}): ?(?=\S)"
 _OPENING = re.compile(_SPEAKER)
 _TURN = re.compile(f"^{_SPEAKER}", re.MULTILINE)
-
-
+_FIELD = re.compile(r"(?:-[^-]{1,20}){2}\Z|-[A-Z]{2,}\Z|-[Bb]y\Z|\w\.[a-z]{1,4}\Z")
+"""How fields and files end that stand before a colon: "Signed-off-by", "Change-ID", "main.c"."""
 WITH_ASSISTANTS = frozenset({"chatgpt", "claude"})
 """Apps in which everybody is called the same."""
 
@@ -58,6 +58,8 @@ def without_roles(
 
 def _may_speak(name: str) -> bool:
     """Whether the word before a colon may be somebody, rather than a field such as "License"."""
+    if _FIELD.search(name):
+        return False
     words = name.casefold().split()
     if is_first_name(words[0]):
         return True

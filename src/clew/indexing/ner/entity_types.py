@@ -95,6 +95,13 @@ def type_of_name(name: str) -> str:
     return "name"
 
 
+_PRODUCT_SPELT = re.compile(
+    r"(?!(?:Mc|Mac|De|Del|Della|Di|Da|Do|Du|La|Las|Le|Lo|Van|Von|Ver|Fitz|Ap|Ben|Bar|Ter|Ten|San|St)"
+    r"[A-Z])[A-Z][a-z]+[A-Z]"
+)
+"""A capital within a word that no surname has there: "NetHack", but not "McCartney", "DeVito"."""
+
+
 @lru_cache(maxsize=50_000)
 def is_person_shaped(name: str) -> bool:
     """Two to five capitalised words of letters, none of which names a place or a group."""
@@ -109,6 +116,8 @@ def is_person_shaped(name: str) -> bool:
     ):
         return False
     if any(lower[-1] in suffixes for suffixes in NAME_SUFFIXES.values()):
+        return False
+    if _PRODUCT_SPELT.match(tokens[-1]):
         return False
     return all(t.replace(".", "").replace("-", "").replace("'", "").isalpha() for t in tokens)
 

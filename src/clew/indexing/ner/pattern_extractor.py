@@ -58,7 +58,7 @@ _SHORTEST_SHARED = 3
 class PatternExtractor:
     """Reads names by their capitals, quotation marks, repetition and neighbours, in any script."""
 
-    name = "pattern/9"
+    name = "pattern/10"
 
     def extract(self, document: Document, chunks: Sequence[Chunk]) -> Extraction:
         """One `ChunkExtraction` a chunk, in order; the same text gives the same result."""

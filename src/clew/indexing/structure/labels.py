@@ -53,7 +53,7 @@ _LINE = re.compile(
     re.MULTILINE,
 )
 _SPLIT = re.compile(r"[;,]|\s(?:and|&)\s")
-_MARKS = re.compile(r"[*_`\[\]]|\([^()]{0,80}\)")
+_MARKS = re.compile(r"[*_`\[\]]|\([^()]{0,80}\)|<[^<>]{0,80}>")
 _TOP = 1_500
 """Characters of a document within which fields are about all of it."""
 _SECOND_HEADING = re.compile(r"\n#{1,6} ")

@@ -266,6 +266,9 @@ NEWS = _pattern(
 NEWEST_OF = _pattern(r"^\s*(?:the_)?(?:latest|newest|most_recent)_\w")
 """The newest of some things is asked for, by the words that begin a search."""
 
+SUPERLATIVE = _pattern(r"\b(?: latest | newest | most_recent )\b")
+"""The newest of several things is asked for."""
+
 VAGUE = _pattern(r"\b(?: lately | of_late | latest | newest | recent(?:ly)? )\b")
 """Words of time that keep to no period."""
 

@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question_patterns import EVENTS
+from clew.search.analysis.question_patterns import EVENTS, SUPERLATIVE
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
 from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
+from clew.search.strategies.closeness import closeness
 from clew.text import one_line, question_terms, terms
 from clew.types import Period, TemporalInfo
 
@@ -40,8 +41,6 @@ RELATIONS = 200
 """Relations of the question's entities of which it is looked up when they held."""
 LIKELY = 0.3
 """Confidence below which no passage is held to answer: what is of the period may do so then."""
-HALF_LIFE_DAYS = 365.0
-"""Distance from the period asked for (or from today) at which time counts half."""
 UNDATED = "undated"
 """Label of passages without a time."""
 SAID = 300
@@ -122,20 +121,33 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())
-    shares = np.zeros(len(within.ids))
+    alike = _alike(session, inside, within.ids)
+    return within.ids[alike | np.isin(within.ids, list(enough))]
+
+
+def _alike(session: QuerySession, inside: QuerySession, ids: Ids) -> NDArray[np.bool_]:
+    """(n,) whether passages come near the best by meaning and by words, as `inside` finds them."""
+    shares = np.zeros(len(ids))
     everywhere = (session.channels.by_vector(), session.channels.by_keyword())
     for of_all, own in zip(everywhere, inside.channels.both(), strict=True):
         top = float(of_all.scores.max(initial=0.0)) or 1.0
         scores = dict(zip(own.ids.tolist(), (own.scores / top).tolist(), strict=True))
-        shares += [scores.get(id_, 0.0) / 2 for id_ in within.ids.tolist()]
-    return within.ids[(shares >= ALIKE) | np.isin(within.ids, list(enough))]
+        shares += [scores.get(id_, 0.0) / 2 for id_ in ids.tolist()]
+    return np.asarray(shares >= ALIKE)
 
 
 def _newest_first(session: QuerySession, ranking: Ranking) -> Ranking:
-    """By score, up to a quarter more for what is new: what answers best is not overridden."""
+    """By score, up to a quarter more for what is new: what answers best is not overridden.
+
+    Of "the latest report" those that are alike stand by their dates alone.
+    """
     top = ranking.top(NEWEST_AMONG)
     nearness = closeness(session, top.ids)
     order = np.argsort(-top.scores * (1 + NEWER * nearness), kind="stable")
+    if SUPERLATIVE.search(session.question):
+        alike = _alike(session, session, top.ids)
+        if alike[:1].all():
+            order = np.lexsort((np.argsort(order), np.where(alike, -nearness, 1), ~alike))
     return ranking.led_by(top.ids[order])
 
 
@@ -162,31 +174,6 @@ def keep_to_period(session: QuerySession) -> None:
         return
     session.allowed = session.filtered(session.resources.store.chunks_within(period)).allowed
     session.applied = "filtered"
-
-
-def closeness(session: QuerySession, ids: Ids) -> NDArray[np.float64]:
-    """(n,) 0 to 1: 1 within the period asked for, else ½ for each half-life from it; 0 undated.
-
-    Without a period, from the newest date of the store: what is new in an old archive is not new
-    today.
-    """
-    newest = session.newest or session.options.now
-    period = session.options.period or session.named_period or Period(start=newest, end=None)
-    times = session.resources.store.chunk_times(ids.tolist())
-    nearest = [min((_days(period, t) for t in times.get(i, ())), default=np.inf) for i in ids]
-    return np.asarray(0.5 ** (np.array(nearest, dtype=np.float64) / HALF_LIFE_DAYS))
-
-
-def _days(one: Period, other: Period) -> float:
-    """Days between two periods; 0 where they overlap."""
-    if one.overlaps(other):
-        return 0.0
-    gaps = [
-        (later - earlier).total_seconds()
-        for earlier, later in ((one.end, other.start), (other.end, one.start))
-        if earlier is not None and later is not None and later >= earlier
-    ]
-    return min(gaps, default=0.0) / 86_400
 
 
 def by_time(session: QuerySession, hits: Sequence[Hit]) -> list[Block]:

@@ -9,7 +9,7 @@ import numpy as np
 from clew.graph.snapshot_columns import distinct
 from clew.search.answer.result import RetrievalResult
 from clew.search.retrieval.channels import Ranking
-from clew.search.strategies.temporal import closeness
+from clew.search.strategies.closeness import closeness
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,6 +13,7 @@ from clew.indexing.reading.formats.common import RawFile, ReadResult, properties
 from clew.indexing.reading.formats.encoding import decode
 from clew.indexing.reading.formats.fields import bare_fields, bold_fields, marked_fields
 from clew.indexing.reading.formats.media_types import is_source_code, media_type_of
+from clew.indexing.reading.formats.pdf.typeset import mended
 from clew.indexing.splitting.outline import headings
 from clew.text import one_line
 from clew.types import Document
@@ -35,7 +36,7 @@ _BEGINNING = 4000
 
 
 def read_text(raw: RawFile) -> ReadResult:
-    """A file of plain text, or of source code, as it is; a chat of WhatsApp turn by turn."""
+    """A file of source code as it is, one of plain text as its words; WhatsApp turn by turn."""
     media_type = media_type_of(raw.suffix)
     title = _code_title(raw.source) if is_source_code(raw.source) else ""
     text = decode(raw)
@@ -45,6 +46,7 @@ def read_text(raw: RawFile) -> ReadResult:
         return read_result(raw, whatsapp(text, raw.source))
     if media_type == "text/plain" and (of_markup := _marked_up(text)):
         return ReadResult(documents=(of_markup(text, raw.source),))
+    text = mended(text) if media_type == "text/plain" else text
     values = bare_fields(text, _after_blanks(text, 0)) if media_type == "text/plain" else {}
     return ReadResult(
         documents=(properties(values).document(raw.source, text, media_type, title=title),)
