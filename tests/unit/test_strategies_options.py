@@ -53,6 +53,11 @@ def test_a_share_of_words_needs_the_fusion_that_has_one(engine: Clew) -> None:
         engine.search("Who built the mill?", strategy="hybrid", alpha=0.4)
 
 
+def test_an_unknown_fusion_is_refused_with_those_that_there_are(engine: Clew) -> None:
+    with pytest.raises(InputError, match="unknown fusion 'foo'; expected rrf or weighted"):
+        engine.search("Who built the mill?", strategy="hybrid", fusion="foo")
+
+
 def test_the_router_says_what_had_no_effect(engine: Clew) -> None:
     found = engine.search("Who built the mill at Harrow Ford?", strategy="auto", layer="document")
     assert found.strategy != "hierarchical"
