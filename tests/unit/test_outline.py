@@ -188,9 +188,9 @@ def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -
 
 
 def test_a_relation_type_that_there_is_not_is_refused(register: clew.Clew) -> None:
-    asked = {"strategy": "hierarchical", "hierarchy": "person -worksfor-> organisation"}
-    with pytest.raises(InputError, match="of the type 'worksfor'; there are .*works_for"):
-        register.search("Where is Ilse Marn?", **asked)
+    wrong = "person -worksfor-> organisation"
+    with pytest.raises(InputError, match=r"of the type 'worksfor'; there are .*works_for"):
+        register.search("Where is Ilse Marn?", strategy="hierarchical", hierarchy=wrong)
 
 
 def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
