@@ -194,9 +194,9 @@ def make_audit(journal: Database) -> AuditLog:
 
 def make_embedder(settings: Settings) -> Embedder:
     """The embedder; its model loads when it is first needed."""
-    from clew.models.onnx import OnnxEmbedder
+    from clew.models.long_texts import embedder_of_passages
 
-    return OnnxEmbedder(settings.embed)
+    return embedder_of_passages(settings.embed, settings.split.chunk_tokens)
 
 
 def make_reranker(settings: Settings) -> Reranker | None:

@@ -338,6 +338,16 @@ def test_what_an_answer_would_take_is_said_beforehand(library: Path) -> None:
         store.asking.estimate(QUESTION)
 
 
+def test_no_reply_is_expected_to_be_longer_than_it_may_be(library: Path) -> None:
+    short = {"max_output_tokens": 20}
+    settings = load_settings(store=library, llm={"answer": short, "context": short})
+    model = ScriptedLanguageModel()
+    opened = clew.open(settings=settings, embedder=HashEmbedder(), language_model=model)
+    with opened as store:
+        assert store.asking.estimate(QUESTION).output_tokens == 20
+        assert store.enriching.estimate("context")["context"].output_tokens == 3 * 20
+
+
 def test_what_the_search_asks_of_the_model_is_counted_and_bounded(library: Path) -> None:
     settings = load_settings(store=library, llm={"filter": True, "routing": True})
     chosen = json.dumps({"passages": [1]})

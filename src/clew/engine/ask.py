@@ -151,7 +151,8 @@ class Ask:
         found = []
         for task in dict.fromkeys(["answer", *(request.task for request in new)]):
             same = [e for e in past if e.task == task and e.model == model.model_of(task)]
-            found.append(estimate([r for r in new if r.task == task], 0, same, REPLY_TOKENS))
+            most = min(REPLY_TOKENS, model.settings.task(task).max_output_tokens)
+            found.append(estimate([r for r in new if r.task == task], 0, same, most))
         documents = {name for request in new for name in request.documents}
         return replace(total(found), documents=len(documents), cached=len(asked) - len(new))
 

@@ -124,7 +124,8 @@ class Enriching:
             asked = model.unknown(requests)
             same = [e for e in past if e.task == task_of and e.model == model.model_of(task_of)]
             cached = len(requests) - len(asked)
-            found[kind] = estimate(asked, cached, same, task.reply_tokens(works))
+            reply = min(task.reply_tokens(works), model.settings.task(task_of).max_output_tokens)
+            found[kind] = estimate(asked, cached, same, reply)
         return found
 
     def left(self, *kinds: Enrichment, retry: bool = False) -> list[str]:

@@ -75,7 +75,11 @@ class SplitSettings(SettingsGroup):
         description="`recursive` (by structure), `semantic` (by topic), `page`, `code`, `fixed`.",
     )
     chunk_tokens: int = Field(
-        default=200, ge=16, le=8192, description="Tokens of a chunk, at most."
+        default=200,
+        ge=16,
+        le=8192,
+        description="Tokens of a chunk, at most. One that is longer than the model reads has the"
+        " mean of its parts' vectors.",
     )
     overlap: float = Field(
         default=0.15, ge=0, le=0.5, description="Share of a chunk repeated in the next."
