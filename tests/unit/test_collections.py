@@ -59,6 +59,19 @@ def test_answers_are_fused_by_rank_and_say_where_they_are_from(
     assert together.to_dict()["results"][0]["metadata"]["namespace"] in alone
 
 
+def test_of_the_first_of_each_the_surest_comes_first(tmp_path: Path) -> None:
+    texts = {"one": "The baker sells bread.", "two": "Jonas Reed built the mill.", "xyz": "Rain."}
+    for namespace, text in texts.items():
+        with clew.open(tmp_path, namespace=namespace) as made:
+            made.add(text, title=namespace)
+    with clew.open(tmp_path, namespace="one") as engine:
+        found = engine.search("Who built the mill?", namespaces=list(texts))
+    sure = [hit.confidence or 0 for hit in found.hits]
+    assert found.hits[0].namespace == "two"
+    assert sure == sorted(sure, reverse=True)
+    assert found.context.parts[0].text.startswith("[1] two: two")
+
+
 def test_the_context_is_numbered_anew_and_keeps_to_its_budget(engine: clew.Clew) -> None:
     whole = engine.search("Who feared the Lorne?", namespaces=["mills", "rivers"]).context
     assert [citation.number for citation in whole.citations] == [1, 2, 3, 4]

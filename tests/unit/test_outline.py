@@ -187,6 +187,12 @@ def test_relations_that_a_filter_forbids_are_not_followed(register: clew.Clew) -
     }
 
 
+def test_a_relation_type_that_there_is_not_is_refused(register: clew.Clew) -> None:
+    wrong = "person -worksfor-> organisation"
+    with pytest.raises(InputError, match=r"of the type 'worksfor'; there are .*works_for"):
+        register.search("Where is Ilse Marn?", strategy="hierarchical", hierarchy=wrong)
+
+
 def test_where_no_chain_is_found_meaning_decides_and_that_is_said(register: clew.Clew) -> None:
     asked = new_session(register, "Ilse Marn", layer="place")
     hierarchy = parse_hierarchy("place -capital_of-> place")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -51,6 +51,11 @@ def test_an_option_is_taken_by_its_strategies_alone(
 def test_a_share_of_words_needs_the_fusion_that_has_one(engine: Clew) -> None:
     with pytest.raises(InputError, match="alpha has no effect on the fusion rrf; it is for weigh"):
         engine.search("Who built the mill?", strategy="hybrid", alpha=0.4)
+
+
+def test_an_unknown_fusion_is_refused_with_those_that_there_are(engine: Clew) -> None:
+    with pytest.raises(InputError, match="unknown fusion 'foo'; expected rrf or weighted"):
+        engine.search("Who built the mill?", strategy="hybrid", fusion=cast("Any", "foo"))
 
 
 def test_the_router_says_what_had_no_effect(engine: Clew) -> None:

@@ -15,6 +15,7 @@ from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
 from clew.search.answer.stated_by_hand import stated_by_hand
 from clew.search.answer.unsaid import without_unsaid
+from clew.search.retrieval.asked_author import asks_author_alone
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
@@ -61,11 +62,13 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     if there_is and not session.confidences and _is_judged(options, strategy):
         session.judge()
-    if session.confidences and is_look_up(session.question):
+    by_author = asks_author_alone(session.question) and "exact" in found.scores
+    looked_up = by_author or is_look_up(session.question)
+    if session.confidences and looked_up:
         be_sure(session, found)
     with session.timings.step("expand"):
         hits = distinct_hits(session, found)
-    if session.confidences and not is_look_up(session.question):
+    if session.confidences and not looked_up:
         with session.timings.step("confidence"):
             hits = without_unsaid(session, hits)
     if not hits and not len(resources.store.chunk_ids()):

@@ -26,7 +26,7 @@ from clew.types import Period
 
 YEAR = re.compile(r"[12]\d{3}(?!\d)")
 """Four digits that may be a year."""
-NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#/]|\d[.,:]|[A-Z]-)$")
+NO_YEAR_BEFORE = re.compile(r"(?:[A-Za-z\d$€£¥#@/]|\d[.,:]|[A-Z]-)$")
 """What stands right before four digits that are no year: a price, a number ("B-1001")."""
 NO_YEAR_AFTER = re.compile(
     r"[%°A-Za-z]|[.,]\d"
@@ -46,7 +46,8 @@ _NOT_COUNTING = frozenset(
 """Words before four digits after which they may be a year though a plural follows."""
 _LONGEST_WORD = 16
 _NUMBERING = re.compile(
-    r"(?<![^\W_])(?:[^\W\d_]{0,20}nummer|numbers?|n[uú]m[eé]ros?|nos?\.|n[°º]\.?|nr\.?|№|ids?|codes?)"
+    r"(?<![^\W_])(?:[^\W\d_]{0,20}nummer|numbers?|n[uú]m[eé]ros?|nos?\.|n[°º]\.?|nr\.?|№|ids?|codes?"
+    r"|bugs?|lines?|pages?|pp?\.|ports?|PR|pull requests?|revisions?|RFC|rooms?|tickets?)"
     r":? ?$",
     re.IGNORECASE,
 )

@@ -27,18 +27,20 @@ def fuse_collections(
     """The answers to one question by namespace, fused by reciprocal rank.
 
     Their scores cannot be compared, their ranks can: the first of each come first, of these the
-    one of the highest score. Each hit and each part of the context says where it is from.
+    surest, else the one of the highest score. Each hit and each part of the context says where it
+    is from.
     """
     ranked = [
-        (rank, -hit.score, name, hit)
+        ((rank, -(hit.confidence or 0.0), -hit.score, name), hit)
         for name, result in results.items()
         for rank, hit in enumerate(result.hits, 1)
     ]
-    ranked.sort(key=lambda one: one[:3])
+    ranked.sort(key=lambda one: one[0])
     hits = tuple(
         replace(hit, score=1 / (RRF_K + rank), namespace=name)
-        for rank, _, name, hit in ranked[:limit]
+        for (rank, _, _, name), hit in ranked[:limit]
     )
+    in_order = dict.fromkeys([name for (*_, name), _ in ranked] + list(results))
     best = hits[0].namespace if hits else next(iter(results))
     timings = sum((Counter(result.timings_ms) for result in results.values()), Counter[str]())
     return replace(
@@ -46,7 +48,9 @@ def fuse_collections(
         strategy=_common([result.strategy for result in results.values()]),
         reason="; ".join(f"{name}: {result.reason}" for name, result in results.items()),
         hits=hits,
-        context=_fused_context(results, max_tokens, count_tokens),
+        context=_fused_context(
+            {name: results[name] for name in in_order}, max_tokens, count_tokens
+        ),
         entities=tuple(dict.fromkeys(chain(*(result.entities for result in results.values())))),
         timings_ms=dict(timings),
         notes=_notes(results),

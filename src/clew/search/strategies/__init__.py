@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, get_args
 
 from clew.errors import InputError
 from clew.search.analysis.question_patterns import is_look_up
@@ -20,6 +20,7 @@ from clew.search.strategies.look_up import holding_all_first
 from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
 from clew.text import entity_key, terms
+from clew.types import Fusion
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -190,6 +191,10 @@ def without_effect(options: Options, strategy: str) -> list[str]:
 
 
 def _fuse(session: QuerySession) -> Ranking:
+    if session.options.fusion not in (known := get_args(Fusion)):
+        raise InputError(
+            f"unknown fusion {session.options.fusion!r}; expected {' or '.join(known)}"
+        )
     by_vector, by_keyword = session.channels.both()
     if session.options.fusion == "weighted":
         return weighted_fusion(by_keyword, by_vector, session.alpha)

@@ -37,6 +37,8 @@ ITEMS = 5
 """Entities at the layer searched whose chains are followed."""
 READ = 200
 """Entities of the nearest passages whose types are read."""
+TYPES_SHOWN = 50
+"""Relation types that an error names, at most."""
 MAX_RELATIONS = 20
 """Relations followed from one entity at one step of a chain."""
 
@@ -140,6 +142,8 @@ def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult
     layer = _layer(session, hierarchy)
     lines = _chains_through(session, hierarchy, layer)
     if not lines:
+        if "hierarchy" in session.options.given:
+            _check_relation_types(session, hierarchy)
         session.note(
             f"no entity of type {hierarchy.types[layer]!r} near the question has the relations of"
             " the hierarchy; passages were found by meaning alone"
@@ -151,6 +155,17 @@ def by_hierarchy(session: QuerySession, hierarchy: Hierarchy) -> RetrievalResult
     return RetrievalResult(
         ranking=ranking.then(session.channels.by_vector()), arrange=after([block])
     )
+
+
+def _check_relation_types(session: QuerySession, hierarchy: Hierarchy) -> None:
+    """Raises `InputError` that names the types that there are, for one that no relation has."""
+    known = [name for name, _, _ in session.resources.store.relation_counts()]
+    for step in hierarchy.steps:
+        if known and step.relation_type not in known:
+            raise InputError(
+                f"no relation is of the type {step.relation_type!r}; there are"
+                f" {', '.join(known[:TYPES_SHOWN])}"
+            )
 
 
 def _layer(session: QuerySession, hierarchy: Hierarchy) -> int:
