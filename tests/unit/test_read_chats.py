@@ -305,3 +305,56 @@ def test_a_chat_with_too_many_turns_is_refused(tmp_path: Path) -> None:
     path.write_text("13/1/20, 10:01 - Ada: hi\n" * 20)
     with pytest.raises(UnreadableError, match="20 chunks, limit 10"):
         read_file(path, SETTINGS, limits=LimitSettings(chunks=10))
+
+
+# --- Git -----------------------------------------------------------------------------------
+
+LOG = """\
+commit 6dfb65de949cdd0a5d198edee9a118f265924f33 (HEAD -> main, tag: v2)
+Author: Ada Ray <ada@example.org>
+Date:   Thu Feb 2 23:21:54 2023 +1100
+
+    crank versions
+
+    commit messages may have paragraphs
+
+ pack.spec | 2 +-
+
+commit d07cfb1
+Merge: 1234567 89abcde
+Author:     bob@example.org <bob@example.org>
+AuthorDate: 2023-01-19 07:53:45 +0000
+Commit:     Ada Ray <ada@example.org>
+CommitDate: 2023-01-20 07:53:45 +0000
+
+    fix the lamp
+"""
+
+
+@pytest.mark.parametrize("name", ["log.txt", "changelog", "git.log"])
+def test_a_git_log_is_what_its_authors_say_at_their_dates(tmp_path: Path, name: str) -> None:
+    found = read_one(tmp_path / name, LOG)
+    assert turns(found) == [
+        (
+            "Ada Ray",
+            "2023-02-02T12:21",
+            "Ada Ray: crank versions\n\ncommit messages may have paragraphs\n\n pack.spec | 2 +-"
+            "\n\ncommit 6dfb65d",
+        ),
+        ("bob@example.org", "2023-01-19T07:53", "bob@example.org: fix the lamp\n\ncommit d07cfb1"),
+    ]
+    assert [piece.metadata["commit"][:7] for piece in found.pieces] == ["6dfb65d", "d07cfb1"]
+    assert found.title == f"Git log: {Path(name).stem}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["commit 6dfb65de and push it\n", "commit 6dfb65d\n\nAuthor: Ada\n", f"A log:\n\n{LOG}"],
+)
+def test_text_that_speaks_of_commits_is_no_log(tmp_path: Path, text: str) -> None:
+    assert not read_one(tmp_path / "a.txt", text).pieces
+
+
+def test_a_log_whose_dates_nobody_reads_has_none(tmp_path: Path) -> None:
+    found = read_one(tmp_path / "a.txt", LOG.replace("Thu Feb 2 23:21:54 2023 +1100", "2 days ago"))
+    assert [time for _, time, _ in turns(found)] == ["", "2023-01-19T07:53"]

@@ -41,7 +41,7 @@ class Conversation:
     """Turns in order."""
 
     app: str
-    """`slack`, `discord`, `whatsapp`, `chatgpt` or `claude`."""
+    """`slack`, `discord`, `whatsapp`, `chatgpt`, `claude` or `git`."""
     title: str
     turns: Sequence[Turn]
     key: str = ""
