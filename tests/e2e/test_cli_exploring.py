@@ -68,6 +68,27 @@ def test_no_path_is_said_and_is_no_failure(in_process: Run, workshop: Library) -
     assert done.stderr == "No path of at most 1 hops.\n"
 
 
+def test_a_path_leads_through_no_journal_and_through_no_year(
+    in_process: Run, tmp_path: Path
+) -> None:
+    (tmp_path / "refs.bib").write_text(
+        "@article{a, author={Ada Quill}, title={Weirs}, journal={River Works}, year={2019}}\n"
+        "@article{b, author={Piet Oss}, title={Lamps}, journal={River Works}, year={2019}}\n"
+        "@article{c, author={Ada Quill and Ilse Marr}, title={Glass}, journal={Vell}, year={2020}}"
+    )
+    assert in_process("index", "refs.bib", "--pack", "papers").returncode == 0
+
+    apart = in_process("path", "Ada Quill", "Piet Oss", "--max-hops", "5")
+    strongest = in_process("path", "Ada Quill", "Piet Oss", "--weighted")
+    together = in_process("path", "Ada Quill", "Ilse Marr", "--max-hops", "5")
+    ending = in_process("path", "Ada Quill", "River Works")
+
+    assert apart.stdout == strongest.stdout == ""
+    assert "“Authors: Ada Quill; Ilse Marr” (Glass)" in together.stdout
+    assert "River Works" not in together.stdout
+    assert "Weirs — published_in → River Works" in ending.stdout
+
+
 def test_a_name_that_is_misspelt_meets_its_neighbours(in_process: Run, workshop: Library) -> None:
     done = in_process("timeline", "Mara Lynd", "--store", workshop.store)
 

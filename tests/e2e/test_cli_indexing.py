@@ -84,6 +84,22 @@ def test_of_a_file_with_many_bad_records_some_are_listed(in_process: Run, notes:
     assert sum("no start" in item["reason"] for item in report["skipped"]) == 250
 
 
+def test_empty_files_are_listed_and_no_failure(in_process: Run, tmp_path: Path) -> None:
+    folder = tmp_path / "empty"
+    folder.mkdir()
+    for name, text in {"a.md": "", "b.txt": " \n\t", "c.html": "<script>1</script>"}.items():
+        (folder / name).write_text(text)
+
+    alone = in_process("index", "empty")
+    (folder / "d.md").write_text("The mill stands.")
+    beside = in_process("index", "empty")
+
+    assert (alone.returncode, beside.returncode) == (0, 0)
+    assert alone.stdout.startswith("0 added")
+    assert beside.stdout.startswith("1 added")
+    assert all(name in alone.stdout for name in ("a.md", "b.txt", "c.html"))
+
+
 def test_a_file_that_moved_is_told_until_the_old_document_is_dropped(
     in_process: Run, notes: Path
 ) -> None:

@@ -149,10 +149,15 @@ class Graph:
         both ends. Raises `InputError` for hops outside 1 to 5 or a limit below 1.
         """
         from clew.graph.traversal.paths import all_paths, strongest_path
-        from clew.search.strategies.entity_paths import entity_rows, read_paths, without_detours
+        from clew.search.strategies.entity_paths import (
+            entity_rows,
+            read_paths,
+            without_detours,
+            without_venues,
+        )
 
         ends = self._entities.resolve(source), self._entities.resolve(target)
-        graph = self._state.entity_graph
+        graph = without_venues(self._state.store, self._state.entity_graph, ends)
         rows = entity_rows(graph, [entity.id for entity in ends])
         if len(rows) < 2:
             raise InputError(

@@ -18,7 +18,7 @@ Sentences of more than `CROWD` entities are lists, and add nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -66,6 +66,16 @@ class EntityGraph:
         """(n,) neighbours of an entity and the edges that lead to them."""
         entries = slice(int(self.starts[entity]), int(self.starts[entity + 1]))
         return self.neighbours[entries], self.edges[entries]
+
+    def only(self, kept: NDArray[np.bool_]) -> EntityGraph:
+        """The graph with only those entries of `neighbours` that are marked, (2T,)."""
+        before = np.concatenate([[0], np.cumsum(kept)])
+        return replace(
+            self,
+            starts=before[self.starts],
+            neighbours=self.neighbours[kept],
+            edges=self.edges[kept],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,6 @@ mentions it; what no passage states does not pass. Without filters everything pa
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,14 +23,7 @@ def filtered_graph(session: QuerySession) -> EntityGraph:
     graph = session.resources.entity_graph
     if session.allowed is None:
         return graph
-    kept = np.isin(graph.chunks, session.allowed)[graph.edges]
-    before = np.concatenate([[0], np.cumsum(kept)])
-    return replace(
-        graph,
-        starts=before[graph.starts],
-        neighbours=graph.neighbours[kept],
-        edges=graph.edges[kept],
-    )
+    return graph.only(np.isin(graph.chunks, session.allowed)[graph.edges])
 
 
 def filtered_relations(session: QuerySession, relations: Sequence[Relation]) -> list[Relation]:

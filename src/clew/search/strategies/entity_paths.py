@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
     from clew.graph.entity_graph import EntityGraph
     from clew.graph.traversal.paths import Path
-    from clew.ports import Store
+    from clew.ports import SnapshotSource, Store
     from clew.search.session import QuerySession
-    from clew.types import Ids
+    from clew.types import Entity, Ids
 
     RelationPath = tuple[RelationEvidence, ...]
     """A path as its ties, each from one entity to the next."""
@@ -36,6 +36,8 @@ LOOKED_AT = 4 * PATHS
 """Paths between two entities that are looked at."""
 TOGETHER = "co_occurs_with"
 """What ties two names of one sentence that states no relation of them."""
+VENUE = "venue"
+"""The type of journals and conferences."""
 
 
 def paths_between(session: QuerySession) -> tuple[list[Block], Ids]:
@@ -78,6 +80,19 @@ def without_detours(graph: EntityGraph, paths: Sequence[Path]) -> Sequence[Path]
         )
     ]
     return direct or paths
+
+
+def without_venues(
+    store: SnapshotSource, graph: EntityGraph, ends: Sequence[Entity]
+) -> EntityGraph:
+    """The graph in which no path leads through a journal or a conference, but may end there.
+
+    Two papers of one journal have as little to do with each other as two things of one year.
+    """
+    venues = np.setdiff1d(store.entities_of_type(VENUE), [entity.id for entity in ends])
+    if not len(venues):
+        return graph
+    return graph.only(~np.isin(graph.entity_ids, venues)[graph.neighbours])
 
 
 def entity_rows(graph: EntityGraph, entity_ids: Sequence[int]) -> list[int]:
