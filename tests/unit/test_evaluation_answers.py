@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import clew
-from clew.errors import SettingsError
+from clew.errors import ModelError, SettingsError
 from clew.evaluation import estimate_answers, evaluate_answers, to_answers_table, to_page
 from clew.evaluation.gold_answers import contains, exact_match, f1, normalise, read_gold
 from clew.evaluation.graph_measures import cohesion
@@ -189,6 +189,23 @@ def test_a_set_with_a_model_and_a_judge(
     assert judged["model"]
     assert report["spent"]["calls"] == 2
     assert report["spent"]["tokens"] > 0
+
+
+def test_answers_that_are_not_the_models_are_told_from_its_own(
+    folder: Path, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stated = {"quotes": [{"passage": 1, "words": "born in Dunmere"}], "statement": "In Dunmere."}
+    away = ModelError("the model cannot be reached")
+    model = ScriptedLanguageModel([json.dumps({"statements": [stated]}), away])
+    report = evaluated(folder, settings, monkeypatch, model)
+
+    assert report["answers"]["by_model"] == 0.5
+    assert [row["by_model"] for row in report["rows"]] == [True, False]
+    ((why, count),) = report["without_model"].items()
+    assert (count, "cannot be reached" in why) == (1, True)
+    assert "answered by the model" in to_page([report])
+    alone = evaluated(folder, settings, monkeypatch)
+    assert (alone["answers"]["by_model"], alone["without_model"]) == (None, {})
 
 
 def test_what_it_would_take_is_said_beforehand(

@@ -60,8 +60,9 @@ def evaluate_answers(
 
     The answer has `dataset`, `questions`, `strategy`, `mode`, `model`, `answers` (measures of the
     texts, None where no right answer is known; `judge` with its model and the hash of its prompt,
-    where one was asked), `spent`, `latency_ms`, `retrieval`, `stopped` (which limit of `llm` was
-    reached, after which no question was asked), and `rows`, one a question.
+    where one was asked; `by_model`, the share that the model answered), `without_model` (how many
+    it did not, by the reason), `spent`, `latency_ms`, `retrieval`, `stopped` (which limit of `llm`
+    was reached, after which no question was asked), and `rows`, one a question.
 
     Args:
         folder: In the BEIR layout; right answers stand in the questions' metadata.
@@ -101,6 +102,7 @@ def evaluate_answers(
             "k": k,
             "model": None if model is None else model.name,
             "answers": _answer_measures(rows, None if model is None else model.name),
+            "without_model": dict(Counter(row["why"] for row in rows if row["why"])),
             "spent": _spent(rows),
             "latency_ms": _percentiles([row["ms"] for row in rows]),
             "retrieval": {
@@ -178,6 +180,8 @@ def _row(
         "answer": answer.text,
         "gold": list(gold),
         "answered": answer.answered,
+        "by_model": None if engine.state.language_model is None else bool(answer.model),
+        "why": _why(answer) if engine.state.language_model else "",
         "ms": milliseconds,
         "tokens": answer.usage.total,
         "cost": answer.cost,
@@ -194,6 +198,11 @@ def _row(
         if judged and engine.state.language_model is not None:
             row["judged"] = judge(engine.state.language_model, question.text, gold, answer.text)
     return row
+
+
+def _why(answer: Answer) -> str:
+    """Why the model did not answer; empty where it did, or did not have to."""
+    return answer.notes[0] if answer.notes and answer.answered and not answer.model else ""
 
 
 def _citations(engine: Engine, dataset: BeirDataset, answer: Answer, right: set[str]) -> Row:
@@ -229,7 +238,7 @@ def _found(dataset: BeirDataset, hits: Sequence[Hit], right: set[str], k: int) -
 def _answer_measures(rows: Sequence[Row], model: str | None) -> dict[str, Any]:
     statements = sum(row["statements"] for row in rows)
     measures: dict[str, Any] = {
-        name: _mean(rows, name) for name in (*_OF_ANSWERS, *_OF_CITATIONS, "answered")
+        name: _mean(rows, name) for name in (*_OF_ANSWERS, *_OF_CITATIONS, "answered", "by_model")
     }
     measures["unsupported"] = (
         sum(row["unsupported"] for row in rows) / statements if statements else None

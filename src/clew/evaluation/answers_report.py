@@ -89,6 +89,7 @@ def _shares(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
         "right answer contained": answers["contains"],
         "judged right": judged,
         "answered": answers["answered"],
+        "answered by the model": answers["by_model"],
         "citation precision": answers["citation_precision"],
         "citation recall": answers["citation_recall"],
         "statements without support": answers["unsupported"],

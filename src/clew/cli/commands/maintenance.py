@@ -225,7 +225,10 @@ def evaluate(
 
 
 def _end(reports: list[dict[str, Any]]) -> None:
-    """Say which limit ended the answers, where one did."""
+    """Say why the model did not answer, and which limit ended the answers, where one did."""
+    for report in reports:
+        for why, count in report["without_model"].items():
+            note(f"Note: {count} of {report['questions']} answers without the model: {why}")
     stopped = [report["stopped"] for report in reports if report["stopped"]]
     for reason in stopped:
         note(f"Stopped: {reason}")
