@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+import numpy as np
+
 from clew.errors import InputError
 from clew.search.analysis.question_patterns import is_look_up
 from clew.search.analysis.sub_questions import compared_sides
@@ -21,6 +23,7 @@ from clew.search.strategies.parent_child import rank_parents
 from clew.search.strategies.temporal import in_period
 from clew.text import entity_key, terms
 from clew.types import Fusion
+from clew.types.results import LEAST_LIKELY
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -73,10 +76,19 @@ def parent_child(session: QuerySession) -> RetrievalResult:
 
 
 def topic(session: QuerySession) -> RetrievalResult:
-    """The passages on the topics nearest to the question, by topic and by theme."""
+    """The passages on the topics nearest to the question, by topic and by theme.
+
+    Where nobody asked for this strategy by its name, those that are likely to answer go first, as
+    `graph` has them: what is asked about need not be a topic of the store.
+    """
     from clew.search.strategies.community_reports import by_topics
 
-    return by_topics(session)
+    found = by_topics(session)
+    if session.options.strategy != AUTO:
+        return found
+    ids = _follow(session).ranking.ids
+    sure = np.array([session.confidences.get(id_, 0.0) for id_ in ids.tolist()])
+    return replace(found, ranking=found.ranking.led_by(ids[sure >= LEAST_LIKELY]))
 
 
 def multi_hop(session: QuerySession) -> RetrievalResult:
