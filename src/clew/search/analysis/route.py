@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from clew.search.analysis import question_patterns
+from clew.search.analysis.overview_words import wishes_overview
 from clew.search.analysis.section_names import section_name
 from clew.text import entity_key, terms
 
@@ -154,6 +155,10 @@ def _navigational(question: str, features: Features) -> str:
     return _quoted(question.strip()) if is_look_up else ""
 
 
+def _overview(question: str, _: Features) -> str:
+    return _quoted(question.strip()) if wishes_overview(question) else ""
+
+
 def _subject(question: str, features: Features) -> str:
     """The one subject of a question."""
     anything = question_patterns.ABOUT_ANYTHING.match(question)
@@ -260,6 +265,7 @@ RULES: tuple[Rule, ...] = (
         _says(question_patterns.LIKENESS, "imperative", "keywords"),
         "texts like another",
     ),
+    Rule("overview", "global", _overview, "the whole is asked for"),
     Rule("look-up", "hybrid", _navigational, "a string to look up, not a question"),
     Rule(
         "whole text",
