@@ -240,8 +240,10 @@ def test_the_beginning_of_one_name_is_taken_and_said(engine: Clew) -> None:
 
 
 def test_a_failure_names_tools_and_not_commands(engine: Clew) -> None:
-    toolbox = Toolbox(engine, TOOLS, profile="core")
+    toolbox = Toolbox(engine, TOOLS, profile="full")
     failures: dict[str, dict[str, object]] = {
+        "relevant_subgraph": {"entity_ids": [999]},
+        "delete_relation": {"relation_id": 999, "confirm": True},
         "get_entity_neighbors": {"entity_id": 999},
         "delete_document": {"document": "nowhere", "confirm": True},
         "fetch": {"id": "nowhere"},

@@ -7,6 +7,8 @@ import re
 _TOOLS = {
     "clew stats --graph": "graph_enhanced_search",
     "clew entity show NAME": "graph_enhanced_search",
+    "clew entity show": "graph_enhanced_search",
+    "`clew export` or build_local_graph": "build_local_graph",
     "clew documents": "list_documents",
     "clew index PATH": "ingest_document",
     "clew reindex": "reindex",
