@@ -53,6 +53,9 @@ STEERING = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u206f\ufff9-\ufffb"
     r"\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_INDEFINITE = re.compile(
+    r"\b(?:any|some)(?:body|one|thing)\b|\A\W{0,9}Any(?:body|one|thing)\b", re.ASCII
+)
 _LINE_BREAK = re.compile(r"(\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029])")
 
 
@@ -144,6 +147,7 @@ def question_terms(text: str, languages: Iterable[str] = ()) -> list[str]:
     `languages` are those of the texts that are searched. A question is read in its own, where its
     function words tell it, and as English for its names; else in each of them.
     """
+    text = _without_indefinite(text)
     others = [code for code in sorted(languages) if language_words(code)]
     found = _terms_among(text, others) if others else terms(text)
     compound = _COMPOUND.findall(text) if _HUMP.search(text) else ()
@@ -156,12 +160,19 @@ def question_words(text: str, languages: Iterable[str] = ()) -> list[frozenset[s
     A word is left out that is a stop word in one of the languages that the question may be in. Of
     unspaced scripts every bigram counts as a word.
     """
+    text = _without_indefinite(text)
     others = [code for code in sorted(languages) if language_words(code)]
     if not others:
         return [frozenset((term,)) for term in dict.fromkeys(terms(text))]
     words = [readings for readings in _readings(text, others) if all(readings)]
     found = (map(frozenset, zip(*readings, strict=False)) for readings in words)
     return list(dict.fromkeys(word for one in found for word in one))
+
+
+def _without_indefinite(question: str) -> str:
+    """The question without "anything" and the like, which no text has to say; but for its names."""
+    rest = _INDEFINITE.sub(" ", question)
+    return rest if rest != question and terms(rest) else question
 
 
 def question_language(text: str, languages: Iterable[str]) -> str:

@@ -121,3 +121,17 @@ def test_any_text_is_a_question(snapshot: Snapshot, store: SqliteStore, text: st
     assert list(analysis.terms) == question_terms(text)
     assert set(terms(text)) <= set(analysis.terms)
     assert all(0 < seed.weight <= seed.idf for seed in analysis.seeds)
+
+
+@pytest.mark.parametrize(
+    ("question", "asked"),
+    [
+        ("Is there anything about capsicum?", ["capsicum"]),
+        ("Anyone who met Ada?", ["met", "ada"]),
+        ("Did somebody mend the crane", ["mend", "crane"]),
+        ("Who sang Someone Like You?", ["sang", "someon", "like"]),
+    ],
+)
+def test_nobody_asks_for_the_word_anything(question: str, asked: list[str]) -> None:
+    assert question_terms(question) == asked
+    assert question_terms("anything") == ["anyth"], "what is all that is asked is asked"
