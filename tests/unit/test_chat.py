@@ -22,6 +22,7 @@ from clew.errors import (
 from clew.models.llm.tokens import prompt_text, usual_tokens
 from clew.ports.language_model import Message, Reply, ToolCall
 from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
+from clew.text import words
 from clew.types.answers import Usage
 from tests.unit.test_ask import BORN, BUILT
 
@@ -201,6 +202,36 @@ def test_a_conversation_takes_no_more_than_it_may(talks: Start) -> None:
 
 
 # --- what is kept
+
+
+@pytest.mark.parametrize("tool", ["query_documents", "ask"])
+def test_what_a_tool_asks_of_the_model_counts_for_the_conversation(talks: Start, tool: str) -> None:
+    asked = {"query": "Who built the clock of Vell?", "model_filter": True}
+    inner = Reply(
+        text='{"passages": [1]}',
+        finish="stop",
+        model="m",
+        usage=Usage(input_tokens=7, output_tokens=3),
+    )
+    said = Reply(
+        text='{"statements": []}',
+        finish="stop",
+        model="m",
+        usage=Usage(input_tokens=7, output_tokens=3),
+    )
+    talk = talks(calls((tool, asked)), inner, *([said] if tool == "ask" else []), "Ada Morn.")
+
+    turn = talk.store.chat(tools=[tool]).say("Who built the clock of Vell?")
+
+    assert turn.text == "Ada Morn."
+    nested = 10 * (2 if tool == "ask" else 1)
+    last = talk.model.asked[-1]
+    told = sum(len(words(one.text)) for one in last.messages) + len(words(last.instructions))
+    assert turn.usage.total == 15 + nested + told + 2
+
+    short = talks(calls((tool, asked)), inner, *([said] if tool == "ask" else []), "Ada Morn.")
+    ended = short.store.chat(tools=[tool], max_tokens_spent=20).say("Who built the clock of Vell?")
+    assert "tokens are spent" in " ".join(ended.notes)
 
 
 def test_what_a_turn_would_take_is_said_beforehand(talks: Start, library: Path) -> None:

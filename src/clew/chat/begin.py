@@ -41,11 +41,12 @@ def begin(
     if conversation is not None and not log.messages(conversation):
         raise NotFoundError(f"no conversation {conversation!r}; `clew chat --list` names all")
     chosen, llm = choose_tools(TOOLS, tools, allow), engine.settings.llm
-    model = engine.state.language_model
+    own = engine.state.language_model
+    # Replies hold texts of documents that nobody could name: they are not kept.
+    model = None if own is None else own.limited(max_tokens_spent, max_cost, keep=False)
     return Conversation(
         engine,
-        # Replies hold texts of documents that nobody could name: they are not kept.
-        None if model is None else model.limited(max_tokens_spent, max_cost, keep=False),
+        model,
         # Four characters a token: an answer takes at most a quarter of the context.
         ChatTools(
             toolbox,
@@ -54,6 +55,7 @@ def begin(
             llm.context_tokens,
             # Its calls have no ids: models know answers by their order, and share its processors.
             in_turn=llm.provider == "ollama",
+            model=model,
         ),
         log,
         conversation or secrets.token_hex(6),

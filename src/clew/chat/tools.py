@@ -17,6 +17,7 @@ from clew.tools.truncate import shortened
 from clew.tools.validate import load_json
 
 if TYPE_CHECKING:
+    from clew.models.llm.client import LanguageModelClient
     from clew.ports.language_model import ToolCall
     from clew.tools.spec import Tool
     from clew.tools.toolbox import Toolbox
@@ -53,12 +54,16 @@ class ChatTools:
         most_characters: int,
         *,
         in_turn: bool = False,
+        model: LanguageModelClient | None = None,
     ) -> None:
-        """`in_turn`: calls of one reply are never run at the same time."""
+        """`in_turn`: calls of one reply are never run at the same time.
+
+        `model`: what tools ask of a model counts for it.
+        """
         self._toolbox, self._permit, self._most = toolbox, permit, most_characters
         self._in_turn = in_turn
         self._tools = {tool.name: tool for tool in tools}
-        self._caller = Caller(name="chat", tools=frozenset(self._tools))
+        self._caller = Caller(name="chat", tools=frozenset(self._tools), model=model)
 
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """As a model is told of them."""

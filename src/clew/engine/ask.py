@@ -43,6 +43,7 @@ class Ask:
         max_tokens_spent: int | None = None,
         max_cost: float | None = None,
         tell: Callable[[str], None] | None = None,
+        model: LanguageModelClient | None = None,
         **options: Any,  # noqa: ANN401 - those of `search`
     ) -> Answer:
         """The answer in statements, each with the words of the documents that support it.
@@ -55,6 +56,7 @@ class Ask:
             max_tokens_spent: Tokens that the model may read and write; None: those of the settings.
             max_cost: US dollars, where prices are known; None: those of the settings.
             tell: Called with each piece of the answer as soon as it was checked.
+            model: Asked in place of the store's own.
             options: Those of `search`.
 
         Without a language model, or where it fails, the statements are sentences of the documents.
@@ -65,7 +67,7 @@ class Ask:
 
         self._check(question)
         steps, options = _checked(question, mode, steps, options)
-        settings, model = self._state.settings.llm, self._state.language_model
+        settings, model = self._state.settings.llm, model or self._state.language_model
         if model is not None:
             # Another collection's text is not kept in this one.
             keep = not options.get("namespaces")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 if TYPE_CHECKING:
     from clew.engine import Engine
+    from clew.models.llm.client import LanguageModelClient
 
 Kind = Literal[
     "string", "name", "integer", "number", "boolean", "strings", "integers", "object", "objects"
@@ -62,6 +63,8 @@ class Caller:
     scopes: frozenset[Scope] = frozenset({"read", "write", "admin"})
     tools: frozenset[str] | None = None
     """Names of the tools allowed; None: all that the scopes allow."""
+    model: LanguageModelClient | None = None
+    """Asked in place of the engine's own: what a conversation takes is counted together."""
 
 
 class Progress:

@@ -19,6 +19,7 @@ def ask(call: Call, arguments: Arguments) -> Result:
         mode=mode,
         steps=arguments["steps"],
         model_filter=arguments["model_filter"],
+        model=call.caller.model,
         max_tokens_spent=arguments["max_tokens_spent"] or None,
         namespaces=own_namespaces(call, arguments["namespaces"]),
         # An overview reads more passages than it quotes.

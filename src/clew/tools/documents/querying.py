@@ -101,6 +101,7 @@ def _asked(call: Call, arguments: Arguments) -> dict[str, Any]:
         as_of=arguments["as_of"],
         min_confidence=arguments["min_confidence"] or None,
         model_filter=arguments["model_filter"],
+        model=call.caller.model,
         max_tokens=max(1, arguments["max_tokens"] // 2),
         context_passages=False,
     ).to_dict()

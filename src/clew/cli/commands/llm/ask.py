@@ -142,8 +142,9 @@ def print_estimate(common: Common, found: Estimate) -> None:
         write_json(found)
         return
     cost = "price unknown" if found.cost is None else f"about ${found.cost:.4f}"
+    of = f"{found.documents:,} documents, " if found.documents else ""
     write_line(
-        f"{found.documents:,} documents, {found.calls:,} calls ({found.cached:,} known or not"
+        f"{of}{found.calls:,} calls ({found.cached:,} known or not"
         f" needed), about {found.input_tokens:,} tokens to read and {found.output_tokens:,} to"
         f" write, {cost}"
     )
