@@ -234,6 +234,8 @@ def test_about_has_the_title_with_and_without_parenthesis() -> None:
         "Norman's Crossing, Texas",
         "Norman's Crossing",
     ]
+    minutes = "March 2, 2019 Meeting Notes"
+    assert about_names(minutes) == ((minutes, about_names(minutes)[0][1]),)
     assert about_names("") == about_names("?!") == ()
 
 

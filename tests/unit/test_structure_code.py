@@ -239,3 +239,26 @@ def test_java_signatures() -> None:
         ("a.C.made", "returns", "a.B"),
         ("a.C.made", "uses", "a.B"),
     }
+
+
+def test_a_docstring_is_of_what_it_stands_in_though_no_blank_line_follows() -> None:
+    text = (
+        '"""Errors."""\nclass Slow(Exception):\n    """Too slow."""\n'
+        'class ReadTimeout(Slow):\n    """No answer."""\n    def tell(self):\n        """Say it."""\n'
+        'def parse(value):\n    """Read it."""\n    return ReadTimeout(value)\n'
+    )
+    syntax = syntax_of(document("a/net.py", text, "text/x-python"))
+    assert syntax is not None
+    parts = [text[one.start : one.end] for one in syntax.definitions]
+    assert [part.split("(")[0].split(":")[0] for part in parts] == [
+        "class Slow",
+        "class ReadTimeout",
+        "def tell",
+        "def parse",
+    ]
+    found = {
+        (head.rpartition(".")[2], tail.rpartition(".")[2])
+        for head, relation, tail in stated("a/net.py", text, "text/x-python")
+        if relation == "extends"
+    }
+    assert ("ReadTimeout", "Slow") in found

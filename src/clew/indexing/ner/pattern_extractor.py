@@ -112,8 +112,9 @@ def about_names(title: str) -> tuple[tuple[str, str], ...]:
         return ()
     kind = (inside and type_of_description(inside)) or type_of_name(bare)
     names = [(title.strip(), kind), (bare, kind)]
-    if ", " in bare:
-        names.append((bare.split(", ", 1)[0], kind))
+    first, _, rest = bare.partition(", ")
+    if rest and not rest[0].isdigit():  # as in "March 2, 2019"
+        names.append((first, kind))
     return tuple(dict.fromkeys(n for n in names if len(entity_key(n[0])) > 1))
 
 

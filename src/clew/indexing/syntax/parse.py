@@ -137,7 +137,7 @@ class _Reader:
         """Where what leads up to a node begins, by where the node's line does."""
         begins: dict[int, int] = {}
         # A docstring stands in what it tells of: it leads nothing in.
-        comments = (n for n in self._nodes("comment") if n.type != "expression_statement")
+        comments = (n for n in self._nodes("comment") if n.type != "string")
         leads = [*comments, *self._nodes("lead")]
         for node in sorted(leads, key=lambda n: n.start_byte):
             first, last = node.start_point.row, node.end_point.row + (node.end_point.column > 0)
