@@ -34,6 +34,8 @@ SHOWN_CHARACTERS = 80
 _OPEN_FORMS = ("how", "imperative", "keywords")
 """Forms that may ask for a history; others only speak of one: "Who wrote the history of …"."""
 _CLAUSE = re.compile(r"[,;:?!]")
+_INDEFINITE = re.compile(r"\Aan? ", re.IGNORECASE)
+"""What `entity_key` keeps of a name, unlike "the"."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)
@@ -166,7 +168,7 @@ def _subject(question: str, features: Features) -> str:
     if not asked:
         return ""
     subject = question[asked.end() :].strip(" \t\n.?!")
-    subject = subject.removesuffix("please").rstrip(" ,")
+    subject = _INDEFINITE.sub("", subject.removesuffix("please").rstrip(" ,"))
     if not subject or _CLAUSE.search(subject) or question_patterns.WHOLE.search(subject):
         return ""
     key = entity_key(subject)
