@@ -244,7 +244,8 @@ def test_java_signatures() -> None:
 def test_a_docstring_is_of_what_it_stands_in_though_no_blank_line_follows() -> None:
     text = (
         '"""Errors."""\nclass Slow(Exception):\n    """Too slow."""\n'
-        'class ReadTimeout(Slow):\n    """No answer."""\n    def tell(self):\n        """Say it."""\n'
+        'class ReadTimeout(Slow):\n    """No answer."""\n'
+        '    def tell(self):\n        """Say it."""\n'
         'def parse(value):\n    """Read it."""\n    return ReadTimeout(value)\n'
     )
     syntax = syntax_of(document("a/net.py", text, "text/x-python"))
