@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -77,3 +78,11 @@ def test_a_name_is_no_pattern(engine: clew.Clew) -> None:
     for name in ("M*", "[M]arta", "Mart?", "art", "Kowal Kowal Nobody"):
         found = engine.search(f"files written by {name}")
         assert not any("exact" in hit.scores for hit in found.hits)
+
+
+def test_where_no_document_has_an_author_the_question_is_asked_as_any_other(
+    tmp_path: Path,
+) -> None:
+    with clew.open(tmp_path, embedder=HashEmbedder()) as engine:
+        engine.add("Piet Oss wrote the lease.", title="Lease")
+        assert engine.search("What did Piet Oss write?").hits[0].chunk.title == "Lease"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,9 @@ from clew.settings import load_settings
 from clew.testing.fakes import HashEmbedder
 
 if TYPE_CHECKING:
-    from clew.types import Vector
+    from clew.search.options import Options
+    from clew.search.resources import SearchResources
+    from clew.types import SearchResult, Vector
 
 WAITING = "still being loaded"
 NOTES = {
@@ -98,3 +101,28 @@ def test_a_question_waits_for_a_model_that_is_there_soon(
     result = engine.search("Who built the mill?")
 
     assert not any(WAITING in note for note in result.notes)
+
+
+def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clew.search import pipeline
+
+    ask, asked = pipeline.ask, []
+
+    def interrupted(resources: SearchResources, question: str, options: Options) -> SearchResult:
+        result = ask(resources, question, options)
+        asked.append(resources.store.mentions_version())
+        if len(asked) > 1:
+            return result
+        with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as other:
+            other.entities.merge("Jonas Reed", "Edda Rowe")
+        return replace(result, hits=())
+
+    monkeypatch.setattr(pipeline, "ask", interrupted)
+    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        for name, text in NOTES.items():
+            engine.add(text, source=name, title=name)
+        assert engine.search("Who built the mill at Harrow Ford?").hits
+    first, second = asked
+    assert second > first, "the second time the store of then is asked"

@@ -190,21 +190,20 @@ class Search:
             # What is meant by "today" changes with the day alone.
             day = replace(options, now=_midnight(options.now))
             key = (state.store.generation(), state.packs.names, question, day)
-            fresh = usage.weight or options.model  # what a model takes is counted
-            known = None if fresh else self._answers.get(key)
+            known = None if usage.weight else self._answers.get(key)
             if known is not None:
                 return replace(known, timings_ms={"cache": 1000 * (time.perf_counter() - started)})
             if state.keyword_only:
                 return answer_by_keywords(state, question, options)
-        made = state.communities_made
-        result = self._ask_settled(question, options)
-        if usage.weight:
-            state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
-        if state.vector_index.away is None and options.model is None:
-            self._answers.put(key, result)
-        if state.communities_made > made:
-            return replace(result, notes=(*result.notes, COMMUNITIES_MADE))
-        return result
+            made = state.communities_made
+            result = self._ask_settled(question, options)
+            if usage.weight:
+                state.store.record_use([hit.chunk.id for hit in result.hits], options.now)
+            if state.vector_index.away is None:
+                self._answers.put(key, result)
+            if state.communities_made > made:
+                return replace(result, notes=(*result.notes, COMMUNITIES_MADE))
+            return result
 
     def _ask_settled(self, question: str, options: Options) -> SearchResult:
         """The answer; asked once more where it came to nothing because all passages were replaced.
@@ -212,16 +211,16 @@ class Search:
         Reindexing and restoring do that, and a question may be under way.
         """
         store = self._state.store
-        with store.pinned_generation():
-            mentions_version = store.mentions_version()
-            try:
-                found: SearchResult | StoreError = self._ask(question, options)
-            except StoreError as error:
-                found = error
+        try:
+            found: SearchResult | StoreError = self._ask(question, options)
+        except StoreError as error:
+            found = error
         if not isinstance(found, StoreError) and found.hits:
             return found
-        if store.mentions_version() != mentions_version:
-            return self._ask(question, options)
+        before = store.mentions_version()
+        with store.pinned_generation(anew=True):
+            if store.mentions_version() != before:
+                return self._ask(question, options)
         if isinstance(found, StoreError):
             raise found
         return found

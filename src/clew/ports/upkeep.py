@@ -79,10 +79,11 @@ class StoreUpkeep(Protocol):
         """
         ...
 
-    def pinned_generation(self) -> AbstractContextManager[None]:
+    def pinned_generation(self, *, anew: bool = False) -> AbstractContextManager[None]:
         """Inside it, a thread may get generation, mentions version and embedder of its beginning.
 
-        It saves asking for them again and again, for nothing may be written inside.
+        Inside another they are those of the outer one, unless asked for `anew`. It saves asking for
+        them again and again.
         """
         ...
 

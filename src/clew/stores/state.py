@@ -190,9 +190,10 @@ class StoreState:
         self.backend.close()
 
     @contextmanager
-    def pinned_generation(self) -> Iterator[None]:
+    def pinned_generation(self, *, anew: bool = False) -> Iterator[None]:
         """See `ports.StoreUpkeep`; `reading` has its own, of the moment that it reads."""
-        with nullcontext() if self._pinned_state else self._with_state(self.state()):
+        kept = self._pinned_state is not None and not anew
+        with nullcontext() if kept else self._with_state(self._read_state()):
             yield
 
     def _unpinned(self) -> AbstractContextManager[None]:
@@ -213,7 +214,10 @@ class StoreState:
 
     def state(self) -> State:
         """What the store remembers of itself; what it was when `pinned_generation` began."""
-        return self._pinned_state or State(self.backend.rows(STATE))
+        return self._pinned_state or self._read_state()
+
+    def _read_state(self) -> State:
+        return State(self.backend.rows(STATE))
 
     def generation(self) -> int:
         """See `ports.SnapshotSource`."""

@@ -6,6 +6,7 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING
 
+from clew.errors import InputError
 from clew.text import one_line, question_terms, words
 from clew.types import Condition
 
@@ -62,12 +63,14 @@ def asks_author_alone(question: str) -> bool:
 
 def by_author(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     """The best passage of each document whose metadata name that author, best first."""
-    name = asked_author(session.question)
+    name, store = asked_author(session.question), session.resources.store
     if not name:
         return
-    store = session.resources.store
     holding = Condition(name="author", operator="~", value=f"*{_literal(name)}*")
-    ids = store.matching_chunks([holding])
+    try:
+        ids = store.matching_chunks([holding])
+    except InputError:  # no document has an author
+        return
     ids = ids[session.allows(ids)]
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
