@@ -34,10 +34,6 @@ _ALIKE = (0.1, 0.3)
 second enough. By the open halves of `benchmarks/unsaid` and `benchmarks/real`."""
 _LIKELY = 0.5
 """Share of the best confidence from which the sentences of a passage are compared."""
-_FEW, _FIRST = 250, 3
-"""Passages of a store in which a missing word tells little; hits whose sentences are compared."""
-_MEANT, _SURE = (0.4, 0.6), (0.0, 0.3)
-"""Cosine of the question and a sentence, and the confidence that it gives at least."""
 _SENTENCES, _CHARACTERS = 4, 200
 """Compared at most, of each: together they cost about three times what embedding costs."""
 
@@ -49,7 +45,6 @@ def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, .
     all that is asked besides the names decides. Texts in another language than the question's have
     other words for all of it: they are left as they are.
     """
-    hits = _meant(session, hits)
     best = max((hit.confidence or 0.0 for hit in hits), default=0.0)
     likely = [hit for hit in hits if (hit.confidence or 0.0) >= _LIKELY * best]
     language = question_language(session.question, session.languages)
@@ -61,34 +56,6 @@ def without_unsaid(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, .
         return hits
     return tuple(
         hit if hit.confidence is None else replace(hit, confidence=hit.confidence * (1 - lost))
-        for hit in hits
-    )
-
-
-def _meant(session: QuerySession, hits: tuple[Hit, ...]) -> tuple[Hit, ...]:
-    """The hits, surer of those first ones in which a sentence means about what is asked.
-
-    The ranker learned from large stores, in which a word that no text holds tells much. Few texts
-    hold few words, and people ask in others: "cost" where it says "quoted".
-    """
-    language = question_language(session.question, session.languages)
-    first = [hit for hit in hits[:_FIRST] if (hit.chunk.language or "en") == language]
-    said = {hit.chunk.id: _around_answer(session, hit) for hit in first}
-    doubtful = all((hit.confidence or 0.0) < _SURE[1] for hit in first)
-    if session.snapshot.size > _FEW or not doubtful or not any(said.values()):
-        return hits
-    texts = list(dict.fromkeys(text[:_CHARACTERS] for some in said.values() for text in some))
-    vectors = session.resources.embedder.embed_documents(texts)
-    near = dict(zip(texts, (vectors @ session.vector).tolist(), strict=True))
-    least = {
-        id_: float(np.interp(max(near[text[:_CHARACTERS]] for text in some), _MEANT, _SURE))
-        for id_, some in said.items()
-        if some
-    }
-    return tuple(
-        replace(hit, confidence=max(hit.confidence, least[hit.chunk.id]))
-        if hit.chunk.id in least and hit.confidence is not None
-        else hit
         for hit in hits
     )
 
