@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -126,3 +129,33 @@ def test_a_question_that_came_to_nothing_while_names_moved_is_asked_again(
         assert engine.search("Who built the mill at Harrow Ford?").hits
     first, second = asked
     assert second > first, "the second time the store of then is asked"
+
+
+def test_no_more_questions_are_answered_at_once_than_there_are_cores(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from clew.search import pipeline
+
+    ask, here, most = pipeline.ask, [0], [0]
+    lock = threading.Lock()
+
+    def counted(resources: SearchResources, question: str, options: Options) -> SearchResult:
+        with lock:
+            here[0] += 1
+            most[0] = max(most[0], here[0])
+        try:
+            time.sleep(0.02)
+            return ask(resources, question, options)
+        finally:
+            with lock:
+                here[0] -= 1
+
+    monkeypatch.setattr(pipeline, "ask", counted)
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    with Engine(load_settings(store=tmp_path), embedder=HashEmbedder()) as engine:
+        engine.add(NOTES["mill"], source="mill", title="mill")
+        with ThreadPoolExecutor(8) as pool:
+            asked = [f"Who built the mill {n}?" for n in range(16)]
+            found = list(pool.map(engine.search, asked))
+    assert all(result.hits for result in found)
+    assert most == [2]

@@ -5,9 +5,11 @@ The steps of search are imported when the first question is asked.
 
 from __future__ import annotations
 
+import os
 import re
+import threading
 import time
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from datetime import datetime
 from typing import TYPE_CHECKING, TypedDict, Unpack
@@ -67,6 +69,7 @@ class Search:
         """Another namespace of the same place, to be asked with this one; a server has its own."""
         size = state.settings.search.cache
         self._answers: RecentlyUsed[object, SearchResult] = RecentlyUsed(size)
+        self._turns = threading.BoundedSemaphore(os.cpu_count() or 1)
 
     def search(
         self,
@@ -230,15 +233,25 @@ class Search:
         from clew.search.pipeline import ask
 
         index = self._state.vector_index
-        try:
-            result = ask(self._state, question, options)
-        except AWAY as error:  # it went away after it was brought up to date
-            index.lose(error)
-            result = ask(self._state, question, options)
+        with self._turn():
+            try:
+                result = ask(self._state, question, options)
+            except AWAY as error:  # it went away after it was brought up to date
+                index.lose(error)
+                result = ask(self._state, question, options)
         if index.away is None:
             return result
         note = f"{index.away}; the store's own vectors were searched in its place"
         return replace(result, notes=(note, *result.notes))
+
+    def _turn(self) -> AbstractContextManager[object]:
+        """Of a few questions at a time, where they wait for nothing but the processor.
+
+        More would only take it from each other.
+        """
+        state, settings = self._state, self._state.settings
+        is_here = settings.vectors == "store" and "://" not in str(settings.store)
+        return self._turns if is_here and state.language_provider is None else nullcontext()
 
 
 def _midnight(moment: datetime) -> datetime:
