@@ -19,7 +19,8 @@ from clew.testing.fakes import HashEmbedder
 from tests.contract.neo4j_stores import Place, new_place
 from tests.contract.test_neo4j_workers import content
 
-WORKERS = 3
+LAUNCHER = Path(__file__).parents[2] / "examples" / "index_processes.py"
+LETTERS, WORKERS = 45, 3
 PEOPLE = ("Ada Morn", "Piet Oss", "Brida Kall", "Tobias Fenn", "Edda Rowe", "Muhammad Ali")
 QUESTION = "What does GOL stand for?"
 # A commit, and a word, after each document.
@@ -41,7 +42,7 @@ def letters(tmp_path: Path) -> Path:
     """Names that are spelled in two ways, some in brackets, and facts that several state."""
     folder, chance = tmp_path / "letters", random.Random(5)
     folder.mkdir()
-    for number in range(45):
+    for number in range(LETTERS):
         first, second = chance.sample(PEOPLE, 2)
         spelled = second.replace("Muhammad", "Mohammad") if number % 2 else second
         guild = "the Guild of Lisse (GOL)" if number % 9 == 0 else "the Guild of Lisse"
@@ -68,6 +69,30 @@ def settings_of(place: Place, folder: Path) -> dict[str, str]:
         "CLEW_NEO4J__PASSWORD": place.settings.password.get_secret_value(),
         "CLEW_NEO4J__LOCAL": str(folder),
     }
+
+
+def test_the_launcher_needs_no_merge(
+    places: tuple[Place, Place], letters: Path, tmp_path: Path
+) -> None:
+    place, _ = places
+    settings = settings_of(place, tmp_path / "one") | {"CLEW_NAMESPACE": place.namespace}
+    command = [sys.executable, str(LAUNCHER), str(letters), "--into", place.address]
+    done = subprocess.run(
+        command,
+        env={**os.environ, **settings},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+
+    assert (done.returncode, "merge" in done.stdout) == (0, False), done.stderr
+    with place.database() as database:
+        assert (
+            database.value("MATCH (d:ClewDocument {namespace: $namespace}) RETURN count(d)") == 45
+        )
+        workers = database.rows("MATCH (w:ClewWorker {namespace: $namespace}) RETURN w.number")
+        assert sorted(row[0] for row in workers) == [1, 2]
 
 
 def start(place: Place, folder: Path, letters: Path, number: int) -> subprocess.Popen[str]:
