@@ -1,10 +1,10 @@
 """A snapshot brought up to date at the cost of what changed: a base, what was added, what is gone.
 
-Chunks never change and their ids are never used again. So newer chunks are a small snapshot of
-their own, whose rows stand behind those of the base, and rows of chunks that are gone are left out
-wherever a row of terms or entities leads to them. A term or an entity keeps its row in the base;
-one that the base lacks has a row behind. Figures of the whole are those of the base and of what was
-added, without those of what is gone, and are computed where they are looked at.
+Chunks never change and their ids are never used again: newer chunks are a small snapshot of their
+own, whose rows stand behind those of the base, and rows of chunks that are gone are left out where
+a row of terms or entities leads to them. A term or an entity keeps its row in the base; one that
+the base lacks has a row behind. Figures of the whole are those of the base and of what was added,
+without those of what is gone, and are computed where they are looked at.
 """
 
 from __future__ import annotations
@@ -289,9 +289,10 @@ def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
             present = source.chunk_ids()
             gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
             added = added.keep(find_sorted(present, added.chunk_ids)[1])
-    extended = ExtendedSnapshot(
-        base, gone, added, generation=generation, mentions_version=mentions_version
-    )
+        if base.size - len(gone) + len(added.chunk_ids) < count:
+            return build(source)  # ids below those known were saved later
+    versions = {"generation": generation, "mentions_version": mentions_version}
+    extended = ExtendedSnapshot(base, gone, added, **versions)
     return extended.whole if extended.large else extended
 
 
