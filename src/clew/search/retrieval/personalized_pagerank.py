@@ -84,9 +84,7 @@ class LocalGraph:
 def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
     """The graph around passages (rows, sorted and distinct)."""
     entries, passage = snapshot.passage_entities.entries(passages)
-    entities, entity = numbered(
-        snapshot.passage_entities.items[entries], len(snapshot.entity_ids)
-    )
+    entities, entity = numbered(snapshot.passage_entities.items[entries], len(snapshot.entity_ids))
     weight = snapshot.weights(entries)
     size, members = len(passages), len(entities)
     out_of_passage = weight / np.bincount(passage, weights=weight, minlength=size)[passage]
