@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING
 
 from clew.errors import InputError
 from clew.search.analysis.asked_time import read_asked_time
-from clew.search.analysis.question_patterns import is_look_up
 from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
 from clew.search.answer.stated_by_hand import stated_block, stated_by_hand
 from clew.search.answer.unsaid import without_unsaid
-from clew.search.retrieval.asked_author import asks_author_alone
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
 from clew.search.retrieval.exact import exact_first
 from clew.search.session import QuerySession
@@ -28,8 +26,7 @@ from clew.search.strategies import (
     without_effect,
 )
 from clew.search.strategies.earlier import with_earlier
-from clew.search.strategies.look_up import be_sure
-from clew.search.strategies.period_alone import asks_what_happened
+from clew.search.strategies.look_up import be_sure, is_looked_up
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -61,9 +58,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     found = _find(session, strategy) if there_is else RetrievalResult(ranking=Ranking.empty())
     if there_is and not session.confidences and _is_judged(options, strategy):
         session.judge()
-    by_author = asks_author_alone(session.question) and "exact" in found.scores
-    of_period = asks_what_happened(session)
-    looked_up = by_author or of_period or is_look_up(session.question)
+    looked_up = is_looked_up(session, found)
     if session.confidences and looked_up:
         be_sure(session, found)
     with session.timings.step("expand"):

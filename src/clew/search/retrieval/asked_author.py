@@ -11,10 +11,11 @@ from clew.text import one_line, question_terms, words
 from clew.types import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from clew.search.retrieval.channels import Ranking
     from clew.search.session import QuerySession
+    from clew.types import StoredChunk
 
 MAX_NAME = 4
 """Words of an author's name, at most."""
@@ -66,7 +67,7 @@ def by_author(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     name, store = asked_author(session.question), session.resources.store
     if not name:
         return
-    holding = Condition(name="author", operator="~", value=f"*{_literal(name)}*")
+    holding = Condition(name="author", operator="~", value=f"*{literal(name)}*")
     try:
         ids = store.matching_chunks([holding])
     except InputError:  # no document has an author
@@ -74,9 +75,16 @@ def by_author(session: QuerySession, ranking: Ranking) -> Iterator[int]:
     ids = ids[session.allows(ids)]
     places = {id_: place for place, id_ in enumerate(ranking.ids.tolist())}
     ordered = sorted(ids.tolist(), key=lambda id_: (places.get(id_, len(places)), id_))
+    yield from first_of_each(session, ordered, lambda c: _is_by(name, c.metadata["author"]))
+
+
+def first_of_each(
+    session: QuerySession, ids: Sequence[int], meant: Callable[[StoredChunk], bool]
+) -> Iterator[int]:
+    """The first passage of each document that is meant, as many as are wanted."""
     seen: set[str] = set()
-    for chunk in store.chunks(ordered):
-        if chunk.document_id not in seen and _is_by(name, chunk.metadata["author"]):
+    for chunk in session.resources.store.chunks(ids):
+        if chunk.document_id not in seen and meant(chunk):
             seen.add(chunk.document_id)
             yield chunk.id
         if len(seen) >= session.options.limit:
@@ -89,6 +97,6 @@ def _is_by(name: str, author: object) -> bool:
     return any(set(words(name)) <= set(words(str(one))) for one in authors)
 
 
-def _literal(name: str) -> str:
+def literal(name: str) -> str:
     """The name as a glob that it alone meets."""
     return re.sub(r"([*?[])", r"[\1]", name)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from clew.search.retrieval.asked_author import by_author
+from clew.search.retrieval.asked_folder import in_folder
 from clew.text import STOP_WORDS, fold, name_key, one_line, question_terms, split_file_name, terms
 
 if TYPE_CHECKING:
@@ -115,8 +116,8 @@ def _identifiers(words: Sequence[str]) -> Iterator[ExactName]:
 def exact_first(session: QuerySession, found: RetrievalResult) -> RetrievalResult:
     """The same passages, behind those that the question names exactly (`exact` in the scores)."""
     with session.timings.step("exact"):
-        authored = list(by_author(session, found.ranking))
-        leading = authored or [*_named(session, found.ranking), *_quoting(session, found.ranking)]
+        listed = [*by_author(session, found.ranking)] or [*in_folder(session, found.ranking)]
+        leading = listed or [*_named(session, found.ranking), *_quoting(session, found.ranking)]
     ids = np.array(list(dict.fromkeys(leading)), dtype=np.int64)
     if not len(ids):
         return found

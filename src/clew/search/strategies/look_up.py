@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from clew.search.analysis.question_patterns import is_look_up
+from clew.search.retrieval.asked_author import asks_author_alone
+from clew.search.retrieval.asked_folder import asked_folder
 from clew.search.strategies.period_alone import asks_what_happened, dated_within
 from clew.text import terms
 
@@ -30,6 +33,15 @@ def holding_all_first(session: QuerySession, ranking: Ranking) -> Ranking:
     """The same passages, behind those of the keyword channel that hold every term."""
     by_keyword = session.channels.by_keyword().ids
     return ranking.led_by(by_keyword[np.isin(by_keyword, _of_question(session))])
+
+
+def is_looked_up(session: QuerySession, found: RetrievalResult) -> bool:
+    """Whether nothing more is asked than a name, or what an author, a folder or a time has."""
+    question = session.question
+    listed = asks_author_alone(question) or bool(asked_folder(question))
+    return (
+        (listed and "exact" in found.scores) or asks_what_happened(session) or is_look_up(question)
+    )
 
 
 def be_sure(session: QuerySession, found: RetrievalResult) -> None:
