@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Behind = Callable[[Ints], Ints]
     """Rows (n,) to their rows in what was added; below 0 where they have none there."""
+    Kept = Callable[[Ints], NDArray[np.bool_]]
+    """Rows (n,) to whether each still holds."""
 
 
 class Computed:
@@ -76,11 +78,17 @@ class LayeredAdjacency:
         base: Adjacency,
         added: Adjacency,
         behind: Behind,
-        there: Callable[[Ints], NDArray[np.bool_]] | None = None,
+        *,
+        there: Kept | None = None,
+        kept: Kept | None = None,
+        mixed: bool = False,
     ) -> None:
-        """`there` says which items of the base still hold; without, all do."""
-        self._base, self._added = base, added
-        self._behind, self._there = behind, there
+        """`kept` says which rows of the base still hold, `there` which items; without, all do.
+
+        `mixed` says that items of both layers may lie among each other, as they are to be sorted.
+        """
+        self._base, self._added, self._mixed = base, added, mixed
+        self._behind, self._there, self._kept = behind, there, kept
         self.items = Layered(base.items, added.items)
         """(entries,) of both; `entries` gives places in it."""
 
@@ -99,7 +107,10 @@ class LayeredAdjacency:
 
     def entries(self, rows: Ints) -> tuple[Ints, Ints]:
         """See `Adjacency`; entries that are gone are left out."""
-        inside = np.flatnonzero(rows < len(self._base.starts) - 1)
+        held = rows < len(self._base.starts) - 1
+        if self._kept is not None:
+            held &= self._kept(rows)
+        inside = np.flatnonzero(held)
         old, owner = self._base.entries(rows[inside])
         owner = inside[owner]
         if self._there is not None and len(old):
@@ -112,7 +123,10 @@ class LayeredAdjacency:
             return old, owner
         entries = np.concatenate([old, new + len(self._base.items)])
         owners = np.concatenate([owner, behind[of]])
-        order = np.argsort(owners, kind="stable")
+        if self._mixed:
+            order = np.lexsort((self.items[entries], owners))
+        else:
+            order = np.argsort(owners, kind="stable")
         return entries[order], owners[order]
 
 
@@ -154,6 +168,16 @@ def rows_behind(keys: Layered, added: NDArray[Any]) -> Behind:
     def rows_of(rows: Ints) -> Ints:
         places, known = find_sorted(added, keys[rows])
         return np.where(known, places, -1)
+
+    return rows_of
+
+
+def rows_at(places: Ints) -> Behind:
+    """By where the rows of what was added stand, sorted."""
+
+    def rows_of(rows: Ints) -> Ints:
+        found, known = find_sorted(places, rows)
+        return np.where(known, found, -1)
 
     return rows_of
 

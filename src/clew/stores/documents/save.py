@@ -17,6 +17,7 @@ from clew.stores.documents.row_builder import (
     mention_rows,
     number_rows,
 )
+from clew.stores.moved_mentions import chunks_naming, count_move
 from clew.stores.names import alias_resolution
 from clew.stores.names.alias_plans import ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
@@ -97,6 +98,9 @@ def write_document(
     relations = _insert(backend, prepared, held, planned, former)
     alias_resolution.write_changes(backend, planned.plan)
     moved = planned.plan.resolved.moved
+    if moved:
+        aliases = planned.plan.resolved.moved_aliases
+        count_move(backend, chunks_naming(backend, aliases=aliases), changes=0)
     delete_orphans(backend, former.touched | moved)
     heads = former.heads | heads_of(relations, functional)
     heads |= heads_around(backend, moved, functional)
@@ -199,7 +203,7 @@ def _insert(
             for entity_id, count in count_by_entity(relations).items()
         ],
     }
-    backend.insert(rows, changes=1, moves=int(bool(resolved.moved)), weights=weights)
+    backend.insert(rows, changes=1, weights=weights)
     return relations
 
 
