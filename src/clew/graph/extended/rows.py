@@ -33,6 +33,7 @@ class Computed:
         """`of` rows (n,) the numbers (n,)."""
         self._of = of
         self._size = size
+        self._looked_up: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return self._size
@@ -41,9 +42,14 @@ class Computed:
         """At a row, at rows, at a slice, or where a mask (size,) holds."""
         rows = np.arange(self._size)[at] if isinstance(at, slice) else np.asarray(at)
         if rows.ndim == 0:
-            rows = rows[None] if rows >= 0 else rows[None] + self._size
-            return self._of(rows)[0]
+            return self._one(int(rows))
         return self._of(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64))
+
+    def _one(self, row: int) -> Any:  # noqa: ANN401 - as numpy has it
+        """Kept, since a question looks up a few rows one by one, over and over."""
+        if row not in self._looked_up:
+            self._looked_up[row] = self._of(np.array([row if row >= 0 else row + self._size]))[0]
+        return self._looked_up[row]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: ANN401
         return np.asarray(self._of(np.arange(self._size)), dtype=dtype)
