@@ -80,9 +80,9 @@ def on_server(address: str, copied_from: Engine | None = None) -> Iterator[Engin
 
 def forget(settings: Settings) -> None:
     """Delete the namespace with its indexes, and what is derived from it here."""
-    database = Neo4jDatabase(str(settings.store), settings.neo4j, NAMESPACE)
+    database = Neo4jDatabase(str(settings.store), settings.neo4j, settings.namespace)
     with closing(database):
-        for index in (vector_index(NAMESPACE), keyword_index(NAMESPACE)):
+        for index in (vector_index(settings.namespace), keyword_index(settings.namespace)):
             database.define(f"DROP INDEX `{index}` IF EXISTS")
         while database.write(lambda: database.value(_FORGET)):
             pass

@@ -2,10 +2,11 @@
 
     python examples/index_processes.py FOLDER --shards 4 --into STORE
 
-Each worker is `clew index FOLDER --shard I/N` with a store of its own. One that ends badly, since
-it was killed or memory ran out, is started again: it goes on where it was. So does this program
-when it is run again. Settings come from the environment, as for every command: with `n` workers on
-one machine, give each its part of the cores (CLEW_EMBED__THREADS).
+Each worker is `clew index FOLDER --shard I/N` with a store of its own; where STORE is on a server
+(neo4j://HOST), all of them index into it beside each other, and nothing is merged. One that ends
+badly, since it was killed or memory ran out, is started again: it goes on where it was. So does
+this program when it is run again. Settings come from the environment, as for every command: with
+`n` workers on one machine, give each its part of the cores (CLEW_EMBED__THREADS).
 """
 
 from __future__ import annotations
@@ -38,21 +39,24 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--shards", type=int, default=2)
-    parser.add_argument("--into", type=Path, required=True)
+    parser.add_argument("--into", metavar="STORE", required=True)
     parser.add_argument("--work", type=Path, help="where shards go; else beside the store")
     given = parser.parse_args()
-    work = given.work or given.into.with_name(f"{given.into.name}-shards")
+    on_server = "://" in given.into
+    work = given.work or Path(f"{given.into}-shards")
     stores = [work / f"{number}" for number in range(1, given.shards + 1)]
 
     def index(number: int) -> bool:
         shard = f"{number}/{given.shards}"
-        store = stores[number - 1]
+        store = given.into if on_server else stores[number - 1]
         command = ("index", given.folder, "--shard", shard, "--store", store)
         return clew(*command, name=f"shard {shard}")
 
     with ThreadPoolExecutor(given.shards) as workers:
         done = all(list(workers.map(index, range(1, given.shards + 1))))
-    return 0 if done and clew("merge", *stores, "--into", given.into, name="merge") else 1
+    if done and not on_server:
+        done = clew("merge", *stores, "--into", given.into, name="merge")
+    return 0 if done else 1
 
 
 if __name__ == "__main__":

@@ -233,3 +233,21 @@ def test_without_a_period_closeness_is_to_the_newest_date(engine: clew.Clew) -> 
     assert near == sorted(near, reverse=True)
     assert near[0] == 1
     assert near[1] == pytest.approx(0.5 ** (553 / 365), abs=0.01)
+
+
+def test_what_happened_on_a_day_is_what_is_of_the_day(tmp_path: Path) -> None:
+    texts = {
+        "Plan": "The mill is planned for 2024.",
+        "Minutes": "The mill arrived on 9 April 2024. The board was glad.",
+        "Chat": "We needed the crane of the fire brigade.",
+    }
+    dates = {"Plan": "2023-11-06", "Minutes": "2024-04-15", "Chat": "2024-04-09"}
+    with clew.open(tmp_path) as engine:
+        add(engine, texts, dates)
+        result = engine.search("What happened on 9 April 2024?")
+        answer = engine.ask("What happened on 9 April 2024?")
+        asked = engine.search("What happened to the bees on 9 April 2024?")
+    assert {hit.chunk.title for hit in result.hits[:2]} == {"Minutes", "Chat"}
+    assert result.answered
+    assert answer.statements[0].text == "The mill arrived on 9 April 2024."
+    assert (asked.confidence or 0) < (result.confidence or 0) / 2, "nothing is said of bees"

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import os
 import time
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from clew.derived_files import folder_size
 from clew.engine.packs import with_unread_formats
-from clew.errors import InputError, NotFoundError, UnreadableError, not_one
+from clew.errors import NotFoundError, UnreadableError, not_one
 from clew.stores.sqlite.backend import free_bytes
 from clew.text import whole_number
 from clew.types import IndexReport, document_id
@@ -62,13 +63,16 @@ class Documents:
         paths is gone; `only` leaves all other files alone, `shard` (i, n) all but the i-th of n
         parts, which every worker cuts alike. Raises `InputError` for a path that does not exist.
         """
-        roots = _roots(paths)
+        from clew.indexing.inputs import roots_of
+
+        roots = roots_of(paths)
         there = [root for root in roots if os.path.exists(root) or not prune]
         inputs = self._files(there, include, exclude, follow_links, shard)
         if only is not None:
             wanted = {os.path.realpath(path) for path in only}
             inputs = [item for item in inputs if os.path.realpath(item.path) in wanted]
-        done = self.add_inputs(inputs, prune=roots if prune else (), retry=retry, progress=progress)
+        worker, gone = shard[0] if shard else 0, roots if prune else ()
+        done = self.add_inputs(inputs, prune=gone, retry=retry, worker=worker, progress=progress)
         return with_unread_formats(done, [item.path.name for item in inputs], self._state)
 
     def preview(
@@ -81,7 +85,9 @@ class Documents:
         shard: tuple[int, int] | None = None,
     ) -> IndexPreview:
         """What `index` would do; nothing is read or written."""
-        roots = _roots(paths)
+        from clew.indexing.inputs import roots_of
+
+        roots = roots_of(paths)
         inputs = self._files(roots, include, exclude, follow_links, shard)
         return self._indexer().preview(inputs, roots)
 
@@ -93,7 +99,7 @@ class Documents:
         follow_links: bool,
         shard: tuple[int, int] | None,
     ) -> list[FileInput]:
-        from clew.indexing.inputs import FileInput
+        from clew.indexing.inputs import FileInput, is_in_shard
         from clew.indexing.reading.file_discovery import find_files
 
         read = self._state.settings.read
@@ -101,7 +107,7 @@ class Documents:
             roots, include=include, exclude=exclude, settings=read, follow_links=follow_links
         )
         inputs = [FileInput(path, read) for path in files]
-        return inputs if shard is None else [i for i in inputs if _is_in_shard(i.source, *shard)]
+        return inputs if shard is None else [i for i in inputs if is_in_shard(i.source, *shard)]
 
     def add_documents(
         self, documents: Iterable[Document], *, progress: Progress | None = None
@@ -145,15 +151,22 @@ class Documents:
         *,
         prune: Sequence[Path] = (),
         retry: bool = False,
+        worker: int | None = None,
         progress: Progress | None = None,
     ) -> IndexReport:
-        """Read and index what is given; what is unchanged is left alone. The rest as in `index`."""
+        """Read and index what is given; what is unchanged is left alone. The rest as in `index`.
+
+        A `worker`, from 1, saves beside others and settles what it saved; 0 settles all.
+        """
         state = self._state
         ingest, started = state.bound_ingest(), time.perf_counter()
         sources = None if prune else [item.source for item in inputs]
         run = self._indexer(sources, retry=retry, progress=progress)
-        with state.store.grouping():
+        beside = state.store.beside_others(worker) if worker else nullcontext()
+        with state.store.grouping(), beside:
             done = ingest.run(run.changed(inputs), run.saved, state.writing)
+        if worker is not None:
+            ingest.settle(worker, state.writing)
         with state.writing:
             run.prune(prune)
         if run.added or run.updated or run.pruned:
@@ -285,15 +298,3 @@ class Documents:
         from clew.search.options import parse_conditions
 
         return self._state.store.documents(where=parse_conditions(where))
-
-
-def _is_in_shard(source: str, shard: int, shards: int) -> bool:
-    if not 1 <= shard <= shards:
-        raise InputError(f"there is no shard {shard}/{shards}; expected i/n with i from 1 to n")
-    return int(document_id(source), 16) % shards == shard - 1
-
-
-def _roots(paths: Sequence[str | Path]) -> list[Path]:
-    if "" in paths:
-        raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
-    return [Path(path).expanduser() for path in paths]

@@ -101,8 +101,10 @@ def current_vocabulary(
         if known is not None and known.generation == generation:
             return known
         new = _extended(known, source, generation)
-        # After many changes most words may be gone.
-        new = _extended(None, source, generation) if new.chunks > 2 * present else new
+        # After many changes most words may be gone; of chunks with lower ids than those known none
+        # was read.
+        if not present <= new.chunks <= 2 * present:
+            new = _extended(None, source, generation)
     if known is None:  # the next process need not read all texts, too
         _write(new, folder)
     return new

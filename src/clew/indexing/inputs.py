@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.errors import UnreadableError
+from clew.errors import InputError, UnreadableError
 from clew.indexing.access import open_real
 from clew.indexing.reading.formats.common import RawFile, ReadResult, json_safe, text_digest
 from clew.indexing.reading.reader import (
@@ -18,6 +18,7 @@ from clew.indexing.reading.reader import (
     read_file,
     read_raw,
 )
+from clew.types import document_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -27,6 +28,20 @@ if TYPE_CHECKING:
     from clew.types import Document
 
     Readers = Mapping[str, Sequence[Reader]]
+
+
+def roots_of(paths: Sequence[str | Path]) -> list[Path]:
+    """What a command was given to read. Raises `InputError` for an empty one."""
+    if "" in paths:
+        raise InputError("a path is empty; expected a file or a folder (is a variable not set?)")
+    return [Path(path).expanduser() for path in paths]
+
+
+def is_in_shard(source: str, shard: int, shards: int) -> bool:
+    """Whether a source is of the part `shard`, from 1, of so many. Raises `InputError`."""
+    if not 1 <= shard <= shards:
+        raise InputError(f"there is no shard {shard}/{shards}; expected i/n with i from 1 to n")
+    return int(document_id(source), 16) % shards == shard - 1
 
 
 class Input(Protocol):

@@ -199,6 +199,16 @@ class IndexingPipeline:
         found = self.extension.normalised(Extraction(chunks=tuple(readings.values())))
         return dict(zip(readings, found.chunks, strict=True)), self.links(found)
 
+    def settle(self, worker: int, writing: AbstractContextManager[object]) -> None:
+        """Tie what workers saved at the same time, as if they had saved in turn."""
+        from clew.indexing.linking.linker import Linker
+
+        linker = Linker(self.store, self.link_settings)
+        while unsettled := self.store.unsettled(worker):
+            links = tuple(linker.late_links(unsettled.names))
+            with writing:
+                self.store.settle(unsettled, links)
+
     def linked(self, entry: IndexedDocument) -> IndexedDocument:
         """A document with the terms that the store knows, and its links to names there."""
         terms = StoreTerms(self.store)

@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from clew.types import CheckReport
+from clew.types import AliasEvidence, CheckReport, Unsettled
 
 if TYPE_CHECKING:
     from clew.types import Vectors
@@ -48,6 +48,22 @@ class StoreUpkeep(Protocol):
 
     def set_packs(self, names: Sequence[str]) -> None:
         """Say which packs are enabled; every process that opens the store knows it."""
+        ...
+
+    def beside_others(self, worker: int) -> AbstractContextManager[None]:
+        """Inside it, documents are saved as those of a worker, from 1, while other workers save.
+
+        Only a server lets them; a store that is a file has them take turns. What workers could not
+        see of each other is to be settled afterwards.
+        """
+        ...
+
+    def unsettled(self, worker: int) -> Unsettled | None:
+        """Some of the documents that a worker has not settled, of any for 0; None where all are."""
+        ...
+
+    def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+        """Tie names that workers did not see of each other, and derive what follows from them."""
         ...
 
     def write_indexes(self) -> None:

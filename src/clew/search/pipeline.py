@@ -29,6 +29,7 @@ from clew.search.strategies import (
 )
 from clew.search.strategies.earlier import with_earlier
 from clew.search.strategies.look_up import be_sure
+from clew.search.strategies.period_alone import asks_what_happened
 from clew.search.strategies.temporal import describe_time, keep_to_period
 from clew.types import Context, SearchResult
 
@@ -63,7 +64,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     if there_is and not session.confidences and _is_judged(options, strategy):
         session.judge()
     by_author = asks_author_alone(session.question) and "exact" in found.scores
-    looked_up = by_author or is_look_up(session.question)
+    of_period = asks_what_happened(session)
+    looked_up = by_author or of_period or is_look_up(session.question)
     if session.confidences and looked_up:
         be_sure(session, found)
     with session.timings.step("expand"):

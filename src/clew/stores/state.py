@@ -91,6 +91,13 @@ class NextIds(NamedTuple):
     relations: int
 
 
+COUNTER = """
+CALL () {
+    MATCH (s:ClewStore {namespace: $namespace}) WHERE $worker = 0 RETURN s
+    UNION MATCH (s:ClewWorker {namespace: $namespace, number: $worker}) RETURN s
+}
+"""
+"""Cypher: `s`, which gives ids to who writes and counts the changes: the store, or a worker."""
 _META = ("generation", "epoch", "embedder", "dimension", "functional", "copying", "packs")
 
 STATE = Statement(
@@ -98,9 +105,13 @@ STATE = Statement(
     "SELECT "
     + ", ".join(f"(SELECT coalesce(value, 'null') FROM meta WHERE name = '{n}')" for n in _META)
     + ", (SELECT coalesce(max(id), 0) FROM chunks)",
+    # Each worker counts its own changes.
     f"""
 MATCH (s:ClewStore {{namespace: $namespace}})
-RETURN [{", ".join(f"s.{name}" for name in _META)}, s.next_chunk - 1] AS row
+OPTIONAL MATCH (w:ClewWorker {{namespace: $namespace}}) WHERE w.number > 0
+WITH s, {{generation: sum(w.generation), epoch: sum(w.epoch)}} AS workers
+RETURN [s.generation + workers.generation, s.epoch + workers.epoch,
+    {", ".join(f"s.{name}" for name in _META[2:])}, s.next_chunk - 1] AS row
 """,
 )
 NEXT_IDS = Statement(
@@ -109,8 +120,7 @@ NEXT_IDS = Statement(
         f"1 + coalesce(max(CASE name WHEN '{table}' THEN seq END), 0)" for table in NextIds._fields
     )
     + " FROM sqlite_sequence",
-    """
-MATCH (s:ClewStore {namespace: $namespace})
+    f"""{COUNTER}
 RETURN [s.next_section, s.next_chunk, s.next_entity, s.next_alias, s.next_relation] AS row
 """,
 )

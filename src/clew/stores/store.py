@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from clew.stores.backend import Backend
@@ -21,7 +22,7 @@ from clew.stores.state import COUNT_CHANGE, REMEMBER
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
-    from clew.types import CheckReport, Ids, Scores, Vectors
+    from clew.types import AliasEvidence, CheckReport, Ids, Scores, Unsettled, Vectors
 
 
 class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbourhoods, ABC):
@@ -79,6 +80,17 @@ class Store(Documents, ChunkDates, ManualGraph, Extractions, Snapshots, Neighbou
     def set_packs(self, names: Sequence[str]) -> None:
         """See `ports.StoreUpkeep`."""
         self.backend.write(lambda: self._remember("packs", list(names)))
+
+    def beside_others(self, worker: int) -> AbstractContextManager[None]:
+        """See `ports.StoreUpkeep`."""
+        return nullcontext()
+
+    def unsettled(self, worker: int) -> Unsettled | None:
+        """See `ports.StoreUpkeep`."""
+        return None
+
+    def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+        """See `ports.StoreUpkeep`."""
 
     def write_indexes(self) -> None:
         """See `ports.StoreUpkeep`."""

@@ -39,6 +39,7 @@ from clew.types.entities import (
     PassageRecords,
     Relation,
     Topic,
+    Unsettled,
 )
 from clew.types.extraction import (
     AliasEvidence,
@@ -151,6 +152,7 @@ __all__ = [
     "TemporalInfo",
     "TimelineEntry",
     "Topic",
+    "Unsettled",
     "Vector",
     "Vectors",
     "document_id",

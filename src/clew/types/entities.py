@@ -50,6 +50,16 @@ class LinkCandidates:
     or chains would drift apart."""
 
 
+@dataclass(frozen=True, slots=True)
+class Unsettled:
+    """Documents of workers that saved at the same time, and names that came with them."""
+
+    documents: Sequence[str]
+    """Ids."""
+    names: Mapping[str, str]
+    """Types by name."""
+
+
 @dataclass(frozen=True, kw_only=True, slots=True)
 class MergeSuggestion:
     """Two entities that may be one; to be merged by hand, or refused."""

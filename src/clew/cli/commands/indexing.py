@@ -67,7 +67,7 @@ def index(
         str | None,
         typer.Option(
             metavar="I/N",
-            help="Only the I-th of N parts of the files, for a worker with a store of its own.",
+            help="Only the I-th of N parts of the files, for one of several workers.",
             show_default=False,
         ),
     ] = None,

@@ -23,14 +23,14 @@ def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
     generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
         return previous
-    changed = None
+    versions = {"generation": generation, "mentions_version": mentions_version}
+    layers = None
     if previous is not None and previous.chunks:
         changed = source.moved_since(previous.mentions_version)
-    if previous is None or changed is None:
-        columns = _read_after(source, 0)
-        return Snapshot(columns, generation=generation, mentions_version=mentions_version)
-    layers = _extended(source, previous, changed)
-    extended = ExtendedSnapshot(*layers, generation=generation, mentions_version=mentions_version)
+        layers = None if changed is None else _extended(source, previous, changed)
+    if layers is None:
+        return Snapshot(_read_after(source, 0), **versions)
+    extended = ExtendedSnapshot(*layers, **versions)
     return extended.whole if extended.large else extended
 
 
@@ -42,9 +42,17 @@ class _Layers(NamedTuple):
     added: Columns
     moved: Moved
 
+    @property
+    def chunks(self) -> int:
+        """How many chunks there are."""
+        return self.base.size - len(self.gone) + len(self.added.chunk_ids)
 
-def _extended(source: SnapshotSource, previous: Snapshot, changed: Ids) -> _Layers:
-    """An earlier snapshot with what was added since, without what is gone, with new mentions."""
+
+def _extended(source: SnapshotSource, previous: Snapshot, changed: Ids) -> _Layers | None:
+    """An earlier snapshot with what was added since, without what is gone, with new mentions.
+
+    None where ids below those known were saved later, so that more is to be read.
+    """
     new = _read_after(source, int(previous.chunk_ids[-1]))
     layers = _Layers(previous, np.zeros(0, dtype=np.int64), new, Moved())
     if isinstance(previous, ExtendedSnapshot):
@@ -54,6 +62,8 @@ def _extended(source: SnapshotSource, previous: Snapshot, changed: Ids) -> _Laye
     if count != previous.chunks + len(new.chunk_ids):
         deleted = source.deleted_since(previous.generation)
         layers = _without(layers, source, count, deleted)
+    if layers.chunks < count:
+        return None
     return _with_mentions(layers, source, changed)
 
 
@@ -64,7 +74,8 @@ def _without(layers: _Layers, source: SnapshotSource, count: int, deleted: Ids |
         places, known = find_sorted(base.chunk_ids, deleted)
         gone = np.union1d(gone, places[known])
         added = added.keep(~np.isin(added.chunk_ids, deleted))
-    if base.size - len(gone) + len(added.chunk_ids) != count:
+        layers = layers._replace(gone=gone, added=added)
+    if layers.chunks != count:
         present = source.chunk_ids()
         gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
         added = added.keep(find_sorted(present, added.chunk_ids)[1])

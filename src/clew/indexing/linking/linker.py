@@ -37,6 +37,26 @@ class Linker:
         taken = {entity_key(a.alias) for a in stated}
         return (*stated, *self._fuzzy(_names(extraction), taken))
 
+    def late_links(self, names: Mapping[str, str]) -> Iterator[AliasEvidence]:
+        """Names that are stored, given with their types, and are spelled like another one.
+
+        For those that came at the same time as the other: `links` ties a name as it comes.
+        """
+        blocks = {
+            key: (block, name)
+            for name, entity_type in names.items()
+            if entity_type not in _SPELLED_EXACTLY and (block := block_of(key := entity_key(name)))
+        }
+        if not (self._settings.fuzzy and blocks):
+            return
+        wanted = list(dict.fromkeys(block for block, _ in blocks.values()))
+        found = self._store.link_candidates(list(blocks), wanted)
+        for key, (block, name) in blocks.items():
+            others = [other for other in found.names.get(block, ()) if other[0] != key]
+            near = _nearest(key, others, self._settings.fuzzy_threshold)
+            if near and key not in found.ruled:
+                yield _link(name, *near)
+
     def _fuzzy(self, names: Mapping[str, str], taken: Collection[str]) -> Iterator[AliasEvidence]:
         """Each new name against those known, then against the document's new names before it."""
         threshold = self._settings.fuzzy_threshold
@@ -52,14 +72,12 @@ class Linker:
             if near is None:
                 within.setdefault(block, []).append((key, name))
                 continue
-            score, target = near
-            yield AliasEvidence(
-                alias=name,
-                name=target,
-                method="fuzzy",
-                score=score,
-                evidence=f"spelled like {target!r}",
-            )
+            yield _link(name, *near)
+
+
+def _link(name: str, score: float, target: str) -> AliasEvidence:
+    evidence = f"spelled like {target!r}"
+    return AliasEvidence(alias=name, name=target, method="fuzzy", score=score, evidence=evidence)
 
 
 def _new(blocks: Mapping[str, str], found: LinkCandidates) -> Iterator[tuple[str, str]]:

@@ -277,11 +277,13 @@ COURSE = _pattern(
     r"| over_(?:time|the_(?:years|months|weeks|decades|centuries)) )\b"
 )
 """Things in the order of time."""
+HAPPENED = _pattern(
+    r"^\s*(?: (?:list|show)_(?:me_)?(?:all_|the_)*events"
+    r"|(?:what|which)_(?:events|(?:\w{1,30}_)?(?:happened|occurred|took_place|was_going_on|went_on)))\b"
+)
 EVENTS = _pattern(
-    r"^\s*(?: (?:what|which)_(?:events"
-    r"|(?:\w{1,30}_)?(?:happened|occurred|took_place|was_going_on|went_on))"
-    r"|what_(?:was|were|has_been|have_been|got)_\w{1,30}?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
-    r"| (?:list|show)_(?:me_)?(?:all_|the_)*events )\b"
+    rf"{HAPPENED.pattern}"
+    r"|^\s*what_(?:was|were|has_been|have_been|got)_\w{1,30}?(?:ed|en|wn|ne|lt|ld|nt|ght)\b"
 )
 """How a question begins that asks for events; with a period, for the course of them."""
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from clew.search.strategies.period_alone import asks_what_happened, dated_within
 from clew.text import terms
 
 if TYPE_CHECKING:
@@ -34,10 +35,14 @@ def holding_all_first(session: QuerySession, ranking: Ranking) -> Ranking:
 def be_sure(session: QuerySession, found: RetrievalResult) -> None:
     """Raise the confidence in passages that hold all that is looked up, or are named exactly.
 
-    The ranker learned from questions in sentences, and a mere name tells it too little.
+    So are those of the time of which is asked what happened. The ranker learned from questions in
+    sentences, and a mere name or date tells it too little.
     """
+    ids = found.ranking.ids[: session.options.limit]
     holding = {*_of_question(session).tolist(), *found.scores.get("exact", {})}
-    for place, id_ in enumerate(found.ranking.ids[: session.options.limit].tolist()):
+    if asks_what_happened(session):
+        holding.update(ids[dated_within(session, ids)].tolist())
+    for place, id_ in enumerate(ids.tolist()):
         if id_ in holding:
             least = SURE[min(place, 1)]
             session.confidences[id_] = max(session.confidences.get(id_, 0.0), least)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.search.analysis.question_patterns import EVENTS, SUPERLATIVE
+from clew.search.analysis.question_patterns import SUPERLATIVE
 from clew.search.answer.blocks import Block, Form, cite_chunks, passage_block, trail
 from clew.search.answer.stated_order import stated_order
 from clew.search.retrieval.channels import in_turn
 from clew.search.strategies.closeness import closeness
-from clew.text import one_line, question_terms, terms
+from clew.search.strategies.period_alone import asks_of_period, dated_first
+from clew.text import one_line, terms
 from clew.types import Period, TemporalInfo
 
 if TYPE_CHECKING:
@@ -115,9 +116,9 @@ def _answering(session: QuerySession, inside: QuerySession, found: Ranking, with
     not among the best, of the best by meaning and by words. All of the period are taken where none
     is likely to answer, and of "what happened in …?", "what was repaired in …?" and "notes of …".
     """
-    rest = question_terms(session.question.replace(session.asked_time.phrase, " "))
-    of_period = EVENTS.match(session.question) or (len(rest) <= 1 and not session.analysis.seeds)
-    if of_period or max(session.confidences.values(), default=1) < LIKELY:
+    if asks_of_period(session):
+        return dated_first(session, within.ids)
+    if max(session.confidences.values(), default=1) < LIKELY:
         return within.ids
     best = float(found.scores.max(initial=0.0)) or 1.0
     enough = set(found.ids[found.scores >= ANSWERS * best].tolist())

@@ -53,6 +53,10 @@ class Documents(Passages, EarlierVersions):
             )
         prepared = prepare(entry, embedder[1])
         self.check_lengths(prepared)
+        self.write_prepared(prepared, embedder)
+
+    def write_prepared(self, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
+        """Write a document, while nobody else writes."""
         keep = self.keep_versions
         self.backend.write(lambda: write_document(self.backend, prepared, embedder, keep=keep))
 

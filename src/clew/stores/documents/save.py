@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence, Set
 from operator import itemgetter
 from typing import NamedTuple
 
-from clew.errors import StoreMismatchError
+from clew.errors import StoreError, StoreMismatchError
 from clew.stores.backend import Backend, Found, Row, Rows, now
 from clew.stores.deletions import DELETING, note_deleted
 from clew.stores.documents.earlier import earlier_rows
@@ -19,7 +20,7 @@ from clew.stores.documents.row_builder import (
 )
 from clew.stores.moved_mentions import chunks_naming, count_move
 from clew.stores.names import alias_resolution
-from clew.stores.names.alias_plans import ResolvedNames
+from clew.stores.names.alias_plans import NamePlan, ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.relations import (
@@ -45,6 +46,10 @@ from clew.stores.statements import documents as statements
 from clew.stores.statements.evidence import EVIDENCE_BY_KEYS
 from clew.stores.statements.replies import DELETE_REPLIES_ABOUT
 from clew.types import Document, IndexedDocument
+
+
+class NeedsLockError(StoreError):
+    """More than adding is to be done, which nobody may do beside others."""
 
 
 class _Held(NamedTuple):
@@ -77,13 +82,22 @@ _NOTHING = _Former(frozenset(), frozenset(), {}, frozenset(), ())
 
 
 def write_document(
-    backend: Backend, prepared: PreparedDocument, embedder: tuple[str, int], *, keep: int = 0
+    backend: Backend,
+    prepared: PreparedDocument,
+    embedder: tuple[str, int],
+    *,
+    keep: int = 0,
+    worker: int = 0,
+    own: Set[int] | None = None,
 ) -> None:
     """Write a document in place of its former self; call inside `write`.
 
-    Where its text is another one, the texts of the `keep` versions before stay readable.
+    Where its text is another one, the texts of the `keep` versions before stay readable. That of a
+    `worker` bears its number until it is settled, where names came with it. `own` are entities that
+    nobody else changes; others write meanwhile where they are given.
 
-    Raises `StoreMismatchError` where the store's vectors are not this embedder's (any more).
+    Raises `StoreMismatchError` where the store's vectors are not this embedder's (any more), and
+    `NeedsLockError` where it takes more than adding to its own entities.
     """
     held = _read_held(backend, prepared)
     _check_vectors(backend, held.state.vectors, embedder, prepared.entry.document.source)
@@ -95,6 +109,11 @@ def write_document(
     planned = alias_resolution.plan_resolution(
         backend, prepared.names, prepared.entry.links, held.names, held.next_ids
     )
+    if own is not None:
+        _require_adding(held, planned.plan, own)
+    if worker and planned.plan.aliases:
+        named = json.dumps([alias.id for alias in planned.plan.aliases])
+        prepared.document.update(worker=worker, named=named)
     relations = _insert(backend, prepared, held, planned, former)
     alias_resolution.write_changes(backend, planned.plan)
     moved = planned.plan.resolved.moved
@@ -107,6 +126,12 @@ def write_document(
     changed = recompute_valid_until(backend, heads, functional)
     recompute_weights(backend, (former.facts - facts_of(relations)) | changed)
     recompute_weights_around(backend, moved)
+
+
+def _require_adding(held: _Held, plan: NamePlan, own: Set[int]) -> None:
+    known = {entity_id for _, _, _, entity_id, *_ in held.names[0]}
+    if not held.version.is_first or plan.moves or plan.types or known - own:
+        raise NeedsLockError("what is stored would change, which others may be reading")
 
 
 def _check_vectors(

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -15,6 +16,7 @@ from clew.ports.copying import Row as WholeRow
 from clew.stores.backend import Found, Row, Rows, Statement
 from clew.stores.neo4j import pages, tables
 from clew.stores.neo4j.connection import Neo4jDatabase
+from clew.stores.neo4j.errors import IdsUsedUpError
 from clew.stores.neo4j.schema import chunk_label, define_vectors
 
 if TYPE_CHECKING:
@@ -33,6 +35,8 @@ class Neo4jBackend:
         """The database is closed with it; `folder` is on this machine."""
         self.database = database
         self.folder = folder
+        self.worker_ids: Mapping[str, int] = {}
+        """Up to where a worker's ids go, by the name of its counter; see `neo4j.workers`."""
 
     @property
     def place(self) -> Place:
@@ -112,9 +116,18 @@ class Neo4jBackend:
             return
         with_first = {"changes": changes, "moves": moves, "changed": {"weights": list(weights)}}
         label = chunk_label(self.database.namespace).strip("`")
+        if self.database.worker:  # in one order, whoever inserts
+            rows = {**rows, "aliases": sorted(rows.get("aliases", ()), key=itemgetter("key"))}
         for part in tables.insertions(rows):
+            if self.database.worker:
+                self._check_ids(part["next_ids"])
             self.database.rows(tables.INSERT, **part, **with_first, label=label)
             with_first = {"changes": 0, "moves": 0, "changed": {"weights": []}}
+
+    def _check_ids(self, next_ids: Mapping[str, int]) -> None:
+        for name, free in next_ids.items():
+            if free > self.worker_ids[name]:
+                raise IdsUsedUpError(f"{name} is {free}, beyond {self.worker_ids[name]}")
 
     def update(self, table: Table, rows: Sequence[Row]) -> None:
         """See `Backend`."""

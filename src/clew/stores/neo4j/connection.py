@@ -1,8 +1,9 @@
 """Connections to Neo4j, and transactions.
 
-Who writes to a namespace locks its `ClewStore` node first, until the commit: any number of
-machines may write, one at a time within a namespace, so that ids and generations grow in the order
-of the commits. Computing embeddings, which is most of indexing, needs no lock.
+Who writes to a namespace locks its `ClewStore` node first, until the commit, then its workers: any
+number of machines may write, one at a time within a namespace, so that ids and generations grow in
+the order of the commits. Computing embeddings, which is most of indexing, needs no lock. A worker
+that saves beside others locks its own node alone (`neo4j.workers`).
 """
 
 from __future__ import annotations
@@ -30,7 +31,12 @@ T = TypeVar("T")
 Row = list[Any]
 
 # Writing a property takes the node's lock; what is read afterwards is what the last holder left.
-_LOCK = "MATCH (s:ClewStore {namespace: $namespace}) SET s.locked = true"
+_LOCK = """
+MATCH (s:ClewStore {namespace: $namespace}) SET s.locked = true
+WITH s MATCH (w:ClewWorker {namespace: $namespace}) WHERE w.number > 0
+WITH w ORDER BY w.number SET w.locked = true
+"""
+_LOCK_WORKER = "MATCH (w:ClewWorker {namespace: $namespace, number: $worker}) SET w.locked = true"
 _SHOWN = 60
 _log = logging.getLogger("clew")
 
@@ -38,7 +44,7 @@ _log = logging.getLogger("clew")
 class Neo4jDatabase:
     """One namespace of a Neo4j database; threads share one, processes open their own.
 
-    Every query is sent with the parameter `namespace`. Raises `StoreUnavailableError` where the
+    Every query is sent with `namespace` and `worker`. Raises `StoreUnavailableError` where the
     server cannot be reached, `StoreBusyError` where something that should pass did not within
     `retry_seconds`, and `StoreError` for all else; never the driver's own errors.
     """
@@ -70,7 +76,7 @@ class Neo4jDatabase:
         Within `write`, `batch` or `reading` it is a part of their transaction; else it only reads
         and is repeated while it fails for a reason that passes.
         """
-        values = {"namespace": self.namespace, **parameters}
+        values = {"namespace": self.namespace, "worker": self.worker, **parameters}
         started = time.perf_counter()
         transaction: Transaction | ManagedTransaction | None = getattr(
             self._here, "transaction", None
@@ -133,8 +139,13 @@ class Neo4jDatabase:
         """Whether this thread is inside `write`, `batch` or `reading`."""
         return getattr(self._here, "transaction", None) is not None
 
-    def write(self, work: Callable[[], T]) -> T:
-        """Do what writes, all of it or nothing, while nobody else writes to this namespace.
+    @property
+    def worker(self) -> int:
+        """As which worker this thread writes; 0 where it writes alone."""
+        return int(getattr(self._here, "worker", 0))
+
+    def write(self, work: Callable[[], T], *, worker: int = 0) -> T:
+        """Do what writes, all of it or nothing; beside a `worker`, other workers may write, too.
 
         The queries of `work` (`rows`) are one transaction. It may be called again, from its
         beginning, where the transaction failed for a reason that passes.
@@ -144,8 +155,8 @@ class Neo4jDatabase:
             return work()
 
         def locked(transaction: ManagedTransaction) -> T:
-            with self._within(transaction, writes=True):
-                self.rows(_LOCK)
+            with self._within(transaction, writes=True, worker=worker):
+                self.rows(_LOCK_WORKER if worker else _LOCK)
                 return work()
 
         from neo4j import unit_of_work
@@ -204,13 +215,14 @@ class Neo4jDatabase:
 
     @contextmanager
     def _within(
-        self, transaction: Transaction | ManagedTransaction, *, writes: bool
+        self, transaction: Transaction | ManagedTransaction, *, writes: bool, worker: int = 0
     ) -> Iterator[None]:
-        self._here.transaction, self._here.writes = transaction, writes
+        here = self._here
+        here.transaction, here.writes, here.worker = transaction, writes, worker
         try:
             yield
         finally:
-            self._here.transaction = None
+            here.transaction, here.worker = None, 0
 
     def _check_writing(self) -> None:
         if not self._here.writes:

@@ -10,6 +10,14 @@ if TYPE_CHECKING:
     from clew.settings import Neo4jSettings
 
 
+class KeyTakenError(StoreError):
+    """Somebody else has made a node with the same key meanwhile."""
+
+
+class IdsUsedUpError(StoreError):
+    """A worker has not as many ids left as what it saves takes."""
+
+
 def translated(error: Exception, address: str, settings: Neo4jSettings) -> StoreError:
     """The error of Clew for one of the driver's."""
     from neo4j.exceptions import AuthError, ServiceUnavailable, SessionExpired, TransientError
@@ -31,6 +39,8 @@ def translated(error: Exception, address: str, settings: Neo4jSettings) -> Store
             f" ({_shown(error)}); try again, or raise the setting neo4j.retry_seconds"
         )
     code = getattr(error, "code", "") or ""
+    if code.endswith("ConstraintValidationFailed"):
+        return KeyTakenError(f"{place} has what was to be made already ({_shown(error)})")
     if code.endswith("DatabaseNotFound"):
         return StoreError(f"{place} has no database {settings.database!r}; set neo4j.database")
     return StoreError(f"{place} failed ({_shown(error)})")

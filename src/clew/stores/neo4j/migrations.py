@@ -30,6 +30,7 @@ from clew.stores.neo4j.schema import (
     UNIQUE_NODES,
     UNIQUE_OF_COMMUNITIES,
     define_keywords,
+    define_workers,
 )
 
 _MAKE_STORE = """
@@ -259,6 +260,7 @@ MIGRATIONS: tuple[Callable[[Neo4jDatabase], None], ...] = (
     m010_lookup_keys,
     m011_descriptions,
     m012_model_descriptions,
+    define_workers,
 )
 """Each may run twice at once, from two machines: it makes only what there is not."""
 SCHEMA_VERSION = len(MIGRATIONS)

@@ -10,9 +10,12 @@ Nodes, with their properties beside `namespace`:
 - ClewStore: store_id (its identity for good), generation, epoch, embedder, dimension, functional
   (JSON), packs (JSON), pruned (JSON), next_section, next_chunk, next_entity,
   next_alias, next_relation, copying (JSON: how far a copy into it is)
+- ClewWorker: number (from 1), generation, epoch, next_section, next_chunk, next_entity, next_alias,
+  next_relation: what one that saves beside others counts by itself, see `neo4j.workers`
 - ClewDocument: id, source, origin, title, sha256, media_type, created_at, date_source,
   date_precision, updated_at, indexed_at, characters, recipe, metadata (JSON), version,
-  derived_from, title_key, file_key, language, describes, begins, ends
+  derived_from, title_key, file_key, language, describes, begins, ends; until it is settled also
+  worker (a number) and named (JSON of the ids of the aliases that came with it)
 - ClewVersion: document_id, version, sha256, derived_from, indexed_at, replaced_at
 - ClewEarlierText: document_id, version, said_at, characters, passages (compressed JSON), vectors
 - ClewSection: id, document_id, ordinal, start, end, headings (JSON), text
@@ -117,6 +120,8 @@ PARENT_INDEX = "clew_communities_by_parent"
 LOG_INDEX = "clew_extraction_log_by_entity"
 REPLY_CONSTRAINT = "clewreply_unique"
 EARLIER_CONSTRAINT = "clewearliertext_unique"
+WORKER_CONSTRAINT = "clewworker_unique"
+UNSETTLED_INDEX = "clew_documents_unsettled"
 DESCRIPTION_CONSTRAINT = "clewdescription_unique"
 SHARED_INDEXES = (
     *(f"{label.lower()}_unique" for label in UNIQUE_NODES),
@@ -128,6 +133,8 @@ SHARED_INDEXES = (
     LOG_INDEX,
     REPLY_CONSTRAINT,
     EARLIER_CONSTRAINT,
+    WORKER_CONSTRAINT,
+    UNSETTLED_INDEX,
     DESCRIPTION_CONSTRAINT,
 )
 """Names of the indexes, those of constraints among them, that all namespaces share."""
@@ -164,6 +171,18 @@ def _checked(namespace: str) -> str:
             f"{namespace!r} is no namespace; expected letters, digits, '_', '.' and '-', at most 64"
         )
     return namespace
+
+
+def define_workers(database: Neo4jDatabase) -> None:
+    """What workers that save beside each other need: their nodes, and what they have to settle."""
+    database.define(
+        f"CREATE CONSTRAINT {WORKER_CONSTRAINT} IF NOT EXISTS"
+        " FOR (n:ClewWorker) REQUIRE (n.namespace, n.number) IS UNIQUE"
+    )
+    database.define(
+        f"CREATE INDEX {UNSETTLED_INDEX} IF NOT EXISTS"
+        " FOR (n:ClewDocument) ON (n.namespace, n.worker)"
+    )
 
 
 def define_keywords(database: Neo4jDatabase) -> None:

@@ -5,7 +5,8 @@ A namespace is opened here, too, to copy it or to copy into it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,8 @@ from clew.stores.neo4j.backend import Neo4jBackend
 from clew.stores.neo4j.connection import Neo4jDatabase
 from clew.stores.neo4j.migrations import holds_namespace, migrate
 from clew.stores.neo4j.search import Neo4jSearch
-from clew.types import CheckReport
+from clew.stores.neo4j.workers import WorkerSaves, read_unsettled, settle
+from clew.types import AliasEvidence, CheckReport, Unsettled
 
 if TYPE_CHECKING:
     from clew.ports.upkeep import Progress
@@ -36,6 +38,8 @@ class Neo4jStore(Neo4jSearch):
     Raises `StoreUnavailableError` where the server cannot be reached, `StoreMismatchError` for a
     store of another embedder or of a newer Clew.
     """
+
+    _worker: WorkerSaves | None = None
 
     def __init__(
         self,
@@ -71,6 +75,34 @@ class Neo4jStore(Neo4jSearch):
     def database(self) -> Neo4jDatabase:
         """The connection, for what else is kept on the server."""
         return self.backend.database
+
+    def write_prepared(self, prepared: PreparedDocument, embedder: tuple[str, int]) -> None:
+        """See `Documents`; a worker writes beside others."""
+        if self._worker is None:
+            super().write_prepared(prepared, embedder)
+        else:
+            self._worker.write(prepared, embedder, self.keep_versions)
+
+    @contextmanager
+    def beside_others(self, worker: int) -> Iterator[None]:
+        """See `ports.StoreUpkeep`."""
+        self._worker = WorkerSaves(self.backend, worker)
+        try:
+            yield
+        finally:
+            self._worker = None
+
+    def batch(self) -> AbstractContextManager[None]:
+        """See `ports.DocumentStore`; a worker's saves each have a commit of their own."""
+        return super().batch() if self._worker is None else nullcontext()
+
+    def unsettled(self, worker: int) -> Unsettled | None:
+        """See `ports.StoreUpkeep`."""
+        return read_unsettled(self.backend, worker)
+
+    def settle(self, unsettled: Unsettled, links: Sequence[AliasEvidence]) -> None:
+        """See `ports.StoreUpkeep`."""
+        self.backend.write(lambda: settle(self.backend, unsettled, links))
 
     def check_lengths(self, prepared: PreparedDocument) -> None:
         """See `Documents`."""

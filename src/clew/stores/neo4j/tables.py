@@ -15,6 +15,7 @@ import numpy as np
 
 from clew.ports.copying import SHAPES, Table
 from clew.ports.copying import Row as WholeRow
+from clew.stores.state import COUNTER
 from clew.stores.statements.dates import LONG
 
 if TYPE_CHECKING:
@@ -112,8 +113,7 @@ INSERT = (
         f" {_TIED.get(table) or f'CREATE {pattern} SET n += row'}}}\n"
         for table, pattern in PATTERNS.items()
     )
-    + """
-MATCH (s:ClewStore {namespace: $namespace})
+    + f"""{COUNTER}
 SET s += $next_ids, s.generation = s.generation + $changes, s.epoch = s.epoch + $moves
 """
 )
@@ -189,23 +189,27 @@ def insertions(rows: Rows) -> Iterator[dict[str, Any]]:
     """Parameters `rows` and `next_ids` of `INSERT`, a bounded number of rows at a time."""
     part: dict[Table, list[dict[str, Any]]] = {}
     free, first = AT_ONCE, True
+    next_ids = {
+        name: max(row["id"] for row in rows[table]) + 1
+        for table, name in COUNTERS.items()
+        if rows.get(table)
+    }
     for table in PATTERNS:
         left = rows.get(table, ())
         while left:
             part[table], left = [to_properties(table, row) for row in left[:free]], left[free:]
             free -= len(part[table])
             if not free:
-                yield _parameters(part)
+                yield _parameters(part, next_ids)
                 part, free, first = {}, AT_ONCE, False
     if part or first:  # without rows there is still something to count
-        yield _parameters(part)
+        yield _parameters(part, next_ids)
 
 
-def _parameters(part: Mapping[Table, list[dict[str, Any]]]) -> dict[str, Any]:
+def _parameters(
+    part: Mapping[Table, list[dict[str, Any]]], next_ids: Mapping[str, int]
+) -> dict[str, Any]:
     nothing: dict[Table, list[dict[str, Any]]] = {table: [] for table in PATTERNS}
-    next_ids = {
-        name: part[table][-1]["id"] + 1 for table, name in COUNTERS.items() if table in part
-    }
     return {"rows": {**nothing, **part}, "next_ids": next_ids}
 
 
