@@ -8,8 +8,9 @@ extracting the same few documents, which is timed beside each size: a machine is
 
 One store grows from size to size. At each are measured: linking and saving documents whose
 embeddings are at hand (passages/s), adding one document and deleting one (read to searchable), the
-first question after each, merging two entities and the snapshot after it, questions by strategy, and in a process of its own opening and asking,
-with its memory. Bytes are those of the store's folder. A store that was kept is not filled again.
+first question after each, merging two entities and the snapshot after it, questions by strategy,
+and in a process of its own opening and asking, with its memory. Bytes are those of the store's
+folder. A store that was kept is not filled again.
 """
 
 from __future__ import annotations

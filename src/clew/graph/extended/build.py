@@ -23,14 +23,14 @@ def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
     generation, mentions_version = source.generation(), source.mentions_version()
     if previous is not None and previous.generation == generation:
         return previous
-    versions = {"generation": generation, "mentions_version": mentions_version}
     layers = None
     if previous is not None and previous.chunks:
         changed = source.moved_since(previous.mentions_version)
         layers = None if changed is None else _extended(source, previous, changed)
     if layers is None:
-        return Snapshot(_read_after(source, 0), **versions)
-    extended = ExtendedSnapshot(*layers, **versions)
+        columns = _read_after(source, 0)
+        return Snapshot(columns, generation=generation, mentions_version=mentions_version)
+    extended = ExtendedSnapshot(*layers, generation=generation, mentions_version=mentions_version)
     return extended.whole if extended.large else extended
 
 

@@ -4,9 +4,8 @@ Chunks never change and their ids are never used again: newer chunks are a small
 own, whose rows stand behind those of the base, and rows of chunks that are gone are left out where
 a row of terms or entities leads to them. A term or an entity keeps its row in the base; one that
 the base lacks has a row behind. Figures of the whole are those of the base and of what was added,
-without those of what is gone, and are computed where they are looked at. Where entities were merged
-or split, or old chunks read again, mentions of the base's chunks change: theirs are left out of the
-base, too, and the new ones stand with those of what was added.
+without those of what is gone, and are computed where they are looked at. Where mentions of the
+base's chunks change, they are left out, too, and the new ones stand with what was added.
 """
 
 from __future__ import annotations
