@@ -74,19 +74,6 @@ class Columns:
             mentions=self.mentions[np.argsort(self.mentions[:, 0], kind="stable")],
         )
 
-    def without_terms(self) -> Columns:
-        """The same chunks as if their texts were empty."""
-        none = np.zeros(0, dtype=np.uint64)
-        return replace(self, term_counts=np.zeros_like(self.term_counts), term_hashes=none)
-
-    def with_mentions(self, chunk_ids: Ints, mentions: Ints) -> Columns:
-        """The same with other mentions of some chunks, those in order of chunk id."""
-        if not len(chunk_ids):
-            return self
-        others = self.mentions[~np.isin(self.mentions[:, 0], chunk_ids)]
-        both = np.concatenate([others, mentions])
-        return replace(self, mentions=both[np.argsort(both[:, 0], kind="stable")])
-
     def append(self, other: Columns) -> Columns:
         """These chunks, then the other's."""
         return Columns(

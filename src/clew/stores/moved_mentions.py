@@ -77,6 +77,11 @@ def count_move(backend: Backend, chunk_ids: Collection[int], *, changes: int = 1
     backend.execute(COUNT_CHANGE, changes=changes, moves=1)
 
 
+def count_moved_aliases(backend: Backend, aliases: Iterable[int], *, changes: int = 1) -> None:
+    """Count a change by which these aliases became another entity's, and note where they stand."""
+    count_move(backend, chunks_naming(backend, aliases=aliases), changes=changes)
+
+
 class MovedMentions(StoreState):
     """`ports.VectorSource.moved_since`."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from clew.graph.extended.moved import Moved
+from clew.graph.extended.moved import Moved, with_mentions
 from clew.graph.extended.snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import find_sorted, read_columns
@@ -95,7 +95,7 @@ def _with_mentions(layers: _Layers, source: SnapshotSource, changed: Ids) -> _La
     mentions = mentions[np.isin(mentions[:, 0], base.chunk_ids[rows])]
     mentions = mentions[np.argsort(mentions[:, 0], kind="stable")]
     later = found[np.isin(found[:, 0], added.chunk_ids)]
-    return _Layers(base, gone, added.with_mentions(changed, later), Moved(rows, mentions))
+    return _Layers(base, gone, with_mentions(added, changed, later), Moved(rows, mentions))
 
 
 def _read_after(source: SnapshotSource, after: int) -> Columns:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -33,3 +33,18 @@ class Moved:
             term_hashes=np.zeros(0, dtype=np.uint64),
             mentions=self.mentions,
         )
+
+
+def with_mentions(columns: Columns, chunk_ids: Ints, mentions: Ints) -> Columns:
+    """The same with other mentions of some chunks, those in order of chunk id."""
+    if not len(chunk_ids):
+        return columns
+    others = columns.mentions[~np.isin(columns.mentions[:, 0], chunk_ids)]
+    both = np.concatenate([others, mentions])
+    return replace(columns, mentions=both[np.argsort(both[:, 0], kind="stable")])
+
+
+def without_terms(columns: Columns) -> Columns:
+    """The same chunks as if their texts were empty."""
+    none = np.zeros(0, dtype=np.uint64)
+    return replace(columns, term_counts=np.zeros_like(columns.term_counts), term_hashes=none)

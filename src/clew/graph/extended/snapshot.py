@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from clew.graph.extended.moved import Moved
+from clew.graph.extended.moved import Moved, with_mentions, without_terms
 from clew.graph.extended.rows import (
     Computed,
     Figure,
@@ -134,7 +134,7 @@ class ExtendedSnapshot(Snapshot):
         """The chunks whose mentions stand with those of the base: those moved, then those added."""
         if not len(self.moved.rows):
             return self.added
-        both = self.moved.columns(self.base.columns).append(self.added.columns.without_terms())
+        both = self.moved.columns(self.base.columns).append(without_terms(self.added.columns))
         version = self.mentions_version
         return Snapshot(both, generation=self.generation, mentions_version=version)
 
@@ -198,7 +198,7 @@ class ExtendedSnapshot(Snapshot):
         present = np.ones(self.base.size, dtype=bool)
         present[self.gone] = False
         moved, mentions = self.base.chunk_ids[self.moved.rows], self.moved.mentions
-        base = self.base.columns.with_mentions(moved, mentions).keep(present)
+        base = with_mentions(self.base.columns, moved, mentions).keep(present)
         return base.append(self.added.columns)
 
     @cached_property

@@ -18,7 +18,6 @@ from clew.stores.documents.row_builder import (
     mention_rows,
     number_rows,
 )
-from clew.stores.moved_mentions import chunks_naming, count_move
 from clew.stores.names import alias_resolution
 from clew.stores.names.alias_plans import NamePlan, ResolvedNames
 from clew.stores.names.alias_resolution import keys_asked
@@ -115,11 +114,8 @@ def write_document(
         named = json.dumps([alias.id for alias in planned.plan.aliases])
         prepared.document.update(worker=worker, named=named)
     relations = _insert(backend, prepared, held, planned, former)
-    alias_resolution.write_changes(backend, planned.plan)
+    alias_resolution.write_and_count(backend, planned.plan)
     moved = planned.plan.resolved.moved
-    if moved:
-        aliases = planned.plan.resolved.moved_aliases
-        count_move(backend, chunks_naming(backend, aliases=aliases), changes=0)
     delete_orphans(backend, former.touched | moved)
     heads = former.heads | heads_of(relations, functional)
     heads |= heads_around(backend, moved, functional)

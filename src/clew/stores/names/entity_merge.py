@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.backend import Backend, pairs, writing
-from clew.stores.moved_mentions import chunks_naming, count_move
+from clew.stores.moved_mentions import count_moved_aliases
 from clew.stores.names.alias_resolution import alias_row
 from clew.stores.names.entities import Entities, unknown_entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
@@ -112,7 +112,7 @@ class EntityMerging(Entities):
         group = rules.get(target.key, target.key)
         write_rules(self.backend, joined_rules(rules, source.keys, group))
         _recompute_around(self.backend, [target.id])
-        _count_moved(self.backend, source.aliases)
+        count_moved_aliases(self.backend, [alias.id for alias in source.aliases])
 
     @writing
     def split(self, entity_id: int, keys: Sequence[str]) -> int:
@@ -120,7 +120,7 @@ class EntityMerging(Entities):
         held = read_held(self.backend, [entity_id])[int(entity_id)]
         parted, left = part_names(held, keys)
         new_id = split_off(self.backend, held, parted, left)
-        _count_moved(self.backend, parted)
+        count_moved_aliases(self.backend, [alias.id for alias in parted])
         return new_id
 
     @writing
@@ -214,11 +214,6 @@ def _move(backend: Backend, aliases: Sequence[HeldAlias], entity_id: int, eviden
     backend.execute_many(
         statements.MOVE_ALIASES, [{"id": alias.id, **by_hand} for alias in aliases]
     )
-
-
-def _count_moved(backend: Backend, aliases: Sequence[HeldAlias]) -> None:
-    """Count the change that aliases are another entity's."""
-    count_move(backend, chunks_naming(backend, aliases=[alias.id for alias in aliases]))
 
 
 def _read_rules(backend: Backend, keys: Sequence[str]) -> dict[str, str]:

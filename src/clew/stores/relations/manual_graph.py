@@ -15,7 +15,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
-from clew.stores.moved_mentions import chunks_naming, count_move
+from clew.stores.moved_mentions import count_move, count_moved_aliases
 from clew.stores.names.alias_plans import Named
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans, unknown_entities
@@ -84,7 +84,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
             self.backend.execute_many(statements.NAME_BY_HAND, new)
         moved = [*freed, *resolved.moved_aliases]
         if moved:
-            count_move(self.backend, chunks_naming(self.backend, aliases=moved))
+            count_moved_aliases(self.backend, moved)
         elif new:
             self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return results
