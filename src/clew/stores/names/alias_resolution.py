@@ -86,7 +86,7 @@ def write_changes(backend: Backend, plan: NamePlan) -> None:
 
 
 def write_and_count(backend: Backend, plan: NamePlan) -> None:
-    """`write_changes`, which count as a move of mentions where there are moves, but as no commit."""
+    """`write_changes`; aliases that move are counted, but as no commit of their own."""
     write_changes(backend, plan)
     if plan.moves:
         count_moved_aliases(backend, plan.resolved.moved_aliases, changes=0)
