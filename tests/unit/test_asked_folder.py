@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -33,8 +33,8 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[clew.Clew]:
         yield engine
 
 
-def names(engine: clew.Clew, question: str, **options: object) -> list[str]:
-    return [Path(hit.chunk.source).name for hit in engine.search(question, **options).hits]
+def names(engine: clew.Clew, question: str, where: Sequence[str] = ()) -> list[str]:
+    return [Path(hit.chunk.source).name for hit in engine.search(question, where=where).hits]
 
 
 @pytest.mark.parametrize("question", ["latest minutes", "What are the most recent minutes?"])
@@ -75,3 +75,9 @@ def test_a_name_of_no_folder_leads_nothing(engine: clew.Clew) -> None:
             Path(hit.chunk.source).parent.name == "minutes" and "exact" in hit.scores
             for hit in engine.search(question).hits
         )
+
+
+def test_what_is_asked_for_by_its_folder_is_quoted_without_a_model(engine: clew.Clew) -> None:
+    answer = engine.ask("latest minutes")
+    assert answer.statements[0].text == "The board raised the price of rye."
+    assert answer.sources[0].title == "Board, 15 April 2024"

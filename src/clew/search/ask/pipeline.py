@@ -121,20 +121,27 @@ def _without_model(result: SearchResult, tell: Tell, began: float, notes: Sequen
 def _sentences(hits: Sequence[Hit], least: float) -> list[AnswerStatement]:
     """The answering sentences of the best passages, each its own quotation, and each once.
 
-    Passages of a confidence below `least` do not answer; one of none (no ranker ran) may.
+    Passages of a confidence below `least` do not answer; one of none (no ranker ran) may. Of one
+    that is asked for by name ("latest minutes"), no sentence of which answers, it is the first.
     """
     found: list[AnswerStatement] = []
     for number, hit in enumerate(hits, start=1):
         doubtful = hit.confidence is not None and hit.confidence < least
-        if hit.answer is None or doubtful or len(found) == MOST_SENTENCES:
+        answer = hit.answer or (_opening(hit) if "exact" in hit.scores else None)
+        if answer is None or doubtful or len(found) == MOST_SENTENCES:
             continue
-        start, end = _prose(hit, hit.answer)
+        start, end = _prose(hit, answer)
         text = hit.chunk.text[start - hit.chunk.start : end - hit.chunk.start]
         shown = statement_text(text)
         if text.strip() and all(statement.text != shown for statement in found):
             quotation = Quotation(source=number, text=text, start=start, end=end)
             found.append(AnswerStatement(text=shown, quotations=(quotation,), supported=True))
     return found
+
+
+def _opening(hit: Hit) -> CharRange | None:
+    start, found = hit.chunk.start, sentences(hit.chunk.text)
+    return (start + found[0][0], start + found[0][1]) if found else None
 
 
 def _prose(hit: Hit, answer: CharRange) -> CharRange:
