@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, fields, replace
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -165,12 +164,6 @@ class Adjacency:
     def row(self, index: int) -> Ints:
         """The items of one row."""
         return self.items[self.starts[index] : self.starts[index + 1]]
-
-    def lists(self, first: int, end: int) -> list[list[int]]:
-        """The items of each row from the first up to the end."""
-        starts = self.starts[first : end + 1].tolist()
-        items = self.items[starts[0] : starts[-1]].tolist()
-        return [items[a - starts[0] : b - starts[0]] for a, b in pairwise(starts)]
 
     def sizes(self, rows: Ints) -> Ints:
         """(n,) how many entries rows have."""

@@ -144,14 +144,16 @@ def _sentence(
     """The passage's sentence that ties the two entities best, then covers the question best."""
     start, end = snapshot.sentence_starts[passage : passage + 2].tolist()
     first = min(start + 1, end - 1)
-    covered = (0.9 * coverage.of_sentences(passage)[first - end :]).tolist()
     # The sentences are few, and their entities: lists are faster than arrays here.
-    mentioned = snapshot.sentence_entities.lists(first, end)
+    entries, owner = snapshot.sentence_entities.entries(np.arange(first, end))
+    found = snapshot.sentence_entities.items[entries]
+    covered = (0.9 * coverage.of_sentences(passage)[first - end :]).tolist()
+    mentions = set(zip(owner.tolist(), found.tolist(), strict=True))
     ties = [
-        2 * (onward in found) + (entity in found) + share
-        for found, share in zip(mentioned, covered, strict=True)
+        2 * ((place, onward) in mentions) + ((place, entity) in mentions) + share
+        for place, share in enumerate(covered)
     ]
-    return first + ties.index(max(ties))
+    return int(first) + ties.index(max(ties))
 
 
 # --- relations as people read them, with the sentence that says so -----------------------
