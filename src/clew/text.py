@@ -258,7 +258,7 @@ def _algorithm(letter: str) -> str:
 def _stemmer(algorithm: str) -> Stemmer:
     from Stemmer import Stemmer
 
-    return Stemmer(algorithm)
+    return Stemmer(algorithm, 0)  # without its cache: what was stemmed is kept by word here
 
 
 def encodable(text: str) -> str:

@@ -208,6 +208,18 @@ def distinct(values: NDArray[_Number]) -> NDArray[_Number]:
     return ordered[first]
 
 
+def numbered(values: NDArray[Any], size: int) -> tuple[Ints, Ints]:
+    """The numbers (below `size`) sorted, each once, and the place of each of the values there.
+
+    Several times as fast as `numpy.unique`, which sorts pairs; of the memory for all numbers only
+    what is written to is taken.
+    """
+    found = distinct(values)
+    places = np.empty(size, np.int64)
+    places[found] = np.arange(len(found))
+    return found, places[values]
+
+
 def find_sorted(
     values: NDArray[_Number], wanted: NDArray[_Number]
 ) -> tuple[Ints, NDArray[np.bool_]]:

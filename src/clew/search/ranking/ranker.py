@@ -67,11 +67,13 @@ class Forest:
 
     def scores(self, matrix: Floats) -> Floats:
         """(n,) of the rows of an (n, features) float32 matrix; higher is better."""
-        failed = matrix[:, self.features] > self.thresholds
-        none_struck = np.array(np.iinfo(self.kept.dtype).max, self.kept.dtype)
-        left = np.bitwise_and.reduce(np.where(failed, self.kept, none_struck), axis=2)
-        leaf = np.bitwise_count(~left & (left - 1))
-        scores: Floats = self.values[np.arange(len(self.values)), leaf].sum(axis=1)
+        columns, struck = np.ascontiguousarray(matrix.T), ~self.kept
+        lost = np.zeros((len(struck), len(matrix)), struck.dtype)
+        for node in range(struck.shape[1]):
+            failed = columns[self.features[:, node]] > self.thresholds[:, node, None]
+            lost |= failed * struck[:, node, None]
+        leaf = np.bitwise_count(lost & ~(lost + 1))
+        scores: Floats = self.values[np.arange(len(leaf))[:, None], leaf].sum(axis=0)
         return scores
 
 

@@ -46,6 +46,9 @@ class Coverage:
     def __init__(self, analysis: Analysis, snapshot: Snapshot) -> None:
         self.idf = analysis.term_idf
         self._snapshot, self._terms = snapshot, analysis.term_rows
+        # Asked for again and again; of all rows, since memory is taken where it is written only.
+        self._masks: Masks = np.zeros(snapshot.sentences, np.uint64)
+        self._is_read = np.zeros(snapshot.sentences, bool)
         self._of_sentences: dict[int, Floats] = {}
         self.named = _named_terms(analysis, snapshot)
         """The bits of terms that belong to a seed's name."""
@@ -54,19 +57,24 @@ class Coverage:
 
     def sentences(self, sentences: Ints) -> Masks:
         """Terms that each sentence holds."""
-        masks = np.zeros(len(sentences), dtype=np.uint64)
+        unread = sentences[~self._is_read[sentences]]
+        if len(unread):
+            self._read(distinct(unread))
+        return self._masks[sentences]
+
+    def _read(self, sentences: Ints) -> None:
+        self._is_read[sentences] = True
         owner, term = find_terms_in(self._snapshot, self._terms, sentences)
         starts = np.flatnonzero(np.diff(owner, prepend=-1))
         if len(starts):
             bits = np.left_shift(np.uint64(1), term.astype(np.uint64))
-            masks[owner[starts]] = np.bitwise_or.reduceat(bits, starts)
-        return masks
+            self._masks[sentences[owner[starts]]] = np.bitwise_or.reduceat(bits, starts)
 
     def with_context(self, sentences: Ints) -> Masks:
         """Terms that each sentence or its chunk's context holds."""
-        chunks, place = np.unique(self._snapshot.sentence_chunk[sentences], return_inverse=True)
-        contexts = self.sentences(self._snapshot.sentence_starts[chunks])
-        return self.sentences(sentences) | contexts[place]
+        chunks = self._snapshot.sentence_chunk[sentences]
+        contexts = self._snapshot.sentence_starts[chunks]
+        return self.sentences(sentences) | self.sentences(contexts)
 
     def passages(self, rows: Ints) -> Masks:
         """Terms that each chunk or its context holds."""
@@ -83,9 +91,10 @@ class Coverage:
 
     def weighed(self, masks: Masks, weights: Floats) -> Floats:
         """Share of the weights (a term each) of the masks' terms, 0 to 1; 0 where none has any."""
-        bits = np.arange(len(self.idf), dtype=np.uint64)
-        held = (masks[..., None] >> bits) & np.uint64(1)
-        return (held @ weights / (float(weights.sum()) or 1.0)).astype(np.float32)
+        octets = np.ascontiguousarray(masks[..., None], "<u8").view(np.uint8)
+        held = np.unpackbits(octets, axis=-1, count=len(self.idf), bitorder="little")
+        total = float(weights.sum()) or 1.0
+        return (held.astype(np.float64) @ weights / total).astype(np.float32)
 
     def of_sentences(self, passage: int) -> Floats:
         """Share of the question's idf that each sentence of a chunk holds, its context first."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from clew.graph.snapshot_columns import distinct, find_sorted
+from clew.graph.snapshot_columns import distinct, find_sorted, numbered
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -47,17 +47,19 @@ class Edges:
 
     @classmethod
     def towards(cls, target: Ints, origin: Ints, weight: Masses, size: int) -> Edges:
-        """Edges given in any order."""
-        order = np.argsort(target, kind="stable")
-        targets, starts = np.unique(target[order], return_index=True)
-        return cls(origin[order], weight[order], targets, starts, size)
+        """Edges given in any order, one at most from an origin to a target."""
+        order = np.argsort(target * (origin.max(initial=0) + 1) + origin)
+        target = target[order]
+        starts = np.flatnonzero(np.diff(target, prepend=-1))
+        return cls(origin[order], weight[order], target[starts], starts, size)
 
     def carry(self, masses: Masses) -> Masses:
-        """(size, k) what arrives of the origins' masses (origins, k)."""
-        arrived = np.zeros((self.size, masses.shape[1]))
+        """(k, size) what arrives of the origins' masses (k, origins)."""
+        arrived = np.zeros((len(masses), self.size))
         if len(self.starts):
-            flow = masses[self.origin] * self.weight[:, None]
-            arrived[self.targets] = np.add.reduceat(flow, self.starts, axis=0)
+            flow = masses.take(self.origin, axis=1)
+            flow *= self.weight
+            arrived[:, self.targets] = np.add.reduceat(flow, self.starts, axis=1)
         return arrived
 
 
@@ -82,21 +84,23 @@ class LocalGraph:
 def local_graph(snapshot: Snapshot, passages: Ints) -> LocalGraph:
     """The graph around passages (rows, sorted and distinct)."""
     entries, passage = snapshot.passage_entities.entries(passages)
-    entities, entity = np.unique(snapshot.passage_entities.items[entries], return_inverse=True)
+    entities, entity = numbered(snapshot.passage_entities.items[entries], len(snapshot.entity_ids))
     weight = snapshot.weights(entries)
     size, members = len(passages), len(entities)
     out_of_passage = weight / np.bincount(passage, weights=weight, minlength=size)[passage]
     out_of_entity = weight / snapshot.entity_totals(entities)[entity]
-    alone = (np.bincount(entity, minlength=members) == 1)[entity]
-    shared = ~alone
+    is_shared = np.bincount(entity, minlength=members) > 1
+    shared = is_shared[entity]
+    alone = ~shared
+    hub = (np.cumsum(is_shared) - 1)[entity[shared]]
     returning = out_of_passage[alone] * out_of_entity[alone]
     return LocalGraph(
         passages=passages,
         entities=entities,
         from_entities=Edges.towards(passage, entity, out_of_entity, size),
         loops=np.bincount(passage[alone], weights=returning, minlength=size).astype(np.float64),
-        onward=Edges.towards(entity[shared], passage[shared], out_of_passage[shared], members),
-        back=Edges.towards(passage[shared], entity[shared], out_of_entity[shared], size),
+        onward=Edges.towards(hub, passage[shared], out_of_passage[shared], int(is_shared.sum())),
+        back=Edges.towards(passage[shared], hub, out_of_entity[shared], size),
     )
 
 
@@ -115,12 +119,13 @@ def walk(
     """
     total = restart_passages.sum(axis=0) + restart_entities.sum(axis=0)
     scale = (1 - damping) / np.where(total > 0, total, 1)
-    home = scale * (restart_passages + damping * graph.from_entities.carry(restart_entities))
-    at = home
+    entered = graph.from_entities.carry(restart_entities.T).T
+    # A row a walk: what is summed lies side by side.
+    home = np.ascontiguousarray((scale * (restart_passages + damping * entered)).T)
+    at, onward = home, (damping**2)[:, None]
     for _ in range(rounds):
-        returned = graph.loops[:, None] * at + graph.back.carry(graph.onward.carry(at))
-        at = home + damping**2 * returned
-    return at
+        at = home + onward * (graph.loops * at + graph.back.carry(graph.onward.carry(at)))
+    return at.T
 
 
 ENTITY_PASSAGES = 100
