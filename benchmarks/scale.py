@@ -8,8 +8,9 @@ extracting the same few documents, which is timed beside each size: a machine is
 
 One store grows from size to size. At each are measured: linking and saving documents whose
 embeddings are at hand (passages/s), adding one document and deleting one (read to searchable), the
-first question after each, questions by strategy, and in a process of its own opening and asking,
-with its memory. Bytes are those of the store's folder. A store that was kept is not filled again.
+first question after each, merging two entities and the snapshot after it, questions by strategy,
+and in a process of its own opening and asking, with its memory. Bytes are those of the store's
+folder. A store that was kept is not filled again.
 """
 
 from __future__ import annotations
@@ -39,6 +40,8 @@ ASKED = 30
 """Questions of each strategy."""
 ADDED = 12
 """Documents added and deleted one by one."""
+MOST_MENTIONED = 20
+"""Passages of an entity that is merged, at most."""
 _FIRST_ADDED = 10_000
 """Copies from which documents are added one by one: none that the store was filled with."""
 
@@ -99,6 +102,7 @@ def measure(
             figures = filled(engine, filling, size - engine.store.chunk_count())
             unit = [timed(bare)]
             figures |= changed(engine, adding, corpus.questions[0])
+            figures |= merged(engine)
             unit.append(timed(bare))
             figures |= asked(engine, corpus.questions[:ASKED])
             unit.append(timed(bare))
@@ -168,6 +172,20 @@ def changed(engine: clew.Clew, documents: Iterator[Document], question: str) -> 
         engine.store.delete([old.id])
         after = timed(lambda: engine.state.snapshot)
         figures.setdefault("snapshot after an old one is gone, ms", []).append(1000 * after)
+    return {name: statistics.median(values) for name, values in figures.items()}
+
+
+def merged(engine: clew.Clew) -> Figures:
+    """Merge entities of a few passages each, the snapshot brought up to date after each."""
+    snapshot, store = engine.state.snapshot.whole, engine.store
+    few = (snapshot.entity_frequency > 1) & (snapshot.entity_frequency <= MOST_MENTIONED)
+    ids = snapshot.entity_ids[few][: 2 * ADDED].tolist()
+    figures: dict[str, list[float]] = {}
+    for source, target in zip(ids[::2], ids[1::2], strict=True):
+        spent = timed(partial(store.merge, source, target, "by hand"))
+        figures.setdefault("one merge of entities, ms", []).append(1000 * spent)
+        after = timed(lambda: engine.state.snapshot)
+        figures.setdefault("snapshot after a merge, ms", []).append(1000 * after)
     return {name: statistics.median(values) for name, values in figures.items()}
 
 

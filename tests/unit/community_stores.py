@@ -7,7 +7,7 @@ from pathlib import Path
 
 from clew.graph.communities.refresh import Changed, refresh_communities
 from clew.graph.entity_graph import EntityGraph, build_entity_graph
-from clew.graph.extended.snapshot import build
+from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
 from clew.stores.communities.communities import Communities
 from clew.stores.sqlite.store import SqliteStore

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.extended.snapshot import build
+from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.retrieval.bridge import (

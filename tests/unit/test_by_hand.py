@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing
@@ -16,7 +17,7 @@ import clew
 from clew.errors import ClewError, InputError, NotFoundError
 from clew.indexing.manual_graph import check_type, snake_case, written_relation
 from clew.search.strategies import STRATEGIES
-from clew.testing.fakes import HashEmbedder
+from clew.testing.fakes import HashEmbedder, ScriptedLanguageModel
 from clew.types import NewEntity, NewRelation
 
 ANNA = NewEntity(name="Anna Morn", entity_type="person")
@@ -322,3 +323,40 @@ def test_check_finds_and_mends_an_observation_of_nobody(engine: clew.Clew) -> No
     assert "is of no entity that was made by hand" in problem.detail
     assert engine.maintenance.check(repair=True).problems == ()
     assert texts(engine, "Anna Morn") == ["Paints."]
+
+
+def taught_by_hand(engine: clew.Clew) -> str:
+    """A store whose text names the pupil, and a question that only the graph answers."""
+    engine.add("Anna Morn learnt the trade at the mill of Vell.", title="Anna Morn")
+    anna = engine.entities.get("Anna Morn").id
+    ((piet, _),) = engine.entities.memory.add_entities(
+        [NewEntity(name="Piet Oss", entity_type="person")]
+    )
+    engine.entities.add_relation(piet, anna, "taught")
+    engine.entities.add_relation(anna, piet, "owes_money_to")
+    return "Who taught Anna Morn?"
+
+
+def test_an_answer_without_a_model_says_what_was_stated_by_hand(engine: clew.Clew) -> None:
+    question = taught_by_hand(engine)
+    answer = engine.ask(question)
+    first = answer.statements[0]
+    assert (first.text, first.supported) == ("Piet Oss — taught → Anna Morn", True)
+    (source,) = [s for s in answer.sources if s.number == first.quotations[0].source]
+    assert (source.title, source.id) == ("Stated by hand", "")
+    assert all("owes_money_to" not in said.text for said in answer.statements), "nobody asked"
+    other = engine.ask("At which mill did Anna Morn learn the trade?")
+    assert all("→" not in said.text for said in other.statements)
+
+
+def test_a_model_may_quote_what_was_stated_by_hand(tmp_path: Path) -> None:
+    words = "Piet Oss — taught → Anna Morn"
+    reply = {
+        "statements": [{"quotes": [{"passage": 1, "words": words}], "statement": "Piet Oss did."}]
+    }
+    model = ScriptedLanguageModel([json.dumps(reply)])
+    with clew.open(tmp_path, embedder=HashEmbedder(), language_model=model) as engine:
+        answer = engine.ask(taught_by_hand(engine))
+    assert words in model.asked[0].messages[0].text
+    assert [said.text for said in answer.statements] == ["Piet Oss did."]
+    assert answer.sources[0].title == "Stated by hand"

@@ -13,7 +13,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from clew.graph.extended.snapshot import ExtendedSnapshot, build
+from clew.graph.extended.build import build
+from clew.graph.extended.snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Adjacency, find_sorted, narrow
 from clew.ports import PassageRow, RelationRows
@@ -36,8 +37,12 @@ class Shelf:
     hands: int = 0
     dropped: dict[int, int] | None = field(default_factory=dict)
     """When each was, by chunk; None where nobody noted it."""
+    noted: dict[int, list[int]] = field(default_factory=dict)
+    """Chunks whose mentions changed, by the version that this made; others are not known."""
     reads: int = 0
     """Of all ids."""
+    wholes: int = 0
+    """Of all mentions."""
 
     def add(
         self, document: int, context: str, said: list[str], mentions: list[tuple[int, int, int]]
@@ -50,6 +55,16 @@ class Shelf:
             self.dropped[chunk_id] = self.commits
         self.commits += 1
         del self.chunks[chunk_id]
+
+    def move(self, found: dict[int, list[tuple[int, int, int]]], *, noted: bool = True) -> None:
+        """Give chunks other mentions."""
+        self.commits += 1
+        self.hands += 1
+        for chunk_id, mentions in found.items():
+            document, context, said, _ = self.chunks[chunk_id]
+            self.chunks[chunk_id] = (document, context, said, mentions)
+        if noted:
+            self.noted[self.hands] = list(found)
 
     def reading(self) -> AbstractContextManager[None]:
         return nullcontext()
@@ -70,6 +85,17 @@ class Shelf:
         found = [one for one, at in self.dropped.items() if at >= generation]
         return np.array(sorted(found), dtype=np.int64)
 
+    def moved_since(self, mentions_version: int) -> Ids | None:
+        missed = range(mentions_version + 1, self.hands + 1)
+        if not all(version in self.noted for version in missed):
+            return None
+        ids = {one for version in missed for one in self.noted[version]}
+        return np.array(sorted(ids), dtype=np.int64)
+
+    def mentions_of(self, chunk_ids: Ids) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        rows = self._mentions(0)
+        return rows[np.isin(rows[:, 0], chunk_ids)]
+
     def chunk_count(self) -> int:
         return len(self.chunks)
 
@@ -88,6 +114,10 @@ class Shelf:
                 )
 
     def mention_rows(self, after: int = 0) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
+        self.wholes += after == 0
+        return self._mentions(after)
+
+    def _mentions(self, after: int) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         rows = sorted(
             (chunk_id, *mention)
             for chunk_id, (_, _, _, mentions) in self.chunks.items()
@@ -193,20 +223,51 @@ def _seen(snapshot: Snapshot, chunk_ids: Ids) -> dict[str, object]:
     }
 
 
+def _moved(
+    shelf: Shelf, entity: int, other: int, kept: int
+) -> dict[int, list[tuple[int, int, int]]]:
+    """Mentions of an entity as those of another (0: none), in every chunk or every second one."""
+    found = {}
+    for chunk_id, (_, _, _, mentions) in shelf.chunks.items():
+        if chunk_id % kept == 0 and any(e == entity for _, e, _ in mentions):
+            moved = [(s, other if e == entity else e, n) for s, e, n in mentions]
+            each = {(s, e): (s, e, n) for s, e, n in moved if e}  # of one sentence and entity
+            found[chunk_id] = list(each.values())
+    return found
+
+
 @given(
     st.lists(chunks(), min_size=1, max_size=6),
-    st.lists(st.tuples(st.lists(chunks(), max_size=3), st.sets(st.integers(1, 20))), max_size=3),
+    st.lists(
+        st.tuples(
+            st.lists(chunks(), max_size=3),
+            st.sets(st.integers(1, 20)),
+            st.lists(
+                st.tuples(st.integers(1, 7), st.integers(0, 7), st.integers(1, 2), st.booleans()),
+                max_size=3,
+            ),
+            st.booleans(),
+        ),
+        max_size=3,
+    ),
     st.booleans(),
 )
 def test_extending_equals_building_anew(
-    early: list[Chunk], rounds: list[tuple[list[Chunk], set[int]]], noted: bool
+    early: list[Chunk],
+    rounds: list[tuple[list[Chunk], set[int], list[tuple[int, int, int, bool]], bool]],
+    noted: bool,
 ) -> None:
+    """After adding, deleting, and merging, splitting or pruning entities, noted or not."""
     shelf = Shelf(dropped={} if noted else None)
     for chunk in early:
         shelf.add(*chunk)
     extended = build(shelf)
-    for late, dropped in rounds:
-        for chunk in late:
+    for late, dropped, moves, moved_first in rounds:
+        for chunk in () if moved_first else late:
+            shelf.add(*chunk)
+        for entity, other, kept, is_noted in moves:
+            shelf.move(_moved(shelf, entity, other, kept), noted=is_noted)
+        for chunk in late if moved_first else ():
             shelf.add(*chunk)
         for chunk_id in dropped & set(shelf.chunks):
             shelf.drop(chunk_id)
@@ -316,14 +377,22 @@ def test_the_same_generation_is_the_same_snapshot() -> None:
     assert build(shelf, snapshot) is snapshot
 
 
-def test_entities_that_changed_hands_are_read_again() -> None:
+def test_mentions_that_changed_hands_are_read_alone_where_they_are_noted() -> None:
     shelf = Shelf()
-    shelf.add(1, "", ["A bell."], [(0, 1, 1)])
+    for number in range(30):
+        shelf.add(number, "", ["A bell."], [(0, 1 + number % 6, 1)])
     before = build(shelf)
-    document, context, said, _ = shelf.chunks[1]
-    shelf.chunks[1] = (document, context, said, [(0, 2, 1)])
-    shelf.commits, shelf.hands = 2, 1
-    assert build(shelf, before).entity_ids.tolist() == [2]
+    shelf.move({5: [(0, 9, 1)], 7: [], 9: [(0, 9, 2), (-1, 1, 1)]})
+    extended = build(shelf, before)
+    assert isinstance(extended, ExtendedSnapshot)
+    assert extended.base is before
+    assert shelf.wholes == 1, "when it was built first"
+    assert _seen(extended, shelf.chunk_ids()) == _seen(build(shelf), shelf.chunk_ids())
+
+    shelf.move({5: [(0, 2, 1)]}, noted=False)
+    wholes = shelf.wholes
+    assert not isinstance(build(shelf, extended), ExtendedSnapshot)
+    assert shelf.wholes == wholes + 1
 
 
 def test_neighbours_stay_within_the_document() -> None:

@@ -11,7 +11,8 @@ import pytest
 
 import clew
 from clew.errors import ClewError
-from clew.graph.extended.snapshot import build
+from clew.graph.extended.build import build
+from clew.graph.extended.snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Adjacency, Columns
 from clew.graph.snapshot_files import current_snapshot, write_snapshot
@@ -128,11 +129,13 @@ def test_changes_that_are_damaged_are_read_from_the_store(
     assert _all_of(read.whole) == _all_of(build(engine.store))
 
 
-def test_merging_by_hand_makes_old_snapshots_useless(engine: clew.Clew) -> None:
+def test_merging_by_hand_is_taken_in(engine: clew.Clew) -> None:
     before = current_snapshot(engine.store, engine.store.folder)
     engine.entities.merge("Piet Oss", "Ada Morn")
     after = current_snapshot(engine.store, engine.store.folder, before)
-    assert len(after.entity_ids) == len(before.entity_ids) - 1
+    assert isinstance(after, ExtendedSnapshot)
+    assert after.base is before
+    assert len(after.whole.entity_ids) == len(before.entity_ids) - 1
     assert _equal(after, build(engine.store))
 
 

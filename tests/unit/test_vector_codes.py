@@ -46,6 +46,9 @@ class Held:
     def deleted_since(self, generation: int) -> Ids | None:
         return None
 
+    def moved_since(self, mentions_version: int) -> Ids | None:
+        return np.zeros(0, dtype=np.int64) if mentions_version == 0 else None
+
     def chunk_count(self) -> int:
         return len(self.ids)
 

@@ -9,7 +9,7 @@ from typing import TypeVar
 import numpy as np
 import pytest
 
-from clew.graph.extended.snapshot import build
+from clew.graph.extended.build import build
 from clew.graph.snapshot import Snapshot
 from clew.search.analysis.analyse import Analysis, analyse
 from clew.search.ranking.word_features import WORD_FEATURES, word_features

@@ -22,7 +22,9 @@ from clew.derived_files import (
     remove_files,
     write_arrays,
 )
-from clew.graph.extended.snapshot import ExtendedSnapshot, build
+from clew.graph.extended.build import build
+from clew.graph.extended.moved import Moved
+from clew.graph.extended.snapshot import ExtendedSnapshot
 from clew.graph.snapshot import Snapshot
 from clew.graph.snapshot_columns import Columns
 
@@ -34,10 +36,10 @@ if TYPE_CHECKING:
 
     from clew.ports import SnapshotSource
 
-FORMAT = 5
-"""Grows whenever what is stored means something else."""
+FORMAT, CHANGES_FORMAT = 5, 6
+"""Of a snapshot's file and of that of changes; grows when what is stored means something else."""
 KIND, CHANGES = "snapshot", "changes"
-"""Of the file of a snapshot, and of that of what was added to it and is gone since."""
+"""Of the file of a snapshot, and of that of what was added, is gone and changed since."""
 LEAST = 2000
 """Chunks of a base beside which changes are written; below, all is written anew as quickly."""
 
@@ -94,10 +96,12 @@ def _is_replaced(previous: Snapshot, folder: Path) -> bool:
 
 
 def _write_changes(snapshot: ExtendedSnapshot, folder: Path) -> None:
-    numbers = [FORMAT, snapshot.mentions_version, snapshot.base.generation]
+    numbers = [CHANGES_FORMAT, snapshot.mentions_version, snapshot.base.generation]
     stored = {
         "numbers": np.array(numbers, dtype=np.int64),
         "gone": snapshot.gone,
+        "moved": snapshot.moved.rows,
+        "mentions": snapshot.moved.mentions,
         **_named(snapshot.added.columns),
     }
     write_arrays(folder, CHANGES, snapshot.generation, stored)
@@ -118,11 +122,12 @@ def _with_changes(base: Snapshot, folder: Path, generation: int) -> Snapshot:
         arrays = read_arrays(path) if base.generation < files[path] <= generation else None
         if arrays is not None and len(arrays["numbers"]) == 3:
             version, mentions_version, of = arrays["numbers"].tolist()
-            if (version, of) == (FORMAT, base.generation):
+            if (version, of) == (CHANGES_FORMAT, base.generation):
                 return ExtendedSnapshot(
                     base,
                     arrays["gone"],
                     _columns(arrays),
+                    Moved(arrays["moved"], arrays["mentions"]),
                     generation=files[path],
                     mentions_version=mentions_version,
                 )

@@ -120,6 +120,13 @@ class VectorSource(Protocol):
         """
         ...
 
+    def moved_since(self, mentions_version: int) -> Ids | None:
+        """Sorted ids of the chunks whose mentions changed hands since a version, and perhaps more.
+
+        None: not known, since too many did meanwhile, or old chunks came back.
+        """
+        ...
+
     def chunk_count(self) -> int:
         """How many chunks there are."""
         ...
@@ -138,6 +145,10 @@ class SnapshotSource(VectorSource, Protocol):
 
     def mention_rows(self, after: int = 0) -> NDArray[np.int64]:
         """(n, 4): chunk id, sentence (-1: the chunk is about it), entity id, count; sorted."""
+        ...
+
+    def mentions_of(self, chunk_ids: Ids) -> NDArray[np.int64]:
+        """(n, 4): the `mention_rows` of these chunks alone."""
         ...
 
     def relation_rows(self) -> RelationRows:

@@ -13,7 +13,7 @@ from clew.search.analysis.spelling import read_as_spelt
 from clew.search.answer.blocks import assemble
 from clew.search.answer.duplicates import distinct_hits
 from clew.search.answer.result import RetrievalResult
-from clew.search.answer.stated_by_hand import stated_by_hand
+from clew.search.answer.stated_by_hand import stated_block, stated_by_hand
 from clew.search.answer.unsaid import without_unsaid
 from clew.search.retrieval.asked_author import asks_author_alone
 from clew.search.retrieval.channels import Ranking, reciprocal_rank_fusion
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from clew.search.strategies import Strategy
     from clew.types import Hit
 
-
 logger = logging.getLogger("clew")
 
 UNANSWERED = "nothing found that answers this; the nearest are given"
@@ -54,8 +53,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     session = read_as_spelt(session)
     read_asked_time(session)
     keep_to_period(session)
-    there_is = _can_be_asked(session)
-    if there_is and resources.settings.llm.entities:
+    if (there_is := _can_be_asked(session)) and resources.settings.llm.entities:
         from clew.search.analysis.entities_with_model import read_named_entities
 
         read_named_entities(session)
@@ -76,7 +74,8 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
     if not hits and not len(resources.store.chunk_ids()):
         session.note("the store is empty; index something first: clew index PATH")
     with session.timings.step("assemble"):
-        context = _assemble(session, found, hits)
+        stated = stated_by_hand(session) if there_is else ()
+        context = _assemble(session, found, hits, stated)
     if context.left_out:
         session.note(f"{context.left_out} parts of the context did not fit into it")
     if context.is_cut:
@@ -87,6 +86,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
         reason=reason,
         hits=hits,
         context=context,
+        stated=stated,
         entities=_entity_names(session),
         temporal=describe_time(session, hits),
         timings_ms=session.timings.milliseconds,
@@ -100,7 +100,7 @@ def ask(resources: SearchResources, question: str, options: Options) -> SearchRe
 
 
 def _no_answer(result: SearchResult) -> str:
-    """That the passages do not answer, or hardly any of them may; empty where one is likely to."""
+    """That no passage answers, or hardly any may; empty where one is likely to."""
     if not result.hits or result.answered or any(hit.chunk.version for hit in result.hits):
         return ""  # what is sure of an earlier text is not known
     return UNLIKELY if result.reached else UNANSWERED
@@ -161,22 +161,23 @@ def _can_be_asked(session: QuerySession) -> bool:
     return True
 
 
-def _assemble(session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ...]) -> Context:
-    embedder = session.resources.embedder
+def _assemble(
+    session: QuerySession, found: RetrievalResult, hits: tuple[Hit, ...], stated: tuple[str, ...]
+) -> Context:
     wanted = hits and session.options.context
     blocks = found.arrange(session, hits) if wanted else []
     if wanted and not any(block.kind in ("path", "subgraph") for block in blocks):
-        blocks = [*stated_by_hand(session), *blocks]
+        blocks = [*stated_block(stated), *blocks]
     if not session.options.context_passages:
         blocks = [block for block in blocks if block.kind != "passage"]
-    return assemble(blocks, session.options.max_tokens, embedder.count_tokens, embedder.name)
+    embedder, most = session.resources.embedder, session.options.max_tokens
+    return assemble(blocks, most, embedder.count_tokens, embedder.name)
 
 
 def _entity_names(session: QuerySession) -> tuple[str, ...]:
     """The entities that the question names, where the strategy or the router looked for them."""
-    ids = [seed.entity_id for seed in session.known_seeds]
     names = session.records.names
-    return tuple(names[entity_id] for entity_id in ids if entity_id in names)
+    return tuple(names[s.entity_id] for s in session.known_seeds if s.entity_id in names)
 
 
 def _log(result: SearchResult) -> None:
@@ -209,9 +210,9 @@ def postprocess(session: QuerySession, strategy: Strategy) -> RetrievalResult:
 
 
 def _is_filtered(session: QuerySession) -> bool:
-    wanted = session.options.model_filter
-    by_setting = session.options.rerank and session.resources.settings.llm.filter
-    return by_setting if wanted is None else wanted
+    options, settings = session.options, session.resources.settings
+    by_setting = options.rerank and settings.llm.filter
+    return by_setting if options.model_filter is None else options.model_filter
 
 
 def _by_parts(session: QuerySession, strategy: Strategy) -> RetrievalResult:

@@ -14,6 +14,7 @@ from clew.derived_files import folder_size
 from clew.ports import PassageRow, RelationRows
 from clew.stores.backend import now
 from clew.stores.deletions import Deletions
+from clew.stores.moved_mentions import MovedMentions
 from clew.stores.statements import snapshot as statements
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ _TEXTS, _ROWS = 1000, 5000
 _COUNTED = ("documents", "sections", "chunks", "entities", "aliases")
 
 
-class Snapshots(Deletions):
+class Snapshots(Deletions, MovedMentions):
     """`ports.SnapshotSource` but for embeddings, and the store's figures."""
 
     @contextmanager
@@ -65,6 +66,12 @@ class Snapshots(Deletions):
             columns = self.backend.columns(statements.MENTIONS, ("i8",) * 4, after=low, until=high)
             parts.append(np.column_stack(columns))
         return merge_mentions(np.concatenate(parts))
+
+    def mentions_of(self, chunk_ids: Ids) -> NDArray[np.int64]:
+        """See `ports.SnapshotSource`."""
+        ids = [int(id_) for id_ in chunk_ids]
+        columns = self.backend.columns(statements.MENTIONS_OF, ("i8",) * 4, ids=ids)
+        return merge_mentions(np.column_stack(columns))
 
     def relation_rows(self) -> RelationRows:
         """See `ports.SnapshotSource`."""

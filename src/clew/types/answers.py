@@ -91,7 +91,7 @@ class AnswerSource:
 
     number: int
     id: str
-    """Of the passage."""
+    """Of the passage; empty for what was stated by hand."""
     title: str
     source: str
     page: int | None

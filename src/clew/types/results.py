@@ -109,6 +109,8 @@ class SearchResult:
     context: Context
     entities: tuple[str, ...] = ()
     """Entities of the question that the graph knows."""
+    stated: tuple[str, ...] = ()
+    """Relations of theirs that were stated by hand, in words: no passage says them."""
     temporal: TemporalInfo | None = None
     timings_ms: Mapping[str, float] = field(default_factory=dict)
     """By step; `cache` alone where the answer was still known."""

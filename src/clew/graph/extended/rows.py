@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     Behind = Callable[[Ints], Ints]
     """Rows (n,) to their rows in what was added; below 0 where they have none there."""
+    Kept = Callable[[Ints], NDArray[np.bool_]]
+    """Rows (n,) to whether each still holds."""
 
 
 class Computed:
@@ -31,6 +33,7 @@ class Computed:
         """`of` rows (n,) the numbers (n,)."""
         self._of = of
         self._size = size
+        self._looked_up: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return self._size
@@ -39,9 +42,14 @@ class Computed:
         """At a row, at rows, at a slice, or where a mask (size,) holds."""
         rows = np.arange(self._size)[at] if isinstance(at, slice) else np.asarray(at)
         if rows.ndim == 0:
-            rows = rows[None] if rows >= 0 else rows[None] + self._size
-            return self._of(rows)[0]
+            return self._one(int(rows))
         return self._of(np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64))
+
+    def _one(self, row: int) -> Any:  # noqa: ANN401 - as numpy has it
+        """Kept, since a question looks up a few rows one by one, over and over."""
+        if row not in self._looked_up:
+            self._looked_up[row] = self._of(np.array([row if row >= 0 else row + self._size]))[0]
+        return self._looked_up[row]
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:  # noqa: ANN401
         return np.asarray(self._of(np.arange(self._size)), dtype=dtype)
@@ -76,11 +84,17 @@ class LayeredAdjacency:
         base: Adjacency,
         added: Adjacency,
         behind: Behind,
-        there: Callable[[Ints], NDArray[np.bool_]] | None = None,
+        *,
+        there: Kept | None = None,
+        kept: Kept | None = None,
+        mixed: bool = False,
     ) -> None:
-        """`there` says which items of the base still hold; without, all do."""
-        self._base, self._added = base, added
-        self._behind, self._there = behind, there
+        """`kept` says which rows of the base still hold, `there` which items; without, all do.
+
+        `mixed` says that items of both layers may lie among each other, as they are to be sorted.
+        """
+        self._base, self._added, self._mixed = base, added, mixed
+        self._behind, self._there, self._kept = behind, there, kept
         self.items = Layered(base.items, added.items)
         """(entries,) of both; `entries` gives places in it."""
 
@@ -99,7 +113,10 @@ class LayeredAdjacency:
 
     def entries(self, rows: Ints) -> tuple[Ints, Ints]:
         """See `Adjacency`; entries that are gone are left out."""
-        inside = np.flatnonzero(rows < len(self._base.starts) - 1)
+        held = rows < len(self._base.starts) - 1
+        if self._kept is not None:
+            held &= self._kept(rows)
+        inside = np.flatnonzero(held)
         old, owner = self._base.entries(rows[inside])
         owner = inside[owner]
         if self._there is not None and len(old):
@@ -112,7 +129,10 @@ class LayeredAdjacency:
             return old, owner
         entries = np.concatenate([old, new + len(self._base.items)])
         owners = np.concatenate([owner, behind[of]])
-        order = np.argsort(owners, kind="stable")
+        if self._mixed:
+            order = np.lexsort((self.items[entries], owners))
+        else:
+            order = np.argsort(owners, kind="stable")
         return entries[order], owners[order]
 
 
@@ -154,6 +174,16 @@ def rows_behind(keys: Layered, added: NDArray[Any]) -> Behind:
     def rows_of(rows: Ints) -> Ints:
         places, known = find_sorted(added, keys[rows])
         return np.where(known, places, -1)
+
+    return rows_of
+
+
+def rows_at(places: Ints) -> Behind:
+    """By where the rows of what was added stand, sorted."""
+
+    def rows_of(rows: Ints) -> Ints:
+        found, known = find_sorted(places, rows)
+        return np.where(known, found, -1)
 
     return rows_of
 

@@ -4,7 +4,8 @@ Chunks never change and their ids are never used again: newer chunks are a small
 own, whose rows stand behind those of the base, and rows of chunks that are gone are left out where
 a row of terms or entities leads to them. A term or an entity keeps its row in the base; one that
 the base lacks has a row behind. Figures of the whole are those of the base and of what was added,
-without those of what is gone, and are computed where they are looked at.
+without those of what is gone, and are computed where they are looked at. Where mentions of the
+base's chunks change, they are left out, too, and the new ones stand with what was added.
 """
 
 from __future__ import annotations
@@ -14,12 +15,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from clew.graph.extended.moved import Moved, with_mentions, without_terms
 from clew.graph.extended.rows import (
     Computed,
     Figure,
     Layered,
     LayeredAdjacency,
     found_in,
+    rows_at,
     rows_behind,
 )
 from clew.graph.snapshot import Snapshot
@@ -29,15 +32,13 @@ from clew.graph.snapshot_columns import (
     TermPostings,
     distinct,
     find_sorted,
-    read_columns,
 )
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from clew.graph.extended.rows import Behind
+    from clew.graph.extended.rows import Behind, Kept
     from clew.graph.snapshot import Ints
-    from clew.ports import SnapshotSource
     from clew.types import Ids
 
 FEW = 4.0
@@ -49,7 +50,7 @@ Extending costs as much as has changed, and a base that is written anew as much 
 class ExtendedSnapshot(Snapshot):
     """`base` without the rows `gone` (sorted), and with the chunks `added`, all of them newer.
 
-    Rows of chunks that are gone stay, and nothing leads to them.
+    Rows of chunks that are gone stay, and nothing leads to them. Those `moved` have new mentions.
     """
 
     def __init__(
@@ -57,13 +58,14 @@ class ExtendedSnapshot(Snapshot):
         base: Snapshot,
         gone: Ints,
         added: Columns,
+        moved: Moved | None = None,
         *,
         generation: int,
         mentions_version: int,
     ) -> None:
-        """Costs as much as `gone` and `added` hold."""
+        """Costs as much as `gone`, `added` and `moved` hold."""
         self.generation, self.mentions_version = generation, mentions_version
-        self.base, self.gone = base, gone
+        self.base, self.gone, self.moved = base, gone, moved or Moved()
         self.added = Snapshot(added, generation=generation, mentions_version=mentions_version)
         self._lay_chunks()
         self._lay_terms()
@@ -85,12 +87,12 @@ class ExtendedSnapshot(Snapshot):
         self.vocabulary: Any = Layered(base.vocabulary, added.vocabulary)
         behind = rows_behind(self.vocabulary, added.vocabulary)
         postings = Adjacency(added.postings.starts, added.postings.items + base.sentences)
-        self.postings: Any = LayeredAdjacency(base.postings, postings, behind, self._said)
+        self.postings: Any = LayeredAdjacency(base.postings, postings, behind, there=self._said)
         self.term_counts: Any = Layered(base.term_counts, added.term_counts)
         self.sentence_terms: Any = LayeredAdjacency(
             base.sentence_terms, added.sentence_terms, lambda rows: rows - base.sentences
         )
-        sentences, _ = Adjacency(base.sentence_starts, base.sentence_starts).entries(self.gone)
+        sentences = _sentences(base, self.gone)
         entries, owner = base.sentence_terms.entries(sentences)
         terms = find_sorted(base.vocabulary, base.sentence_terms.items[entries])[0]
         chunks = base.sentence_chunk[sentences[owner]].astype(np.int64)
@@ -102,45 +104,70 @@ class ExtendedSnapshot(Snapshot):
         )
 
     def _lay_entities(self) -> None:
-        base, added, size = self.base, self.added, len(self.base.entity_ids)
-        self.entity_ids: Any = Layered(base.entity_ids, added.entity_ids)
-        behind = rows_behind(self.entity_ids, added.entity_ids)
-        places, known = find_sorted(base.entity_ids, added.entity_ids)
-        names = np.where(known, places, size + np.arange(len(added.entity_ids)))
+        base, size = self.base, len(self.base.entity_ids)
+        self.named = named = self._mentioned()
+        self.entity_ids: Any = Layered(base.entity_ids, named.entity_ids)
+        places, known = find_sorted(base.entity_ids, named.entity_ids)
+        names = np.where(known, places, size + np.arange(len(named.entity_ids)))
 
-        def of_rows(old: Adjacency, new: Adjacency, first: int) -> LayeredAdjacency:
+        def of_rows(old: Adjacency, new: Adjacency, moved: Ints, rows: Ints) -> LayeredAdjacency:
+            kept: Kept | None = (lambda at: ~find_sorted(moved, at)[1]) if len(moved) else None
             renamed = Adjacency(new.starts, names[new.items])
-            return LayeredAdjacency(old, renamed, lambda rows: rows - first)
+            return LayeredAdjacency(old, renamed, rows_at(rows), kept=kept)
 
+        moved, spoken = self.moved.rows, _sentences(base, self.moved.rows)
+        chunks = np.append(moved, base.size + np.arange(self.added.size))
+        sentences = np.append(spoken, base.sentences + np.arange(self.added.sentences))
         self.sentence_entities: Any = of_rows(
-            base.sentence_entities, added.sentence_entities, base.sentences
+            base.sentence_entities, named.sentence_entities, spoken, sentences
         )
         self.passage_entities: Any = of_rows(
-            base.passage_entities, added.passage_entities, base.size
+            base.passage_entities, named.passage_entities, moved, chunks
         )
-        said, there = added.entity_sentences, added.entity_passages
+        self.passage_strengths: Any = Layered(base.passage_strengths, named.passage_strengths)
+        self.entity_about: Any = Layered(base.entity_about, named.entity_about)
+        behind = rows_behind(self.entity_ids, named.entity_ids)
+        self._lay_mentions(behind, sentences, chunks)
+        self._lay_figures(behind)
+
+    def _mentioned(self) -> Snapshot:
+        """The chunks whose mentions stand with those of the base: those moved, then those added."""
+        if not len(self.moved.rows):
+            return self.added
+        both = self.moved.columns(self.base.columns).append(without_terms(self.added.columns))
+        version = self.mentions_version
+        return Snapshot(both, generation=self.generation, mentions_version=version)
+
+    def _lay_mentions(self, behind: Behind, sentences: Ints, chunks: Ints) -> None:
+        """By entity; `sentences` and `chunks` are the rows of those of `named`."""
+        base, named, mixed = self.base, self.named, len(self.moved.rows) > 0
+        said, there = named.entity_sentences, named.entity_passages
         self.entity_sentences: Any = LayeredAdjacency(
             base.entity_sentences,
-            Adjacency(said.starts, said.items + base.sentences),
+            Adjacency(said.starts, sentences[said.items]),
             behind,
-            self._said,
+            there=lambda rows: ~find_sorted(self._left, base.sentence_chunk[rows])[1],
+            mixed=mixed,
         )
         self.entity_passages: Any = LayeredAdjacency(
             base.entity_passages,
-            Adjacency(there.starts, there.items + base.size),
+            Adjacency(there.starts, chunks[there.items]),
             behind,
-            self._there,
+            there=lambda rows: ~find_sorted(self._left, rows)[1],
+            mixed=mixed,
         )
-        self.passage_strengths: Any = Layered(base.passage_strengths, added.passage_strengths)
-        self.entity_about: Any = Layered(base.entity_about, added.entity_about)
-        self._lay_figures(behind, size + len(added.entity_ids))
 
-    def _lay_figures(self, behind: Behind, size: int) -> None:
-        base, added = self.base, self.added
-        entries, _ = base.passage_entities.entries(self.gone)
+    @cached_property
+    def _left(self) -> Ints:
+        """Rows of the base whose mentions there hold no more, sorted."""
+        return np.union1d(self.gone, self.moved.rows)
+
+    def _lay_figures(self, behind: Behind) -> None:
+        base, named, size = self.base, self.named, len(self.entity_ids)
+        entries, _ = base.passage_entities.entries(self._left)
         lost, strengths = base.passage_entities.items[entries], base.passage_strengths[entries]
-        held = Figure(base.entity_frequency, added.entity_frequency, behind, lost)
-        summed = Figure(base.entity_strengths, added.entity_strengths, behind, lost, strengths)
+        held = Figure(base.entity_frequency, named.entity_frequency, behind, lost)
+        summed = Figure(base.entity_strengths, named.entity_strengths, behind, lost, strengths)
         self.entity_frequency: Any = Computed(held.of, size)
         self.entity_strengths: Any = Computed(summed.of, size)
         self.entity_idf: Any = Computed(lambda rows: self._idf(held.of(rows)), size)
@@ -170,7 +197,9 @@ class ExtendedSnapshot(Snapshot):
         """The columns as one."""
         present = np.ones(self.base.size, dtype=bool)
         present[self.gone] = False
-        return self.base.columns.keep(present).append(self.added.columns)
+        moved, mentions = self.base.chunk_ids[self.moved.rows], self.moved.mentions
+        base = with_mentions(self.base.columns, moved, mentions).keep(present)
+        return base.append(self.added.columns)
 
     @cached_property
     def whole(self) -> Snapshot:
@@ -191,7 +220,8 @@ class ExtendedSnapshot(Snapshot):
     @property
     def large(self) -> bool:
         """Whether so much has changed that a base of its own is worth making."""
-        return len(self.gone) + self.added.size > FEW * self.base.size**0.5
+        changed = len(self.gone) + len(self.moved.rows) + self.added.size
+        return changed > FEW * self.base.size**0.5
 
     @cached_property
     def has_neighbours(self) -> bool:
@@ -245,7 +275,7 @@ class ExtendedSnapshot(Snapshot):
 
     def find_entities(self, entity_ids: Ids) -> tuple[Ints, NDArray[np.bool_]]:
         """See `Snapshot`."""
-        rows, known = found_in(self.base.entity_ids, self.added.entity_ids, entity_ids)
+        rows, known = found_in(self.base.entity_ids, self.named.entity_ids, entity_ids)
         known[known] = self.entity_frequency[rows[known]] > 0
         return rows, known
 
@@ -265,36 +295,6 @@ class ExtendedSnapshot(Snapshot):
         return numbers + np.searchsorted(passed, numbers, side="right")
 
 
-def build(source: SnapshotSource, previous: Snapshot | None = None) -> Snapshot:
-    """A snapshot of the store as it stands; `previous` is extended where it can be."""
-    generation, mentions_version = source.generation(), source.mentions_version()
-    if previous is not None and previous.generation == generation:
-        return previous
-    if previous is None or previous.mentions_version != mentions_version or not previous.chunks:
-        columns = _read_after(source, 0)
-        return Snapshot(columns, generation=generation, mentions_version=mentions_version)
-    base, gone = previous, np.zeros(0, dtype=np.int64)
-    new = _read_after(source, int(previous.chunk_ids[-1]))
-    added = new
-    if isinstance(previous, ExtendedSnapshot):
-        base, gone, added = previous.base, previous.gone, previous.added.columns.append(new)
-    count = source.chunk_count()
-    if count != previous.chunks + len(new.chunk_ids):
-        deleted = source.deleted_since(previous.generation)
-        if deleted is not None:
-            places, known = find_sorted(base.chunk_ids, deleted)
-            gone = np.union1d(gone, places[known])
-            added = added.keep(~np.isin(added.chunk_ids, deleted))
-        if base.size - len(gone) + len(added.chunk_ids) != count:
-            present = source.chunk_ids()
-            gone = np.flatnonzero(~find_sorted(present, base.chunk_ids)[1])
-            added = added.keep(find_sorted(present, added.chunk_ids)[1])
-        if base.size - len(gone) + len(added.chunk_ids) < count:
-            return build(source)  # ids below those known were saved later
-    versions = {"generation": generation, "mentions_version": mentions_version}
-    extended = ExtendedSnapshot(base, gone, added, **versions)
-    return extended.whole if extended.large else extended
-
-
-def _read_after(source: SnapshotSource, after: int) -> Columns:
-    return read_columns(source.passages(after), source.mention_rows(after))
+def _sentences(base: Snapshot, chunks: Ints) -> Ints:
+    """Rows of the sentences of some rows of chunks."""
+    return Adjacency(base.sentence_starts, base.sentence_starts).entries(chunks)[0]

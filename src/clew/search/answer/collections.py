@@ -52,6 +52,7 @@ def fuse_collections(
             {name: results[name] for name in in_order}, max_tokens, count_tokens
         ),
         entities=tuple(dict.fromkeys(chain(*(result.entities for result in results.values())))),
+        stated=tuple(dict.fromkeys(chain(*(result.stated for result in results.values())))),
         timings_ms=dict(timings),
         notes=_notes(results),
     )

@@ -9,6 +9,8 @@ from clew.search.retrieval.filters import filtered_relations
 from clew.text import question_terms, terms
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from clew.search.session import QuerySession
     from clew.types import Relation
 
@@ -18,23 +20,31 @@ SHOWN = 8
 """Relations that are shown, those whose words the question has first."""
 
 
-def stated_by_hand(session: QuerySession) -> list[Block]:
-    """One block with a line for each relation that holds; none where nothing was stated by hand."""
+STATED = "Stated by hand"
+"""Heading of what no passage says."""
+
+
+def stated_by_hand(session: QuerySession) -> tuple[str, ...]:
+    """A line for each relation that holds; none where nothing was stated by hand."""
     store, seeds = session.resources.store, [seed.entity_id for seed in session.known_seeds]
     if not seeds:
-        return []
+        return ()
     known = store.relations(seeds, LOOKED_AT, as_of=session.options.as_of)
     found = [one for one in filtered_relations(session, known) if one.chunk_id is None]
     if not found:
-        return []
+        return ()
     names = store.entity_names([id_ for one in found for id_ in _ends(one)])
     asked = set(question_terms(session.question))
     said = [_said(one, [names.get(id_, "?") for id_ in _ends(one)]) for one in found]
     said.sort(key=lambda line: -len(asked & set(terms(line))))
-    text = "\n".join(f"- {line}" for line in dict.fromkeys(said[:SHOWN]))
-    return [
-        Block(kind="subgraph", heading="Stated by hand", forms=(Form(text=text, citations=()),))
-    ]
+    return tuple(dict.fromkeys(said[:SHOWN]))
+
+
+def stated_block(stated: Sequence[str]) -> list[Block]:
+    """One block with these lines; none where there is none."""
+    text = "\n".join(f"- {line}" for line in stated)
+    form = Form(text=text, citations=())
+    return [Block(kind="subgraph", heading=STATED, forms=(form,))] if stated else []
 
 
 def _ends(relation: Relation) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from clew.errors import ModelError
 from clew.search.ask.prompt import AnswerReply, answer_request
 from clew.search.ask.reader import ReplyReader
 from clew.search.ask.reports import ask_reports
+from clew.search.ask.stated import with_stated
 from clew.sentences import sentences
 from clew.types.answers import (
     DO_NOT_SAY,
@@ -53,6 +54,7 @@ def answer(
     community report is asked by itself.
     """
     began = time.perf_counter()
+    result = result if by_reports else with_stated(result)
     if not result.reached:
         return _without_model(result, tell, began, [])
     if model is None:
@@ -176,7 +178,7 @@ def _source(number: int, hit: Hit) -> AnswerSource:
     chunk = hit.chunk
     return AnswerSource(
         number=number,
-        id=chunk.public_id,
+        id=chunk.public_id if chunk.document_id else "",
         title=chunk.title or chunk.source,
         source=chunk.source,
         page=chunk.page,

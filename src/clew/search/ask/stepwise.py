@@ -87,7 +87,11 @@ class Searches:
         timings = sum((Counter(result.timings_ms) for result in self.results), Counter[str]())
         notes = dict.fromkeys([*self.notes, *(n for r in self.results for n in r.notes)])
         return replace(
-            self.results[0], hits=self.hits(), timings_ms=dict(timings), notes=tuple(notes)
+            self.results[0],
+            hits=self.hits(),
+            stated=tuple(dict.fromkeys(line for r in self.results for line in r.stated)),
+            timings_ms=dict(timings),
+            notes=tuple(notes),
         )
 
 

@@ -114,7 +114,7 @@ def write_document(
         named = json.dumps([alias.id for alias in planned.plan.aliases])
         prepared.document.update(worker=worker, named=named)
     relations = _insert(backend, prepared, held, planned, former)
-    alias_resolution.write_changes(backend, planned.plan)
+    alias_resolution.write_and_count(backend, planned.plan)
     moved = planned.plan.resolved.moved
     delete_orphans(backend, former.touched | moved)
     heads = former.heads | heads_of(relations, functional)
@@ -224,7 +224,7 @@ def _insert(
             for entity_id, count in count_by_entity(relations).items()
         ],
     }
-    backend.insert(rows, changes=1, moves=int(bool(resolved.moved)), weights=weights)
+    backend.insert(rows, changes=1, weights=weights)
     return relations
 
 

@@ -92,6 +92,7 @@ class _Planner:
                 alias_ids=self._alias_ids,
                 entity_ids=self._entity_ids,
                 moved=frozenset(self._moved),
+                moved_aliases=tuple(move.id for move in self._moves),
             ),
             entities=[
                 NewName(id=i, name=name, key=key, entity_type=self._types[i])

@@ -29,6 +29,8 @@ class ResolvedNames:
     """By key."""
     moved: frozenset[int]
     """Entities that lost or won an alias by a late link."""
+    moved_aliases: tuple[int, ...] = ()
+    """The ids of these aliases."""
 
 
 @dataclass(frozen=True, kw_only=True, slots=True)

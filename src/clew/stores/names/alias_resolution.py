@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 from clew.spelling import lookup_keys
 from clew.stores.backend import Backend, Found, Row, Rows, pairs, values_of
+from clew.stores.moved_mentions import count_moved_aliases
 from clew.stores.names.alias_planner import plan_names
 from clew.stores.names.alias_plans import KnownAlias, KnownNames, Named, NamePlan, ResolvedNames
 from clew.stores.state import NEXT_IDS, NextIds
@@ -82,6 +83,13 @@ def write_changes(backend: Backend, plan: NamePlan) -> None:
     if plan.types:
         types = [{"id": id_, "entity_type": type_} for id_, type_ in plan.types.items()]
         backend.update("entities", types)
+
+
+def write_and_count(backend: Backend, plan: NamePlan) -> None:
+    """`write_changes`; aliases that move are counted, but as no commit of their own."""
+    write_changes(backend, plan)
+    if plan.moves:
+        count_moved_aliases(backend, plan.resolved.moved_aliases, changes=0)
 
 
 def alias_row(values: Row) -> Row:

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from clew.errors import InputError, NotFoundError
 from clew.stores.backend import Backend, pairs, writing
+from clew.stores.moved_mentions import count_moved_aliases
 from clew.stores.names.alias_resolution import alias_row
 from clew.stores.names.entities import Entities, unknown_entities
 from clew.stores.relations.validity import heads_around, recompute_valid_until
@@ -111,14 +112,15 @@ class EntityMerging(Entities):
         group = rules.get(target.key, target.key)
         write_rules(self.backend, joined_rules(rules, source.keys, group))
         _recompute_around(self.backend, [target.id])
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        count_moved_aliases(self.backend, [alias.id for alias in source.aliases])
 
     @writing
     def split(self, entity_id: int, keys: Sequence[str]) -> int:
         """See `ports.EntityEditor`. Raises `NotFoundError` for an unknown entity or key."""
         held = read_held(self.backend, [entity_id])[int(entity_id)]
-        new_id = split_off(self.backend, held, *part_names(held, keys))
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        parted, left = part_names(held, keys)
+        new_id = split_off(self.backend, held, parted, left)
+        count_moved_aliases(self.backend, [alias.id for alias in parted])
         return new_id
 
     @writing

@@ -8,10 +8,11 @@ from typing import Any
 
 from clew.errors import StoreCorruptError
 from clew.stores.backend import distinct, writing
+from clew.stores.moved_mentions import chunks_naming, count_move
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.validity import heads_around, recompute_valid_until
 from clew.stores.relations.weights import recompute_weights
-from clew.stores.state import COUNT_CHANGE, REMEMBER, StoreState
+from clew.stores.state import REMEMBER, StoreState
 from clew.stores.statements import merge as statements
 from clew.text import key_words
 
@@ -44,12 +45,13 @@ class PrunedNames(StoreState):
         functional = self.state().functional
         heads = heads_around(self.backend, ids, functional) | {row[1] for row in relations}
         self.backend.delete("relations", [row[0] for row in relations])
+        chunks = chunks_naming(self.backend, entities=ids)
         self.backend.execute(statements.FORGET_MENTIONS, ids=ids)
         delete_orphans(self.backend, ids)
         changed = recompute_valid_until(self.backend, heads - set(ids), functional)
         recompute_weights(self.backend, changed)
         self._remember_pruned({**self.pruned_names(), **{key: name for key, name, _ in names}})
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        count_move(self.backend, chunks)
         return len({row[2] for row in names})
 
     @writing

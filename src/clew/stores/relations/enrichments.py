@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from clew.stores.backend import Row
+from clew.stores.moved_mentions import count_move
 from clew.stores.names.entities import delete_orphans
 from clew.stores.relations.extractions import (
     Written,
@@ -145,7 +146,7 @@ def _undo(backend: Backend, chunk_ids: list[int]) -> None:
     _write(backend, held)
     delete_orphans(backend, touched)
     recompute_around(backend, rows, set(), State(state).functional)
-    backend.execute(COUNT_CHANGE, changes=1, moves=1)
+    count_move(backend, {row["chunk_id"] for row in mentions})
 
 
 # --- contexts ----------------------------------------------------------------------------

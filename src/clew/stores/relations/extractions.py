@@ -8,6 +8,7 @@ from typing import NamedTuple, TypeAlias
 from clew.errors import NotFoundError
 from clew.ports import Fact, FoundRelation
 from clew.stores.backend import Backend, distinct, limited, now, writing
+from clew.stores.moved_mentions import chunks_naming, count_move
 from clew.stores.names.alias_plans import Named, ResolvedNames, names_by_key
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans
@@ -121,8 +122,8 @@ class Written(NamedTuple):
     """New ones."""
     resolved: ResolvedNames
     functional: Sequence[str]
-    is_tied: bool
-    """Whether mentions are new, or there are more of one."""
+    tied: Set[int]
+    """Chunks of which mentions are new, or there are more of one."""
 
 
 def write_readings(
@@ -170,7 +171,7 @@ def write_readings(
         mentions=[m for m in mentions if _key_of(m) not in before],
         resolved=resolved,
         functional=State(state).functional,
-        is_tied=bool(tied),
+        tied={m["chunk_id"] for m in mentions} if tied else set(),
     )
 
 
@@ -181,9 +182,11 @@ def finish_readings(backend: Backend, written: Written) -> None:
     delete_orphans(backend, moved.union(written.resolved.entity_ids.values()))
     changed = (*written.plan.new, *written.plan.changed)
     recompute_around(backend, changed, moved, written.functional)
-    # Mentions of old chunks: what was derived from them has to be made again.
-    moves = int(written.is_tied or bool(moved))
-    backend.execute(COUNT_CHANGE, changes=1, moves=moves)
+    if written.tied or moved:  # mentions of old chunks
+        aliases = written.resolved.moved_aliases
+        count_move(backend, written.tied | chunks_naming(backend, aliases=aliases))
+    else:
+        backend.execute(COUNT_CHANGE, changes=1, moves=0)
 
 
 def recompute_around(

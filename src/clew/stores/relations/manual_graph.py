@@ -15,6 +15,7 @@ from typing import Any
 from clew.errors import InputError
 from clew.stores.backend import Statement, distinct, limited, now, pairs, writing
 from clew.stores.documents.save import delete_documents
+from clew.stores.moved_mentions import count_move, count_moved_aliases
 from clew.stores.names.alias_plans import Named
 from clew.stores.names.alias_resolution import resolve_names
 from clew.stores.names.entities import delete_orphans, unknown_entities
@@ -67,7 +68,8 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         names: dict[str, Named] = {}
         for key, entity in zip(keys, entities, strict=True):
             names.setdefault(key, Named(name=entity.name, entity_type=entity.entity_type))
-        ids = resolve_names(self.backend, names).entity_ids
+        resolved = resolve_names(self.backend, names)
+        ids = resolved.entity_ids
         made = set(self.made_by_hand(ids=list(ids.values())))
         results: list[tuple[int, bool]] = []
         new: list[dict[str, Any]] = []
@@ -80,17 +82,21 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         if new:
             self.backend.execute_many(statements.MAKE_ENTITIES, new)
             self.backend.execute_many(statements.NAME_BY_HAND, new)
-            self.backend.execute(COUNT_CHANGE, changes=1, moves=int(freed))
+        moved = [*freed, *resolved.moved_aliases]
+        if moved:
+            count_moved_aliases(self.backend, moved)
+        elif new:
+            self.backend.execute(COUNT_CHANGE, changes=1, moves=0)
         return results
 
-    def _free_guesses(self, keys: Sequence[str]) -> bool:
+    def _free_guesses(self, keys: Sequence[str]) -> list[int]:
         """Who makes an entity says that its name is nobody else's: ties by likeness were wrong.
 
-        Whether there were any. What cannot be parted is refused before anything is written.
+        The aliases that were so. What cannot be parted is refused before anything is written.
         """
         guessed = self.backend.rows(FUZZY_NAMES, keys=list(dict.fromkeys(keys)))
         if not guessed:
-            return False
+            return []
         held = read_held(self.backend, distinct([row[0] for row in guessed]))
         partings: list[tuple[HeldEntity, list[HeldAlias], list[HeldAlias]]] = []
         for entity_id, key in guessed:
@@ -101,7 +107,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
                 held[entity_id] = whole.without(parted)
         for parting in partings:
             split_off(self.backend, *parting)
-        return bool(partings)
+        return [alias.id for _, parted, _ in partings for alias in parted]
 
     @writing
     def update_entity(
@@ -139,7 +145,7 @@ class ManualGraph(EntityMerging, PrunedNames, Relations):
         write_rules(self.backend, rules)
         self.backend.update("rules", [{"key": key, "name": name} for key, name in names.items()])
         self._remember_pruned({**self.pruned_names(), **pruned})
-        self.backend.execute(COUNT_CHANGE, changes=1, moves=1)
+        count_move(self.backend, ())
 
     def made_by_hand(
         self, *, ids: Sequence[int] | None = None, after: int = 0, limit: int = -1

@@ -6,7 +6,7 @@ Batches are ranges of ids, which an index serves. A list a column: a driver's ro
 from __future__ import annotations
 
 from clew.stores.backend import Statement
-from clew.stores.statements import AMONG_KEYS
+from clew.stores.statements import AMONG, AMONG_KEYS
 
 # Without ORDER BY, SQLite reads a small index in place of the table with its texts.
 CHUNK_IDS = Statement(
@@ -41,6 +41,14 @@ WHERE chunk_id > :after AND chunk_id <= :until
     """
 MATCH ()-[m:MENTIONS {namespace: $namespace}]->(e:ClewEntity)
 WHERE $after < m.chunk_id <= $until
+RETURN collect(m.chunk_id), collect(m.sentence), collect(e.id), collect(m.count)
+""",
+)
+MENTIONS_OF = Statement(
+    f"SELECT chunk_id, sentence, entity_id, count FROM entity_mentions WHERE chunk_id {AMONG}",
+    """
+UNWIND $ids AS id
+MATCH (:ClewChunk {namespace: $namespace, id: id})-[m:MENTIONS {namespace: $namespace}]->(e)
 RETURN collect(m.chunk_id), collect(m.sentence), collect(e.id), collect(m.count)
 """,
 )

@@ -180,8 +180,9 @@ class VectorMatrix:
             deleted = self._store.deleted_since(before.generation)
             alive &= ~np.isin(ids, [] if deleted is None else deleted)
         # Not known which, or a backup may have brought back as many as are gone.
-        if np.count_nonzero(alive) != count or version != self._mentions_version:
-            self._mentions_version = version
+        known = self._store.moved_since(self._mentions_version) is not None
+        self._mentions_version = version
+        if np.count_nonzero(alive) != count or not known:
             alive = np.isin(ids, self._store.chunk_ids())
         if np.count_nonzero(alive) < count:  # a backup brought old chunks back
             return self._read(no_rows())

@@ -44,6 +44,10 @@ class TextEmbeddings:
         """See `ports.VectorSource`."""
         return self.store.mentions_version()
 
+    def moved_since(self, mentions_version: int) -> Ids | None:
+        """See `ports.VectorSource`."""
+        return self.store.moved_since(mentions_version)
+
     def chunk_count(self) -> int:
         """See `ports.VectorSource`."""
         return self.store.chunk_count()

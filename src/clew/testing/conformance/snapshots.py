@@ -11,6 +11,14 @@ import numpy as np
 from clew.ports import Store
 from clew.testing.conformance.base import RIVERS, StoreSuite, chunk_ids_of
 from clew.testing.entries import make_entry, make_vector
+from clew.types import ChunkExtraction, Mention
+
+
+def _mentions_by_chunk(store: Store) -> dict[int, list[list[int]]]:
+    found: dict[int, list[list[int]]] = {}
+    for chunk, *mention in store.mention_rows().tolist():
+        found.setdefault(chunk, []).append(mention)
+    return found
 
 
 class SnapshotSourceSuite(StoreSuite):
@@ -37,6 +45,34 @@ class SnapshotSourceSuite(StoreSuite):
         vienna, wien = store.resolve(["vienna", "wien"]).values()
         store.merge(wien, vienna, "translation")
         assert store.mention_rows().tolist() == [[*chunk_ids_of(store, "a"), 0, vienna, 3]]
+
+    def test_chunks_whose_mentions_changed_since_are_known(self, store: Store) -> None:
+        store.save(make_entry("a", *RIVERS, names=["Danube", "Vienna"]))
+        store.save(make_entry("b", "Wien.", "Vienna.", names=["Wien", "Vienna"]))
+        found = Mention(name="Black Sea", entity_type="place", sentence=0, start=0, end=4)
+        ids, start = store.resolve(["vienna", "wien"]), store.mentions_version()
+        first, every = chunk_ids_of(store, "a")[0], set[int]()
+        for change in (
+            lambda: store.merge(ids["wien"], ids["vienna"], "translation"),
+            lambda: store.record_readings({first: ChunkExtraction(mentions=(found,))}),
+            lambda: store.split(ids["vienna"], ["wien"]),
+            lambda: store.prune_entities([ids["vienna"]]),
+        ):
+            version, before = store.mentions_version(), _mentions_by_chunk(store)
+            change()
+            after, moved = _mentions_by_chunk(store), store.moved_since(version)
+            changed = {chunk for chunk in before | after if before.get(chunk) != after.get(chunk)}
+            every |= changed
+            assert changed
+            assert moved is not None
+            assert set(moved.tolist()) == changed
+            some = store.chunk_ids()[::2]
+            rows = store.mention_rows()
+            assert store.mentions_of(some).tolist() == rows[np.isin(rows[:, 0], some)].tolist()
+        moved = store.moved_since(start)
+        assert moved is not None
+        assert moved.tolist() == sorted(every)
+        assert store.moved_since(-1) is None
 
     def test_rows_say_who_is_related_and_where_it_stands(self, store: Store) -> None:
         names = ["Danube", "Vienna", "Wien"]

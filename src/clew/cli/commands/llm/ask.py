@@ -183,6 +183,8 @@ def _print_sources(found: Answer) -> None:
 
 
 def _heading(source: AnswerSource) -> str:
+    if not source.id:  # stated by hand
+        return f"[{source.number}] {source.title}"
     place = (
         f"characters {source.start}–{source.end}" if source.page is None else f"page {source.page}"
     )
