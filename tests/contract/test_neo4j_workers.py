@@ -225,9 +225,8 @@ def test_a_worker_whose_ids_are_used_up_gets_more(
 
 def test_readers_see_what_came_later_with_lower_ids(stores: list[Neo4jStore]) -> None:
     early, late, reader, _ = stores
-    letters = [Condition(name="kind", operator="=", value="letter")]
-    kind = {"kind": "letter"}
-    letter = make_entry("letter", "Ulla Tor wrote.", names=["Ulla Tor"], metadata=kind)
+    letters = [Condition(name="title", operator="=", value="Letter")]
+    letter = make_entry("letter", "Ulla Tor wrote.", title="Letter", names=["Ulla Tor"])
     with early.beside_others(1), late.beside_others(2):
         late.save(lives(1, "Ulla Tor", "Basel"))
         before, generation = build(reader), reader.generation()
