@@ -6,6 +6,7 @@ import json
 import re
 import unicodedata
 from functools import cache, lru_cache
+from itertools import filterfalse
 from typing import TYPE_CHECKING, Any
 
 from clew.languages import language_words, recognise, script_of, spoken
@@ -65,7 +66,7 @@ def fold(text: str) -> str:
         return text.lower()
     # Twice, since mathematical letters have a small form only once they are decomposed.
     decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    kept = "".join(c for c in decomposed if not unicodedata.combining(c))
+    kept = "".join(filterfalse(unicodedata.combining, decomposed))
     return unicodedata.normalize("NFC", kept)
 
 

@@ -201,8 +201,12 @@ def _dates(mentions: Sequence[Mention]) -> list[DateMention]:
     ]
 
 
+# Made once: `json.dumps` makes one for each value.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
 def _json(value: object) -> str:
-    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+    return _ENCODER.encode(value)
 
 
 def _metadata(source: str, metadata: Metadata) -> str:
