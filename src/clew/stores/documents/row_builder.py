@@ -201,12 +201,8 @@ def _dates(mentions: Sequence[Mention]) -> list[DateMention]:
     ]
 
 
-# Made once: `json.dumps` makes one for each value.
-_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
-
-
 def _json(value: object) -> str:
-    return _ENCODER.encode(value)
+    return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def _metadata(source: str, metadata: Metadata) -> str:
