@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from functools import cache, lru_cache
-from itertools import chain, repeat
+from itertools import chain, filterfalse, repeat
 from typing import TYPE_CHECKING, Any
 
 from clew.languages import language_words, recognise, script_of, spoken
@@ -35,7 +35,6 @@ _PART = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _UNSPACED_RUN = re.compile(rf"[{_UNSPACED}]")
 _LETTERS_OR_DIGITS = re.compile(r"[^\W_]+")
 _WORD_OR_NUMBER = re.compile(r"[^\W\d_]+|\d+")
-_COMBINING = "\u0300"  # the first of the marks that combine with the letter before them
 _LONGEST_KEY = 300
 _DIGITS = 18  # of the largest whole number that every store can hold
 
@@ -67,7 +66,7 @@ def fold(text: str) -> str:
         return text.lower()
     # Twice, since mathematical letters have a small form only once they are decomposed.
     decomposed = unicodedata.normalize("NFKD", text.casefold()).casefold()
-    kept = "".join(c for c in decomposed if c < _COMBINING or not unicodedata.combining(c))
+    kept = "".join(filterfalse(unicodedata.combining, decomposed))
     return unicodedata.normalize("NFC", kept)
 
 
