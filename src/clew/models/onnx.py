@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Sequence
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -34,6 +35,8 @@ _SETTING = "embed.model"
 
 _KNOWN_WORDS = 50_000
 """Words whose number of tokens is remembered."""
+_PART = re.compile(r"[A-Za-z0-9]+|[^A-Za-z0-9]")
+"""What WordPiece tells apart in an ASCII word: runs of letters and digits, and each mark."""
 
 
 class OnnxEmbedder:
@@ -55,7 +58,8 @@ class OnnxEmbedder:
         self._model: tuple[ModelFiles, ModelConfig] | None = None
         self._tokenizer: Tokenizer | None = None
         self._session: InferenceSession | None = None
-        self._word_tokens: dict[str, int] = {}
+        self._count_part = lru_cache(_KNOWN_WORDS)(lambda part: len(self._encode([part])[0]))
+        self._count_word = lru_cache(_KNOWN_WORDS)(self._count_parts)
 
     def __reduce__(self) -> tuple[type[OnnxEmbedder], tuple[EmbedSettings]]:
         """Another process loads what it needs by itself: to count tokens, the tokenizer alone."""
@@ -122,13 +126,12 @@ class OnnxEmbedder:
         """
         if not self._counts_words:
             return len(self._encode([text])[0])
-        words = text.split()
-        if len(self._word_tokens) > _KNOWN_WORDS:
-            self._word_tokens = {}
-        known = self._word_tokens  # others may be counting, too: it is added to and never emptied
-        if new := list(set(words).difference(known)):
-            known.update(zip(new, map(len, self._encode(new)), strict=True))
-        return sum(map(known.__getitem__, words))
+        return sum(map(self._count_word, text.split()))
+
+    def _count_parts(self, word: str) -> int:
+        """Of an ASCII word the tokens of its parts, which recur beside other marks."""
+        is_plain = word.isascii() and word.isprintable()
+        return sum(map(self._count_part, _PART.findall(word) if is_plain else [word]))
 
     @cached_property
     def _counts_words(self) -> bool:
